@@ -8,7 +8,7 @@
 const FOLDERS = {
   shared: [],
   native: ['shared'],
-  server: ['shared'],
+  server: ['native', 'shared'],
   upstream: ['shared'],
   storage: ['shared', 'native'],
   access: ['shared', 'native', 'storage'],

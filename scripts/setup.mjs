@@ -165,6 +165,8 @@ const buildNative = async () => {
   const crates = lock.split('[[package]]').length - 1
   let compiled = 0
   const progress = line => {
+    const absent = /the server is not compiled: .*/.exec(line)
+    if (absent) process.stderr.write(`${absent[0]}: the prebuilt package serves\n`)
     if (!/^\s*Compiling /.test(line)) return undefined
     compiled += 1
     return `${Math.min(99, Math.round((compiled / crates) * 100))} %, ${line.trim()},`

@@ -1,10 +1,10 @@
-// getAccountInfo at full speed: the edge with authentication against a bare server and against a
-// Fastify server. Limits are checked and never reached. The sampled accounts are more than an edge
-// caches results of, so nearly every one is read; the result of one account is read once and
-// cached, because nothing is committed during the run (recentResultsMax). Per request, the edge
-// adds to the bare server: header checks (0.3 µs), a load of the access version and a token
-// look-up (0.2 µs), one native call that parses the body, walks the B-tree and writes the reply
-// (1 µs, 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
+// getAccountInfo at full speed: the edge with authentication against bare servers in JavaScript and
+// C++, and against a Fastify server. Limits are checked and never reached. The sampled accounts are
+// more than an edge caches results of, so nearly every one is read; the result of one account is
+// read once and cached, because nothing is committed during the run (recentResultsMax). In C++ and
+// Rust, without JavaScript, the edge adds to the bare C++ server: a look-up of the token, a load of
+// the access version, the limits, and the read, which parses the body, walks the B-tree and writes
+// the reply (1 µs, 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
 import { recordExchanges } from '../data/record-exchanges.js'
 import { cpuTimesOf, runJob, startChild, type Child as ChildOf } from '../child.js'
@@ -14,15 +14,24 @@ import { hasWrk, runWrk } from '../load-generators/wrk.js'
 import type { Context, Server } from '../context.js'
 import { CLOSED_LOOP_CONNECTIONS } from '../options.js'
 import type * as bare from '../peers/bare.js'
+import type * as bareCpp from '../peers/bare-cpp.js'
 import type * as fastify from '../peers/fastify.js'
 import { formatCpuTime, median } from '../report/report.js'
 
 /** Targets of docs/performance.md. */
-const OF_BARE = 0.8
+const OF_BARE = 1
+const OF_BARE_CPP = 0.75
+const USER_MICROS = 6
 const OF_FASTIFY = 5
 
 type Listening = bare.Listening & fastify.Listening
 type Child = ChildOf<Listening>
+
+type Peers = {
+  readonly bare: Child
+  readonly bareCpp: ChildOf<bareCpp.Listening>
+  readonly fastify: Child
+}
 
 type Contender = {
   readonly name: string
@@ -79,36 +88,44 @@ const ratio = (rounds: Map<string, number[]>, theirs: string): number =>
   median((rounds.get('edge') ?? []).map((ours, nth) => ours / (rounds.get(theirs)?.[nth] ?? NaN)))
 
 /** The last path segment is the token, for the peers as for the edge. */
-const startPeers = async (context: Context): Promise<[bare: Child, fastify: Child]> => {
+const startPeers = async (context: Context): Promise<Peers> => {
   const { accountInfo, dir, expected, plan, token } = context
   const reply = accountInfo[0]?.reply ?? ''
-  return [
-    await startChild<bare.Start, Listening>('peers/bare.js', { reply }),
-    await startChild<fastify.Start, Listening>('peers/fastify.js', {
+  return {
+    bare: await startChild<bare.Start, Listening>('peers/bare.js', { reply }),
+    bareCpp: await startChild<bareCpp.Start, bareCpp.Listening>('peers/bare-cpp.js', {
+      dir,
+      reply,
+    }),
+    fastify: await startChild<fastify.Start, Listening>('peers/fastify.js', {
       dir: join(dir, 'fastify'),
       set: expected.set,
       history: plan.history,
       token,
     }),
-  ]
+  }
 }
 
 const contenders = async (
   context: Context,
-  [bareServer, fastifyServer]: [bare: Child, fastify: Child],
+  { bare: bareServer, bareCpp, fastify: fastifyServer }: Peers,
 ): Promise<Contender[]> => {
   const { accountInfo, accountCalls, edge } = context
   const { path } = edge.target
   const reply = accountInfo[0]?.reply ?? ''
   const fastifyTarget = { port: fastifyServer.answer.port, path }
+  // All replies are of one length, so one that is the same for every call costs a bare server what
+  // each would.
+  const sameReply = accountInfo.map(({ body }) => ({ body, reply }))
+  const ofBare = (name: string, pid: number, port: number): Contender => ({
+    name,
+    server: { pid, target: { port, path } },
+    exchanges: sameReply,
+  })
+  const cpp = bareCpp.answer
   return [
-    {
-      name: 'bare',
-      server: { pid: bareServer.pid, target: { port: bareServer.answer.port, path } },
-      // All replies are of one length, so one that is the same for every call costs the bare server
-      // what each would.
-      exchanges: accountInfo.map(({ body }) => ({ body, reply })),
-    },
+    ofBare('bare', bareServer.pid, bareServer.answer.port),
+    ...(cpp === undefined ? [] : [ofBare('bare C++', cpp.serverPid, cpp.port)]),
     { name: 'edge', server: edge, exchanges: accountInfo },
     {
       name: 'fastify',
@@ -152,14 +169,25 @@ const compare = async (
     if (user !== undefined && system !== undefined)
       context.note(formatCpuTime(name, median(user), median(system)))
   }
+  const ownMicros = rounds.userMicros.get('edge')
+  if (ownMicros !== undefined)
+    report({
+      name: `${what}, user time of the edge for each`,
+      value: median(ownMicros),
+      unit: 'µs',
+      better: 'lower',
+      target: USER_MICROS,
+    })
   const ratios = [
     ['edge / bare', rounds.perSecond, 'bare', OF_BARE],
     ['edge / bare, per CPU second', rounds.perCpuSecond, 'bare', OF_BARE],
+    ['edge / bare C++', rounds.perSecond, 'bare C++', OF_BARE_CPP],
+    ['edge / bare C++, per CPU second', rounds.perCpuSecond, 'bare C++', OF_BARE_CPP],
     ['edge / fastify', rounds.perSecond, 'fastify', OF_FASTIFY],
     ['edge / fastify, per CPU second', rounds.perCpuSecond, 'fastify', OF_FASTIFY],
   ] as const
   for (const [name, map, theirs, target] of ratios)
-    if (map.size > 0)
+    if (map.has(theirs))
       report({
         name: `${what}, ${name}`,
         value: ratio(map, theirs),
@@ -199,7 +227,7 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
     note(`autocannon, which is itself the limit: ${seen.join(', ')}; no reply was wrong`)
     if (hasWrk()) await secondOpinion(context, servers)
   } finally {
-    await Promise.all(peers.map(peer => peer.stop()))
+    await Promise.all(Object.values(peers).map(peer => peer.stop()))
   }
 }
 
@@ -222,6 +250,7 @@ const secondOpinion = async (
   )
   note(
     `wrk: ${seen.join(', ')}; edge / bare ${ratio(perSecond, 'bare').toFixed(2)}, ` +
+      `edge / bare C++ ${ratio(perSecond, 'bare C++').toFixed(2)}, ` +
       `edge / fastify ${ratio(perSecond, 'fastify').toFixed(2)}`,
   )
 }

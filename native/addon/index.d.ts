@@ -9,6 +9,29 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** Direct reads of one location at one edge. */
+export declare class DirectReads {
+  /**
+   * `version`: cells, of which the first is accessVersion. `limits`: those of the limit table.
+   * `bounds`: upper bounds of the buckets of histograms in seconds.
+   */
+  constructor(version: Float64Array, limits: Float64Array, bounds: Array<number>, tokensMax: number)
+  /**
+   * Answers requests of an app of the compiled server. `type_lines` is the value of the reply's
+   * Content-Type, with the header lines after it. False where there is no such app.
+   */
+  mount(app: number, typeLines: string, bodyBytesMax: number): boolean
+  /** Answers requests with this token as long as what was decided holds. */
+  register(token: string, given: Admission, reads: PointReadLane): void
+  /**
+   * What was answered since the last call: for each method of the fast lane the cells of its
+   * histogram.
+   */
+  takeCounts(): Array<number>
+  /** Answers nothing any more. */
+  close(): void
+}
+
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
@@ -56,6 +79,10 @@ export declare class Indexer {
   constructor(dir: string, store: StoreOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
+  /** Whether the store has every account of its scope; null where an older build made it. */
+  isComplete(): boolean | null
+  /** Records that, durably. A copy of the store has the same mark. */
+  setComplete(isComplete: boolean): void
   /**
    * Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's
    * chain.
@@ -107,6 +134,16 @@ export declare class NativeReply {
   close(): void
 }
 
+/** The point reads of one open store, for `DirectReads`. */
+export declare class PointReadLane {
+  /**
+   * The lane as a function. It takes the body of one canonical point read and writes the whole
+   * reply into the lane's buffer; it returns the reply's length plus 2^24 times the method's
+   * number, or 0 where the ordinary way must answer.
+   */
+  asFunction(): (body: Uint8Array) => number
+}
+
 /**
  * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run
  * on pools.
@@ -116,13 +153,13 @@ export declare class Reader {
   constructor(dir: string, store: StoreOptions, pools: PoolOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
+  /** Whether the store has every account of its scope. */
+  isComplete(): boolean
   /**
-   * The fast lane as a function. It takes the body of one canonical point read and writes the
-   * whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
-   * method's number, or 0 where the general path must answer. `out` must be below 16 MiB and
-   * must never be detached. Up to `recent_max` results are kept until the next commit.
+   * The fast lane. Its function writes replies into `out`, which must be below 16 MiB and must
+   * never be detached. Up to `recent_max` results are kept until the next commit.
    */
-  fastLane(out: Uint8Array, recentMax: number): (body: Uint8Array) => number
+  fastLane(out: Uint8Array, recentMax: number): PointReadLane
   /**
    * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote
    * into `out`, or −1 where that is too much for the event loop: then the task of the same kind
@@ -148,6 +185,8 @@ export declare class Reader {
    * snapshot lives until the last byte is produced or the deadline is met.
    */
   accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number): Promise<TaskResult>
+  /** Takes the lists of addresses out of a long message, of which it keeps a copy. */
+  packMessage(body: Uint8Array, limits: MessageLimits): Promise<PackedMessage>
   /** Result of getProgramAccountsV2. */
   programPage(query: ProgramPageQuery, deadlineMs: number): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
@@ -280,6 +319,27 @@ export interface AccountData {
   executable: boolean
   owner: Uint8Array
   data: Uint8Array
+}
+
+/** What was decided when a request with a token was admitted. */
+export interface Admission {
+  /** Value of accessVersion that it was decided at. */
+  version: number
+  /** Unix milliseconds. */
+  validFromMs: number
+  validUntilMs: number
+  /** The row of the access in the limit table: its key, its first cell, and this edge's column. */
+  key: bigint
+  row: number
+  edge: number
+  edges: number
+  inFlightMax: number
+  intervalNs: bigint
+  burstNs: bigint
+  /** Cells of the token's usage, the half cell that counts requests in this minute, and its end. */
+  usage: Float64Array
+  usageAt: number
+  minuteEndsMs: number
 }
 
 /** What applying blocks did. */
@@ -416,8 +476,9 @@ export interface FanoutStats {
 }
 
 /**
- * One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`,
- * `unhealthy` or `healthy`. Members that a kind has no use for are 0, empty or absent.
+ * One thing that happened on a feed; `kind` is `connected`, `server`, `serverLosesUpdates`,
+ * `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that a kind has no use for
+ * are 0, empty or absent.
  */
 export interface FeedEvent {
   kind: string
@@ -490,6 +551,8 @@ export interface LoadedArchive {
   parentSlot: number
   blockHeight: number
   blockhash: string
+  /** Of its last blocks, its own among them. */
+  recentBlockhashes: Array<string>
   epoch: number
   /** Accounts and tombstones. */
   entries: number
@@ -576,6 +639,14 @@ export interface MemberVerdict {
   qualifies: boolean
 }
 
+/** Bounds of a long message. */
+export interface MessageLimits {
+  callsMax: number
+  nestingMax: number
+  /** Bytes that may be left beside the addresses. */
+  textBytesMax: number
+}
+
 /** A read transaction that is open now. */
 export interface OpenReadData {
   processId: number
@@ -590,6 +661,25 @@ export interface OwnerPageQuery {
   mint?: Uint8Array
   tokenProgram?: number
   page: PageData
+}
+
+/** The addresses of one list, 32 bytes each, or the failure of the first invalid one. */
+export interface PackedList {
+  keys?: Uint8Array
+  failure?: Failure
+}
+
+/** A message without its lists of addresses, or why it is refused. */
+export interface PackedMessage {
+  refusal?: 'parseError' | 'batchTooLong' | 'messageTooLong'
+  /**
+   * In place of each list that is the first parameter of a call is an array with one text, `#`
+   * and the index in `lists`.
+   */
+  text: Uint8Array
+  lists: Array<PackedList>
+  /** Begin and end of each element of a batch in the original message. */
+  elements: Uint32Array
 }
 
 /** What every page has in common. */
@@ -699,6 +789,12 @@ export interface ScopeOptions {
   mints: Array<Uint8Array>
   pubkeys: Array<Uint8Array>
 }
+
+/**
+ * Functions of the server that was compiled with this addon, for `src/server/compiled/`; null
+ * where it was not compiled.
+ */
+export declare function serverFunctions(): object | null
 
 /** Takes `setRealtime` back. */
 export declare function setOrdinary(): void

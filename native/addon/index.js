@@ -773,10 +773,12 @@ if (
   }
 }
 
-const { Fanout, Indexer, NativeReply, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+export { DirectReads }
 export { Fanout }
 export { Indexer }
 export { NativeReply }
+export { PointReadLane }
 export { Reader }
 export { RpcAnswer }
 export { Spool }
@@ -791,6 +793,7 @@ export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
 export { lockFile }
+export { serverFunctions }
 export { setOrdinary }
 export { setRealtime }
 export { setSlice }

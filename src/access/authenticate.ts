@@ -8,7 +8,7 @@ export type Options = Readonly<typeof defaults>
 
 /** Bounds of the authentication of one edge. */
 export const defaults = {
-  /** Tokens cached in memory, about 300 bytes each. The oldest is evicted when it is full. */
+  /** Tokens cached in memory, about 300 bytes each. A full cache evicts the oldest. */
   grantsMax: 65_536,
 }
 

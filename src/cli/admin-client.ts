@@ -5,6 +5,9 @@ import type { Config } from '../config/config.js'
 /** Maximum wait for an answer: a revocation may wait for the end of an edge. */
 const ANSWER_MS = 30_000
 
+/** Maximum wait for any answer of the server, which a process that is stuck does not give. */
+const PROBE_MS = 1_200
+
 /** URL and token of the admin API. */
 export type AdminTarget = { readonly url: string; readonly tokenFile: string }
 
@@ -36,12 +39,27 @@ const messageOf = (status: number, text: string): string => {
   return `the admin API answered with status ${status}`
 }
 
+/** Throws where a server accepts and does not answer; the call reports every other failure. */
+const probe = async (url: string): Promise<void> => {
+  const signal = AbortSignal.timeout(PROBE_MS)
+  try {
+    await fetch(`${url}/`, { method: 'HEAD', redirect: 'manual', signal })
+  } catch (error) {
+    if (!signal.aborted) return
+    throw new Error(
+      `the admin API at ${url} has not answered for ${PROBE_MS} ms: its process is stuck, and is restarted`,
+      { cause: error },
+    )
+  }
+}
+
 /** Calls the admin API; undefined if the answer is empty. Throws one line for the operator. */
 export const callAdmin = async (target: AdminTarget, call: AdminCall): Promise<unknown> => {
   const token = readAdminToken(target.tokenFile)
   const url = `${target.url}/admin${call.path}`
   let status: number
   let text: string
+  await probe(target.url)
   try {
     const response = await fetch(url, {
       method: call.method,

@@ -32,7 +32,7 @@ const startSandboxService = (config: Config, flags: SandboxFlags, options: Sandb
     options,
     listeners: upstreamListeners(flags),
   })
-  return service.then(running => ({ service: running, flush }))
+  return service.then(running => ({ service: running, log, flush }))
 }
 
 /** `slotline sandbox`: a complete local deployment that uses the real wire protocols. */
@@ -41,8 +41,8 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
   const users = createIdentityUsers(randomBytes)
   const removeHandlers = exitOnSignal()
-  const { service, flush } = await startSandboxService(config, flags, { flags, users })
-  drainOnSignal(service, flush)
+  const { service, log, flush } = await startSandboxService(config, flags, { flags, users })
+  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
   removeHandlers()
   const tokens = await service.ensureAccesses(
     SANDBOX_NETWORK,

@@ -1,7 +1,11 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { Service } from '../processes/supervisor.js'
+import type { Log } from '../shared/log.js'
 import type { LoadConfig } from './command.js'
+
+/** Signals that end the service: of a service manager, of Ctrl-C, of a terminal that closes. */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 
 /**
  * Exits with code 0 on a signal before the service is up: there is nothing to drain, and children
@@ -9,27 +13,41 @@ import type { LoadConfig } from './command.js'
  */
 export const exitOnSignal = (): (() => void) => {
   const exit = (): void => process.exit(0)
-  process.on('SIGTERM', exit)
-  process.on('SIGINT', exit)
+  for (const signal of SIGNALS) process.on(signal, exit)
   return () => {
-    process.off('SIGTERM', exit)
-    process.off('SIGINT', exit)
+    for (const signal of SIGNALS) process.off(signal, exit)
   }
 }
 
-/** Drains on the first SIGTERM or SIGINT and exits with code 0; a second one exits at once. */
-export const drainOnSignal = (service: Service, flush: () => void): void => {
-  let isDraining = false
-  const onSignal = (): void => {
-    if (isDraining) process.exit(1)
-    isDraining = true
+/** Drains on the first signal and exits with code 0; a second one exits at once. */
+export const drainOnSignal = (
+  service: Service,
+  {
+    log,
+    flush,
+    drainMs,
+  }: { readonly log: Log; readonly flush: () => void; readonly drainMs: number },
+): void => {
+  let startedMs: number | undefined
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (startedMs !== undefined) {
+      log.warn({ signal }, 'a second signal: ending at once, requests in flight are lost')
+      flush()
+      process.exit(1)
+    }
+    startedMs = Date.now()
+    const since = startedMs
+    log.info(
+      { signal, drainMs },
+      'draining: requests in flight are finished, then every process ends',
+    )
     void service.drain().finally(() => {
+      log.info({ signal, tookMs: Date.now() - since }, 'every process has ended')
       flush()
       process.exit(0)
     })
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  for (const signal of SIGNALS) process.on(signal, onSignal)
 }
 
 const serve = async (config: Config): Promise<void> => {
@@ -39,7 +57,7 @@ const serve = async (config: Config): Promise<void> => {
   const { log, flush } = openLog('supervisor', config.log)
   const removeHandlers = exitOnSignal()
   const service = await startService(config, log)
-  drainOnSignal(service, flush)
+  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
   removeHandlers()
   log.info({ dataDir: config.dataDir }, 'every process is ready')
 }

@@ -10,6 +10,7 @@ import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
 import type { Route } from '../dashboard/http/route.js'
 import { createSecurityHeaders } from '../dashboard/http/security-headers.js'
 import { openDashboard, type Dashboard } from '../dashboard/http/server.js'
+import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
 import { createSessions } from '../dashboard/auth/session.js'
 import type { SubmissionView } from '../dashboard/api/shapes.js'
@@ -57,8 +58,19 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       options,
       now,
     })
+  const { rateKeysMax: keysMax } = options
+  const changes = new RateLimits({
+    perMinuteMax: options.changesPerMinuteMax,
+    burstMax: options.changesBurstMax,
+    keysMax,
+  })
+  const failures = new RateLimits({
+    perMinuteMax: options.failuresPerMinuteMax,
+    burstMax: options.failuresBurstMax,
+    keysMax,
+  })
   const routes = [
-    ...createSessionRoutes({ signIn, sessions, cookies, log, options }),
+    ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
     ...createApi(parts),
     ...parts.adminRoutes,
   ]
@@ -68,6 +80,8 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   })
   const dashboard = await openDashboard({
     options,
+    changes,
+    failures,
     publicUrl,
     routes: [...routes, createOpenApiRoute(routes)],
     pagesDir: parts.pagesDir,

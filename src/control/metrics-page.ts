@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
+import { directHosts, isDirectRequest } from '../shared/direct-request.js'
 import type { Log } from '../shared/log.js'
 import { formatMetrics, type Metrics, type MetricsSnapshot } from '../shared/metrics.js'
 
@@ -12,6 +13,8 @@ export type MetricsPage = {
 export type MetricsPageParts = {
   readonly host: string
   readonly port: number
+  /** Further names in `Host` under which it is served. */
+  readonly hosts: readonly string[]
   /** Metrics of this process. */
   readonly metrics: Metrics
   /** Asks for the snapshots of the other processes, under this number. */
@@ -22,6 +25,7 @@ export type MetricsPageParts = {
 /** Serves `GET /metrics` in the text format of Prometheus. */
 export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsPage> => {
   const { host, port, metrics, request, log } = parts
+  const hosts = directHosts(host, parts.hosts)
   const pending = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>()
   let nextCall = 1
 
@@ -43,8 +47,10 @@ export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsP
     }
   }
 
-  const server = createServer(({ method, url }, response) => {
-    if (method === 'GET' && url === '/metrics') void answer(response)
+  const server = createServer(({ method, url, headers }, response) => {
+    const header = (name: string) => headers[name]?.toString()
+    const isServed = method === 'GET' && url === '/metrics' && isDirectRequest(header, hosts)
+    if (isServed) void answer(response)
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('Not found\n')
   })
   await new Promise<void>((resolve, reject) => {

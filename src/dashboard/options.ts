@@ -42,6 +42,19 @@ export const defaults = {
   providerBytesMax: 256 * 1024,
   /** How often the metadata of the identity provider is fetched again. */
   discoveryMs: 3_600_000,
+  /** Changes of tokens by one person at once. Further ones are answered 429. */
+  changesBurstMax: 30,
+  /** The same in each minute, at a steady rate. */
+  changesPerMinuteMax: 30,
+  /**
+   * Failed sign-ins and wrong admin tokens from one address at once. Further ones are answered 429
+   * and are not logged.
+   */
+  failuresBurstMax: 30,
+  /** The same in each minute, at a steady rate. */
+  failuresPerMinuteMax: 30,
+  /** Persons, and addresses, whose rates are remembered, about 200 bytes each. */
+  rateKeysMax: 16_384,
   /** Sign-ins that wait for the identity provider at once. Further ones are refused as busy. */
   signInsInFlightMax: 64,
 }

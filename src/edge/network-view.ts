@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Config } from '../config/config.js'
+import type { PointReadLane } from '../native/server/direct-reads.js'
 import { openReader, type Reader } from '../native/reader.js'
 import type { Reads } from '../native/reads.js'
 import type { Tip } from '../native/store.js'
@@ -7,7 +8,7 @@ import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import { createDispatch, type Dispatch, type DispatchModules } from '../rpc/dispatch.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
-import { currentGeneration, isIncomplete, storesPath } from '../storage/generations.js'
+import { currentGeneration, storesPath } from '../storage/generations.js'
 import { toStoreOptions } from '../storage/store-options.js'
 
 /** One network at an edge, whichever store is the live one. */
@@ -15,10 +16,12 @@ export type NetworkView = {
   readonly network: string
   /** Answers from the live store; with `noIndex` before the first block. */
   readonly dispatch: Dispatch
+  /** The point reads of the live store that need no dispatcher. */
+  readonly lane?: PointReadLane | undefined
   readonly reader: Reader | undefined
   /** Newest slot, or undefined before the first block. */
   readonly tipSlot: number | undefined
-  /** The first bootstrap is running: accounts that have not changed since it began are missing. */
+  /** The store lacks accounts that have not changed since its feed began. */
   readonly isIncomplete: boolean
   /** Monotonic milliseconds since the tip last moved. */
   tipAgeMs(nowMs: number): number
@@ -48,6 +51,7 @@ const noIndex = (): never => {
 /** Reads before the first block. */
 const NO_READS: Reads = {
   fast: () => undefined,
+  pack: async () => noIndex(),
   tip: () => undefined,
   latestBlockhash: noIndex,
   balance: noIndex,
@@ -64,6 +68,7 @@ const NO_READS: Reads = {
 class LiveNetworkView implements NetworkView {
   readonly network: string
   dispatch: Dispatch
+  lane: PointReadLane | undefined
   reader: Reader | undefined
   tipSlot: number | undefined
   isIncomplete = false
@@ -88,8 +93,6 @@ class LiveNetworkView implements NetworkView {
   }
 
   refresh(nowMs: number): void {
-    // Before the store: a complete one becomes live a moment before it is marked complete.
-    this.isIncomplete = isIncomplete(this.stores)
     this.openLiveStore()
     const tip = this.readTip()
     if (tip === undefined || tip.slot === this.tipSlot) return
@@ -113,7 +116,9 @@ class LiveNetworkView implements NetworkView {
       this.tipSlot !== undefined &&
       this.tipAgeMs(calls.now()) <= this.config.processes.tipAgeMaxMs
     const connectionMethods = SUBSCRIPTION_METHODS
-    return createDispatch(this.config.rpc, { ...calls, connectionMethods, isHealthy, reads })
+    const isIncomplete = (): boolean => this.isIncomplete
+    const modules = { ...calls, connectionMethods, isHealthy, isIncomplete, reads }
+    return createDispatch(this.config.rpc, modules)
   }
 
   private openLiveStore(): void {
@@ -124,10 +129,14 @@ class LiveNetworkView implements NetworkView {
     try {
       const options = toStoreOptions(config, network)
       const next = openReader(join(stores, generation), options, config.pools)
+      const isComplete = next.isComplete()
       const last = this.reader
       // The calls that can fail are made first, so that all fields are of one store.
-      this.dispatch = this.createDispatch(next.reads(config.rpc))
+      const reads = next.reads(config.rpc)
+      this.dispatch = this.createDispatch(reads)
+      this.lane = config.rpc.fastLane ? reads.lane : undefined
       this.reader = next
+      this.isIncomplete = !isComplete
       this.generation = generation
       follower?.onStore(next)
       // Running reads keep the old store open until they end.

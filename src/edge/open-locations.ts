@@ -5,6 +5,7 @@ import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createIds } from '../submission/store/submission-id.js'
 import { describeFailure, type AdmissionParts } from './admission.js'
+import { DirectReads } from './direct-reads.js'
 import { createRefusalCounter } from './metrics.js'
 import type { OpenAccess } from './open-access.js'
 import type { EdgeNetworks } from './open-networks.js'
@@ -20,6 +21,8 @@ export type LocationsModules = {
   readonly submissions: OpenSubmissions
   /** Value of accessVersion. */
   readonly version: () => number
+  /** Cells of which the first is accessVersion. */
+  readonly versionCells: Float64Array
   readonly health: () => Health
   readonly log: Log
   readonly metrics: Metrics
@@ -83,15 +86,23 @@ export class EdgeLocations {
     { onRefusal, newSubmissionId, budget }: SharedByLocations,
   ): Promise<void> {
     const { config } = this
-    const { access, networks, submissions, version, health, log } = this.modules
+    const { access, networks, submissions, version, versionCells, health, log, metrics } =
+      this.modules
     const { authenticate, limiter, revalidate } = access
     const { processes } = config
     const { views } = networks
     const now = Date.now
     const admission = { location, authenticate, version, limiter, now, onRefusal }
+    const { bodyBytesMax, submissionBytesMax } = processes
+    // At level debug every request is logged, which only JavaScript does.
+    const direct = log.isLevelEnabled('debug')
+      ? undefined
+      : new DirectReads({ limiter, versionCells, bodyBytesMax })
+    if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
     const sockets = createEdgeSockets({
       ...admission,
       views,
+      direct,
       log,
       options: processes,
       revalidate,
@@ -99,9 +110,8 @@ export class EdgeLocations {
       connect: (network, socket, limits) => networks.connect(network, socket, limits),
     })
     this.sockets.push(sockets)
-    const { bodyBytesMax, submissionBytesMax } = processes
     const routes = [
-      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, log, health }),
+      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, direct, log, health }),
       ...createSubmissionRoutes({
         ...admission,
         bodyBytesMax: submissionBytesMax,
@@ -118,6 +128,7 @@ export class EdgeLocations {
       now: () => performance.now(),
       options: { ...config.server, trustedProxies: config.trustedProxies },
       describeFailure,
+      direct,
     })
     this.servers.push(server)
   }

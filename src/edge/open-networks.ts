@@ -49,13 +49,12 @@ export class EdgeNetworks {
     return this.networks.get(network)?.pubsub.connect(socket, limits)
   }
 
-  health(nowMs: number): 'ok' | 'behind' | 'unknown' {
-    let health: 'ok' | 'behind' = 'ok'
-    for (const view of this.views.values()) {
-      if (view.tipSlot === undefined || view.isIncomplete) return 'unknown'
-      if (view.tipAgeMs(nowMs) > this.tipAgeMaxMs) health = 'behind'
-    }
-    return health
+  /** The worst state of all networks. */
+  health(nowMs: number): 'ok' | 'behind' | 'incomplete' | 'unknown' {
+    const views = [...this.views.values()]
+    if (views.some(view => view.tipSlot === undefined)) return 'unknown'
+    if (views.some(view => view.isIncomplete)) return 'incomplete'
+    return views.some(view => view.tipAgeMs(nowMs) > this.tipAgeMaxMs) ? 'behind' : 'ok'
   }
 
   async close(): Promise<void> {

@@ -4,10 +4,10 @@ import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import type { RelayMeter, RelayOptions } from '../submission/relay/relay-types.js'
 import { Relay } from '../submission/relay/relay.js'
+import { EngineQueue } from '../submission/relay/engine-queue.js'
 import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
 import type { RelayRoute } from '../submission/store/submission.js'
-import type { Upstream } from '../upstream/client.js'
 import { openRelayState, type EdgeNumber, type RelayState } from './open-relay-state.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
@@ -20,8 +20,11 @@ const SECTIONS = [
   ['/relay-bundle', 'relayBundle'],
 ] as const satisfies readonly (readonly [RelayRoute, keyof Network])[]
 
-/** Shared words of each route of a network: its token bucket, and that of its tip checks. */
-const WORDS_PER_ROUTE = 2
+/**
+ * Shared words of each route of a network: the token buckets of its bundles, of its status queries
+ * and of its tip checks.
+ */
+const WORDS_PER_ROUTE = 3
 
 /** The relay routes of all networks at one edge. */
 export type OpenRelays = {
@@ -76,9 +79,9 @@ const routesOf = (config: Config): readonly RouteConfig[] =>
     }),
   )
 
-/** Every time-out of one bundle's send. */
-const sendMsOf = ({ upstream }: Section): number =>
-  upstream.connectMs * upstream.urls.length + upstream.answerMs
+/** The longest wait and every time-out of one bundle's send. */
+const sendMsOf = ({ queueMs, upstream }: Section): number =>
+  queueMs + upstream.connectMs * upstream.urls.length + upstream.answerMs
 
 type OpenRoute = {
   readonly relay: Relay
@@ -105,8 +108,20 @@ const openRoute = async (
   const upstream = await openNamedUpstream(section.upstream, { network, name }, modules)
   const nowNs = process.hrtime.bigint
   const bucket = createTokenBucket(section, { words, index: wordIndex, nowNs })
+  const statusBucket = createTokenBucket(
+    {
+      requestsPerSecondMax: section.statusesPerSecondMax,
+      requestsBurstMax: section.statusesBurstMax,
+    },
+    { words, index: wordIndex + 1, nowNs },
+  )
+  const queue = new EngineQueue(section, { bucket, now })
+  const statusQueue = new EngineQueue(
+    { ...section, queueMs: section.statusQueueMs },
+    { bucket: statusBucket, now },
+  )
   const meter = createMeter(network, route, metrics)
-  const common = { checks, upstream, bucket, singleFlight, store, log, meter }
+  const common = { checks, upstream, queue, statusQueue, singleFlight, store, log, meter }
   const relay = new Relay(options, { ...common, now: Date.now, clock: now })
   const differ = metrics.gauge('relayTipsDiffer', { network, route })
   const turn = { requestsPerSecondMax: 1_000 / section.tipCheckMs, requestsBurstMax: 1 }
@@ -115,14 +130,14 @@ const openRoute = async (
       ? undefined
       : watchTips(options, {
           upstream,
-          bucket,
-          turns: createTokenBucket(turn, { words, index: wordIndex + 1, nowNs }),
+          bucket: statusBucket,
+          turns: createTokenBucket(turn, { words, index: wordIndex + 2, nowNs }),
           log,
           onCompared: isSame => differ.set(isSame ? 0 : 1),
         })
   const close = async (): Promise<void> => {
     watch?.close()
-    await drain(upstream, section.upstream.answerMs)
+    await drain(() => queue.size + upstream.inFlight(), sendMsOf(section))
     await upstream.close()
   }
   return { relay, checks, close }
@@ -150,9 +165,9 @@ const createRouteChecks = (config: Config, section: Section): TransactionChecks 
  * Waits for submissions in flight: clients may have disconnected, but the outcome of each bundle
  * is recorded.
  */
-const drain = async (upstream: Upstream, answerMs: number): Promise<void> => {
-  const endMs = performance.now() + answerMs
-  while (upstream.inFlight() > 0 && performance.now() < endMs) await sleep(10)
+const drain = async (inFlight: () => number, durationMs: number): Promise<void> => {
+  const endMs = performance.now() + durationMs
+  while (inFlight() > 0 && performance.now() < endMs) await sleep(10)
 }
 
 const createMeter = (network: string, route: RelayRoute, metrics: Metrics): RelayMeter => {

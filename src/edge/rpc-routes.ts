@@ -11,15 +11,18 @@ import {
   UNAUTHORIZED,
   type AdmissionParts,
 } from './admission.js'
+import type { DirectReads } from './direct-reads.js'
 import type { NetworkView } from './network-view.js'
 
 /** State of an edge, as `/health` reports it. */
-export type Health = 'ok' | 'behind' | 'draining' | 'unknown'
+export type Health = 'ok' | 'behind' | 'incomplete' | 'draining' | 'unknown'
 
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {
   readonly bodyBytesMax: number
   readonly views: ReadonlyMap<string, NetworkView>
+  /** Registers admitted tokens with the compiled server. */
+  readonly direct?: DirectReads | undefined
   /** At level debug each request writes a line with its ids, never the token. */
   readonly log: Log
   readonly health: () => Health
@@ -53,12 +56,18 @@ class Admitted implements CallContext {
     return this.principal.grant.tokenId
   }
 
-  acquireBatch(calls: number, atOnce: number): Reply | undefined {
+  acquireBatch(calls: number, atOnce: number): number | Reply {
     const { limiter, now, onRefusal } = this.parts
-    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
-    if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
-    this.atOnce = atOnce
-    return undefined
+    const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
+    if (typeof granted !== 'number') return refusalOf(granted, onRefusal)
+    this.atOnce = granted
+    return granted
+  }
+
+  acquireMore(requests: number): Reply | undefined {
+    const { limiter, now, onRefusal } = this.parts
+    const exceeded = limiter.acquireMore(this.principal, requests, now)
+    return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
   }
 
   onFailure(): void {
@@ -68,7 +77,7 @@ class Admitted implements CallContext {
 
 /** Admits requests, and rechecks them after a change of accesses. */
 const createRpcAdmission = (parts: EdgeParts) => {
-  const { views, version, limiter } = parts
+  const { views, version, limiter, direct } = parts
   const admitToken = createAdmit(parts)
   const acquire = createAcquire(parts)
   return {
@@ -86,6 +95,7 @@ const createRpcAdmission = (parts: EdgeParts) => {
       const admitted = new Admitted(principal, view, request, parts)
       admitted.token = token
       admitted.version = current
+      direct?.register(principal, { token, version: current, lane: view.lane })
       return admitted
     },
     recheck: (admitted: Admitted): Reply | undefined => {
@@ -116,8 +126,10 @@ const createRpcRoutes = (parts: EdgeParts): readonly Route<Admitted>[] => {
     pattern,
     contentType: 'application/json',
     bodyBytesMax,
+    isAuthenticated: true,
     open: request => admit(tokenOf(request), request),
     recheck,
+    ownerOf: ({ principal }) => principal.grant.accessId,
     done: ({ principal, atOnce }) => limiter.release(principal, atOnce),
     handle: (admitted, body) => {
       if (isLogged) logRequest(admitted, body)

@@ -96,6 +96,7 @@ class SubmissionRoutes {
       contentType:
         route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
       bodyBytesMax,
+      isAuthenticated: true,
       open: (request: Request) => {
         const found = this.admit(tokenOf(request), request, landerOf)
         return isReply(found) ? found : { ...found.admitted, lander: found.target }
@@ -104,6 +105,7 @@ class SubmissionRoutes {
         this.logRequest(route, grant, request, body)
         return recheck() ?? countErrors(principal, lander.submit(route, body, recheck))
       },
+      ownerOf: ({ principal }: LanderContext) => principal.grant.accessId,
       done: ({ principal }: LanderContext) => limiter.release(principal, 1),
     }))
   }
@@ -116,6 +118,7 @@ class SubmissionRoutes {
       pattern: `${prefix}${route}`,
       contentType: 'application/json',
       bodyBytesMax,
+      isAuthenticated: true,
       open: (request: Request) => {
         const found = this.admit(tokenOf(request), request, relayOf)
         if (isReply(found)) return found
@@ -128,6 +131,7 @@ class SubmissionRoutes {
         this.logRequest(route, origin.grant, origin.request, body)
         return countErrors(principal, relay.handle(body, origin))
       },
+      ownerOf: ({ principal }: RelayContext) => principal.grant.accessId,
       done: ({ principal }: RelayContext) => limiter.release(principal, 1),
       refusalHeaders: () => submissionHeaders(newSubmissionId()),
     }))

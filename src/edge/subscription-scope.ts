@@ -41,6 +41,8 @@ export const createSubscriptionScope = (options: ScopeOptions): SubscriptionScop
         return true
       } catch (error) {
         if (error instanceof RpcError && error.name === 'outsideScope') return false
+        // Within the scope, and its next change is reported wherever it is now.
+        if (error instanceof RpcError && error.name === 'indexIncomplete') return true
         throw error
       }
     },

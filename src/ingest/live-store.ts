@@ -55,6 +55,10 @@ export class LiveStore {
     // The store of another chain provider is useless.
     if (this.name !== shown) clearCurrentGeneration(stores)
     this.current = openIndexer(join(stores, this.name), storeOptions)
+    // A store that begins with its feed lacks older accounts. A chain provider sends all of them,
+    // and the first block of a chain marks the store complete.
+    if (chainId === undefined && this.name === FIRST_GENERATION && this.isUnmarked)
+      this.current.setComplete(false)
     this.isShown = this.name === shown
     if (this.current.tip() !== undefined) this.show()
   }
@@ -65,6 +69,11 @@ export class LiveStore {
 
   get generation(): string {
     return this.name
+  }
+
+  /** Whether an account that is not in the store does not exist. */
+  get isComplete(): boolean {
+    return this.current.isComplete() !== false
   }
 
   /** A block was committed. */
@@ -97,6 +106,10 @@ export class LiveStore {
 
   close(): void {
     this.current.close()
+  }
+
+  private get isUnmarked(): boolean {
+    return this.current.isComplete() === undefined
   }
 
   private show(): void {

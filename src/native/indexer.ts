@@ -20,6 +20,10 @@ export type Applied = {
 export type Indexer = Corrections &
   StoreCopy & {
     tip(): Tip | undefined
+    /** Whether the store has every account of its scope; undefined if an older build made it. */
+    isComplete(): boolean | undefined
+    /** Records that durably, for readers and copies of the store. */
+    setComplete(isComplete: boolean): void
     /**
      * Applies one block durably. Throws NativeError `notNextBlock` if it does not continue the
      * chain.
@@ -54,6 +58,8 @@ export const toIndexer = (native: addon.Indexer): Indexer => {
     ...toCorrections(native),
     ...toStoreCopy(native),
     tip: () => callNative(() => native.tip()) ?? undefined,
+    isComplete: () => callNative(() => native.isComplete()) ?? undefined,
+    setComplete: isComplete => callNative(() => native.setComplete(isComplete)),
     applyBlock: block => callNative(() => native.applyBlock(block)),
     applyBlocks: blocks => callNative(() => native.applyBlocks(blocks)),
     check: () => callNative(() => native.check()),

@@ -3,7 +3,8 @@ import { ENCODINGS, type DataSlice, type Encoding } from './account-view.js'
 import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from '../shared/http.js'
 import { callNative, NativeError, toFailure } from './errors.js'
-import type { Page, ReadLimits, Reads, ReplyBytes } from './reads.js'
+import { RpcError } from '../shared/errors.js'
+import type { PackedMessage, PackLimits, Page, ReadLimits, Reads, ReplyBytes } from './reads.js'
 import type { StoreOptions, StoreStats, Tip } from './store.js'
 
 export type PoolOptions = addon.PoolOptions
@@ -14,6 +15,8 @@ export type Reader = {
   /** The view, with the reader's timeouts and limits. */
   reads(limits: ReadLimits): Reads
   tip(): Tip | undefined
+  /** Whether an account that is not in the store does not exist. */
+  isComplete(): boolean
   stats(): StoreStats
   poolStats(): PoolStats
   /** Changes of the store as frames for subscribers. It keeps the store open until it is closed. */
@@ -23,7 +26,7 @@ export type Reader = {
 }
 
 /** The addon's numbers of the methods in its fast lane. */
-const FAST_METHODS = [
+export const FAST_METHODS = [
   'getLatestBlockhash',
   'getAccountInfo',
   'getMultipleAccounts',
@@ -67,6 +70,32 @@ const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<B
   return toSource(reply)
 }
 
+const toRefusal = (
+  refusal: NonNullable<addon.PackedMessage['refusal']>,
+  { batchCountMax, loopBytesMax }: PackLimits,
+): RpcError => {
+  if (refusal === 'batchTooLong') return new RpcError(refusal, { max: batchCountMax })
+  if (refusal === 'messageTooLong') return new RpcError(refusal, { max: loopBytesMax })
+  return new RpcError('parseError')
+}
+
+const pack = async (
+  native: addon.Reader,
+  body: Uint8Array,
+  limits: PackLimits,
+): Promise<PackedMessage> => {
+  const { batchCountMax: callsMax, nestingMax, loopBytesMax: textBytesMax } = limits
+  const { refusal, text, lists, elements } = await callNative(() =>
+    native.packMessage(body, { callsMax, nestingMax, textBytesMax }),
+  )
+  if (refusal !== undefined) throw toRefusal(refusal, limits)
+  return {
+    text,
+    elements,
+    lists: lists.map(({ keys, failure = { code: 'internal' } }) => keys ?? toFailure(failure)),
+  }
+}
+
 const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
   encoding: ENCODINGS[page.encoding],
   sliceOffset: page.dataSlice?.offset ?? -1,
@@ -78,7 +107,8 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
-  const fast = callNative(() => native.fastLane(out, limits.recentResultsMax))
+  const lane = callNative(() => native.fastLane(out, limits.recentResultsMax))
+  const fast = callNative(() => lane.asFunction())
   /** Output of a point read. −1 means "too large", which only reads with a task may return. */
   const written = (length: number): Uint8Array => {
     if (length < 0) throw new NativeError('internal', 'a small read did not fit its buffer')
@@ -106,12 +136,14 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     )
   }
   return {
+    lane,
     fast: body => {
       const answered = fast(body)
       if (answered === 0) return undefined
       const method = FAST_METHODS[answered >>> METHOD_SHIFT] ?? 'unknown'
       return { bytes: out.subarray(0, answered & LENGTH_MASK), method }
     },
+    pack: (body, limits) => pack(native, body, limits),
     tip: () => callNative(() => native.tip()) ?? undefined,
     latestBlockhash: () => written(callNative(() => native.latestBlockhash(out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
@@ -153,6 +185,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
 export const toReader = (native: addon.Reader): Reader => ({
   reads: limits => toReads(native, limits),
   tip: () => callNative(() => native.tip()) ?? undefined,
+  isComplete: () => callNative(() => native.isComplete()),
   stats: () => callNative(() => native.stats()),
   poolStats: () => callNative(() => native.poolStats()),
   openFanout: options => toFanout(callNative(() => native.openFanout(options))),

@@ -1,5 +1,6 @@
 import type { DataSlice, Encoding } from './account-view.js'
 import type { BodySource } from '../shared/http.js'
+import type { PointReadLane } from './server/direct-reads.js'
 import type { Tip } from './store.js'
 
 /** One condition of a program page; an account must match all. */
@@ -29,6 +30,28 @@ export type OwnerPage = Page & {
  */
 export type ReplyBytes = Uint8Array | BodySource
 
+/** The addresses of one list, 32 bytes each, or the error of the first invalid one. */
+export type AddressList = Uint8Array | Error
+
+/** A long message without its lists of addresses. */
+export type PackedMessage = {
+  /**
+   * The message. In place of each list of texts that is the first parameter of a call is an array
+   * with one text, `#` and the index in `lists`.
+   */
+  readonly text: Uint8Array
+  readonly lists: readonly AddressList[]
+  /** Begin and end of each element of a batch in the original message. */
+  readonly elements: Uint32Array
+}
+
+/** Bounds of a long message. */
+export type PackLimits = {
+  readonly batchCountMax: number
+  readonly nestingMax: number
+  readonly loopBytesMax: number
+}
+
 /** A complete reply of the fast lane. `bytes` is a view into a reused buffer. */
 export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
 
@@ -37,8 +60,12 @@ export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
  * loop returns a promise. Failures are RpcErrors.
  */
 export type Reads = {
+  /** The fast lane for the compiled server; undefined where nothing may bypass JavaScript. */
+  readonly lane?: PointReadLane
   /** Answers a canonical point read; undefined where the message must be parsed. */
   fast(body: Uint8Array): FastReply | undefined
+  /** Takes the lists of addresses out of a long message, on a thread. Keeps a copy of `body`. */
+  pack(body: Uint8Array, limits: PackLimits): Promise<PackedMessage>
   tip(): Tip | undefined
   latestBlockhash(): ReplyBytes
   balance(key: Uint8Array): ReplyBytes

@@ -52,9 +52,9 @@ class Edge implements Running {
     const submissions = await openSubmissions(config, edge, { log, metrics, now })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
-    const { accessVersion: version } = shared
+    const { accessVersion: version, cells: versionCells } = shared
     const health = () => (this.isDraining ? 'draining' : networks.health(now()))
-    const modules = { access, networks, submissions, version, health, log, metrics }
+    const modules = { access, networks, submissions, version, versionCells, health, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
     await locations.open()

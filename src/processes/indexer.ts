@@ -13,7 +13,7 @@ import type { Indexer } from '../native/indexer.js'
 import { printableLocation, type IndexerStatus } from '../shared/indexer-status.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
-import { FIRST_GENERATION, setIncomplete, storesPath } from '../storage/generations.js'
+import { storesPath } from '../storage/generations.js'
 import { startLongReadMonitor } from '../storage/long-read-monitor.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 import { toStoreOptions } from '../storage/store-options.js'
@@ -23,10 +23,13 @@ import { exitWithFailure, sendMetrics, type Start } from './start.js'
 
 type Network = Config['networks'][number]
 
-const LOADING: FeedHealth = {
+const incomplete = (isLoading: boolean): FeedHealth => ({
   isHealthy: false,
-  reason: 'its first complete store is being loaded',
-}
+  reason: isLoading
+    ? 'incomplete: its first complete store is being loaded'
+    : 'incomplete: its store lacks accounts that have not changed since the feed began; ' +
+      'load a complete one by slotline snapshot load or slotline bootstrap rpc',
+})
 
 /** The plan of a repair step. */
 const toPlan = (step: RepairStepName, { snapshots }: Network): BootstrapPlan => {
@@ -62,8 +65,6 @@ class NetworkIndexer {
   private readonly stopMonitor: () => void
   private readonly stopSweep: () => void
   private readonly status: StatusWriter
-  /** A bootstrap is loading what the live store lacks. */
-  private isIncomplete = false
 
   constructor(parts: IndexerParts) {
     const { chain, config, log, metrics, network } = parts
@@ -73,15 +74,14 @@ class NetworkIndexer {
     this.sources = toFeedSources(network.feed, chain)
     this.feedMetrics = new FeedMetrics(metrics, network.id)
     this.bootstraps = chain === undefined ? this.createBootstraps() : undefined
-    // A killed process may have left it set.
-    setIncomplete(this.stores, false)
-    this.updateIncomplete()
     if (chain === undefined) this.store.removeOthers()
     this.feed = this.startFeed()
     this.bootstraps?.watch()
     this.stopMonitor = this.startMonitor()
     const { writeMs } = config.status
     this.status = startStatusWriter(this.stores, writeMs, () => this.describe(), log)
+    const complete = metrics.gauge('storeComplete', { network: network.id })
+    metrics.beforeSnapshot(() => complete.set(this.store.isComplete ? 1 : 0))
     const store = (): Indexer => this.store.indexer
     this.stopSweep = startSweep({ network, store, metrics, log })
   }
@@ -113,14 +113,10 @@ class NetworkIndexer {
       log,
       metrics,
       sourceIndex: () => this.feed.sourceIndex(),
-      onStatus: () => {
-        this.updateIncomplete()
-        this.writeStatus()
-      },
+      onStatus: () => this.writeStatus(),
       setLiveFeedPaused: isPaused => (isPaused ? this.feed.pause() : this.feed.resume()),
       goLive: (indexer, generation) => {
         const before = this.store.replace(indexer, generation)
-        this.updateIncomplete()
         this.feed.restart()
         before.close()
       },
@@ -185,17 +181,11 @@ class NetworkIndexer {
     status?.write()
   }
 
-  private updateIncomplete(): void {
-    const isLoading = this.bootstraps?.status()?.state === 'running'
-    const next = isLoading && this.store.generation === FIRST_GENERATION
-    if (next !== this.isIncomplete) setIncomplete(this.stores, next)
-    this.isIncomplete = next
-  }
-
   private describe(): Omit<IndexerStatus, 'pid' | 'atMs'> {
-    const health = this.isIncomplete ? LOADING : this.feed.health()
     const repair = this.feed.repair()
     const bootstrap = this.bootstraps?.status()
+    const { isComplete } = this.store
+    const health = isComplete ? this.feed.health() : incomplete(bootstrap?.state === 'running')
     const target = this.sources.sources[this.feed.sourceIndex()]
     return {
       network: this.parts.network.id,

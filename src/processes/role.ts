@@ -34,9 +34,9 @@ const start = async (role: Role, assignment: Assignment): Promise<Running> => {
 export const runRole = (role: Role): void => {
   process.title = `slotline ${role}`
   if (process.send === undefined || !dieWithParent(process.ppid)) process.exit(1)
-  // The supervisor alone reacts to the terminal's Ctrl-C, and drains its children in order.
-  process.on('SIGINT', () => {})
-  process.on('SIGTERM', () => {})
+  // The supervisor alone reacts to the signals that a terminal sends to all of them, and drains its
+  // children in order.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(1))
 
   let running: Running | undefined

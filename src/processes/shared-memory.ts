@@ -12,6 +12,8 @@ const EDGE_VERSIONS = 512
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
+  /** Of these cells the first is the accessVersion. */
+  readonly cells: Float64Array
   /** Raised after each durable change of the access store. One load. */
   accessVersion(): number
   /** For control only; answers the new version. */
@@ -34,6 +36,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
   const read = (cell: number): number => cells[cell] ?? 0
   const edges = Array.from({ length: EDGES_MAX }, (_, index) => index)
   return {
+    cells,
     accessVersion: () => cells[ACCESS_VERSION] ?? 0,
     raiseAccessVersion: () => {
       const version = read(ACCESS_VERSION) + 1

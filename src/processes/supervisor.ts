@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
@@ -13,6 +13,7 @@ import { startChild, type Child } from '../supervision/child.js'
 import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import type { Assignment, Event, ChainProviderProgram, Role } from '../supervision/messages.js'
+import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { openSharedMemory } from './shared-memory.js'
 import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
@@ -51,11 +52,20 @@ export type Service = {
   drain(): Promise<void>
 }
 
+/** Permissions of users other than the owner. */
+const OTHERS = 0o077
+
 const prepareDataDir = (dataDir: string): void => {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  chmodSync(dataDir, 0o700)
   if (!lockFile(join(dataDir, 'supervisor.lock')))
     throw new StartError(`another Slotline runs on the data directory ${dataDir}`)
+}
+
+/** An operator's folder keeps its mode: it may be shared on purpose. */
+const warnOfOtherUsers = (dataDir: string, log: Log): void => {
+  const mode = statSync(dataDir).mode & 0o777
+  if ((mode & OTHERS) !== 0)
+    log.warn({ dataDir, mode: mode.toString(8) }, 'other users may open the data directory')
 }
 
 const probePorts = async (
@@ -87,7 +97,8 @@ class Supervisor implements Service {
   private readonly limits
   private readonly metrics = createMetrics('supervisor')
   private readonly collector
-  private readonly watchdog
+  private readonly readerWatchdog
+  private readonly hangWatchdog
   private readonly children: Child[] = []
   private readonly indexedEdges = new Set<Child>()
   private chain: ChainOverride | undefined
@@ -107,12 +118,19 @@ class Supervisor implements Service {
     resetLimitTable(config.dataDir)
     this.limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
     this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)
-    this.watchdog = createStuckReaderWatchdog({
+    const countStuck = ({ role }: Child): void =>
+      this.metrics.counter('childStuck', { role }).add(1)
+    this.readerWatchdog = createStuckReaderWatchdog({
       config,
       log,
       edges: () => this.withRole('edge'),
-      onEnd: ({ role }) => this.metrics.counter('childStuck', { role }).add(1),
+      onEnd: countStuck,
     })
+    const { hungMs, pingMs } = config.processes
+    // A chain provider is not restarted: its chain is in its memory.
+    const children = (): readonly Child[] =>
+      this.children.filter(({ role }) => role !== 'chain-provider')
+    this.hangWatchdog = new HangWatchdog({ hungMs, pingMs, children, log, onHung: countStuck })
   }
 
   /**
@@ -218,9 +236,10 @@ class Supervisor implements Service {
         for (const edge of this.withRole('edge')) if (edge.pid === event.pid) edge.restart()
         return
       case 'longRead':
-        return this.watchdog.onLongRead(event)
+        return this.readerWatchdog.onLongRead(event)
       case 'pong':
-        return this.watchdog.onPong(child)
+        this.hangWatchdog.onPong(child)
+        return this.readerWatchdog.onPong(child)
       case 'metrics':
         return this.collector.onMetrics(event.call, event.snapshot)
       case 'metricsRequested':
@@ -244,7 +263,7 @@ class Supervisor implements Service {
   }
 
   private async collectMetrics(call: number): Promise<void> {
-    const others = this.children.filter(child => child.isReady && child.role !== 'control')
+    const others = this.children.filter(({ role }) => role !== 'control')
     const snapshots = await this.collector.collect(others)
     this.control?.send({ kind: 'metricsCollected', call, snapshots })
   }
@@ -287,6 +306,7 @@ class Supervisor implements Service {
 
   /** Edges first: they need the others to finish their requests in flight. */
   private async stopAll(deadlineMs: number): Promise<void> {
+    this.hangWatchdog.stop()
     const endMs = Date.now() + deadlineMs
     for (const role of ['edge', 'indexer', 'control', 'chain-provider'] as const) {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
@@ -306,5 +326,7 @@ export const startService = async (
   if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
   const supervisor = new Supervisor(config, log, chainProvider)
   await supervisor.start()
+  // Not before: a start that fails prints one line.
+  warnOfOtherUsers(config.dataDir, log)
   return supervisor
 }

@@ -2,7 +2,7 @@ import { RpcError } from '../shared/errors.js'
 import type { Body } from '../shared/http.js'
 import { isRefusal, type Call, type Refusal } from '../shared/jsonrpc.js'
 import { joinBody, type Part } from './join-body.js'
-import type { Options } from './options.js'
+import type { LoopTurn } from './loop-turn.js'
 import { toParts, type Outcome } from './outcome.js'
 
 const OPEN = Buffer.from('[')
@@ -12,29 +12,45 @@ const CLOSE = Buffer.from(']')
 /** Runs one call of a batch. Must not throw or reject. */
 export type RunCall = (call: Call, index: number) => Outcome | Promise<Outcome>
 
+/** How a batch runs. */
+export type BatchOptions = {
+  /** Calls that are awaited at a time. */
+  readonly atOnce: number
+  readonly batchReplyBytesMax: number
+  readonly turn: LoopTurn
+}
+
 /** One batch: its calls, and their replies that have arrived. */
 class Batch {
   private readonly calls: readonly (Call | Refusal)[]
   private readonly runCall: RunCall
   private readonly bytesMax: number
+  private readonly turn: LoopTurn
   private readonly tooLong: RpcError
   private readonly replies: (readonly Part[] | undefined)[]
   private resultBytes = 0
   private next = 0
 
-  constructor(calls: readonly (Call | Refusal)[], runCall: RunCall, bytesMax: number) {
+  constructor(
+    calls: readonly (Call | Refusal)[],
+    runCall: RunCall,
+    { batchReplyBytesMax: bytesMax, turn }: BatchOptions,
+  ) {
     this.calls = calls
     this.runCall = runCall
     this.bytesMax = bytesMax
+    this.turn = turn
     this.tooLong = new RpcError('batchReplyTooLong', { max: bytesMax })
     this.replies = new Array(calls.length)
   }
 
   /**
-   * Runs calls until one must be awaited, then the rest. Undefined once all calls have started.
+   * Runs calls until one must be awaited or the turn is over, then the rest. Undefined once all
+   * calls have started.
    */
   run(): Promise<void> | undefined {
     while (this.next < this.calls.length) {
+      if (this.turn.isOver) return this.turn.next().then(() => this.run())
       const index = this.next++
       const call = this.calls[index]
       if (call === undefined || call.id === undefined) continue
@@ -85,20 +101,20 @@ class Batch {
 
 /**
  * Runs the calls of a batch and joins their replies in request order; the body is empty where no
- * call is answered. Synchronous where no call has to be awaited; of those that are, at most
- * `batchWaitingMax` are awaited at a time.
+ * call is answered. Synchronous where no call has to be awaited and the turn has time; of those
+ * that are, at most `atOnce` are awaited at a time.
  */
 export const runBatch = (
   calls: readonly (Call | Refusal)[],
   runCall: RunCall,
-  { batchWaitingMax, batchReplyBytesMax }: Options,
+  options: BatchOptions,
 ): Body | Promise<Body> => {
-  const batch = new Batch(calls, runCall, batchReplyBytesMax)
+  const batch = new Batch(calls, runCall, options)
   const runners: Promise<void>[] = []
   do {
     const runner = batch.run()
     if (runner === undefined) break
     runners.push(runner)
-  } while (runners.length < batchWaitingMax)
+  } while (runners.length < options.atOnce)
   return runners.length === 0 ? batch.join() : Promise.all(runners).then(() => batch.join())
 }

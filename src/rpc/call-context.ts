@@ -8,10 +8,13 @@ export type CallContext = {
   /** Public name of the token; never the token itself. */
   readonly tokenId?: string
   /**
-   * Charges a batch to its access: the number of calls, and how many of them run at a time. Returns
-   * a reply that refuses the whole batch, or an error that answers each call.
+   * Charges a batch to its access: the number of calls, and how many of them may run at a time.
+   * Returns how many of them do, a reply that refuses the whole batch, or an error that answers
+   * each call.
    */
-  acquireBatch?(calls: number, atOnce: number): Reply | RpcError | undefined
+  acquireBatch?(calls: number, atOnce: number): number | Reply | RpcError
+  /** Charges further requests for a long message. Returns a refusal as `acquireBatch` does. */
+  acquireMore?(requests: number): Reply | RpcError | undefined
   /** Called for every call that fails. */
   onFailure?(): void
   /**

@@ -12,6 +12,8 @@ export type CallModules = {
   readonly reads: Reads
   /** Whether the index keeps up with the chain, as `getHealth` reports it. */
   readonly isHealthy?: () => boolean
+  /** Whether the index may lack accounts, so that reads may have to be forwarded. */
+  readonly isIncomplete?: () => boolean
   readonly methods: ReadonlyMap<string, Method>
   /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
   readonly connectionMethods: ReadonlySet<string>
@@ -41,9 +43,13 @@ export class CallRunner {
   private readonly methodContext: MethodContext
 
   constructor(modules: CallModules) {
-    const { reads, isHealthy } = modules
+    const { reads, isHealthy, isIncomplete } = modules
     this.modules = modules
-    this.methodContext = isHealthy === undefined ? reads : { ...reads, isHealthy }
+    this.methodContext = {
+      ...reads,
+      ...(isHealthy === undefined ? {} : { isHealthy }),
+      ...(isIncomplete === undefined ? {} : { isIncomplete }),
+    }
   }
 
   /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */
@@ -66,9 +72,19 @@ export class CallRunner {
 
   /** Whether the upstream may have to answer the call. */
   mayForward(call: Call | Refusal): boolean {
-    const { methods, connectionMethods, forward } = this.modules
+    const { methods, connectionMethods, forward, isIncomplete } = this.modules
     if (forward === undefined || isRefusal(call) || connectionMethods.has(call.method)) return false
-    return methods.has(call.method) ? forward.takesOutsideScope : forward.takes(call.method)
+    if (!methods.has(call.method)) return forward.takes(call.method)
+    return forward.takesOutsideScope || isIncomplete?.() === true
+  }
+
+  /** The upstream that answers a read which the index cannot answer. */
+  private forwardOf(error: RpcError): Forward | undefined {
+    const { forward } = this.modules
+    if (error.name === 'indexIncomplete') return forward
+    return error.name === 'outsideScope' && forward?.takesOutsideScope === true
+      ? forward
+      : undefined
   }
 
   private runMethod(
@@ -80,10 +96,8 @@ export class CallRunner {
     const end = (outcome: Outcome): Outcome => this.end(name, context, startMs, outcome)
     const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
       const error = this.toError(thrown, name, context)
-      const { forward } = this.modules
-      if (error.name === 'outsideScope' && forward?.takesOutsideScope === true)
-        return this.forward(forward, context, raw)
-      return end(error)
+      const forward = this.forwardOf(error)
+      return forward === undefined ? end(error) : this.forward(forward, context, raw)
     }
     try {
       if (!Array.isArray(call.params)) return end(PARAMS_NOT_ARRAY)
@@ -137,7 +151,8 @@ export class CallRunner {
     return outcome
   }
 
-  private toError(thrown: unknown, method: string, context: CallContext): RpcError {
+  /** The error to answer with. What must not reach a client is reported, and `internal`. */
+  toError(thrown: unknown, method: string, context: CallContext): RpcError {
     // An error without a code is a plain HTTP failure, which no method may throw.
     if (thrown instanceof RpcError && thrown.row.code !== undefined) return thrown
     this.modules.onFault(thrown, method, context)

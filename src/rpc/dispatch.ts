@@ -4,15 +4,21 @@ import {
   formatError,
   isBatch,
   isRefusal,
-  parseMessage,
+  parseScanned,
+  scanMessage,
+  unparsedId,
   type Call,
   type Id,
+  type Message,
   type Refusal,
+  type ScannedMessage,
 } from '../shared/jsonrpc.js'
 import { runBatch } from './batch.js'
 import type { CallContext } from './call-context.js'
 import { CallRunner, type CallModules } from './call-runner.js'
 import { joinBody } from './join-body.js'
+import { packedElements, restoreAddresses } from './long-message/restore-addresses.js'
+import { LoopTurn } from './loop-turn.js'
 import type { Options } from './options.js'
 import { encodeResult, RawReply, toParts, type Outcome } from './outcome.js'
 import { rawElements } from './raw-elements.js'
@@ -28,15 +34,22 @@ export type Dispatch = {
    * synchronous reply is valid until the next call of `handle`, as `Body` says.
    */
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply>
-  /** Answers every call of a message with one error; empty where no call has an id. */
+  /**
+   * Answers every call of a message with one error, without parsing it; empty where no call has an
+   * id. The ids of a long message are not read: its one answer has the id `null`.
+   */
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string
 }
 
 const NO_BYTES = new Uint8Array(0)
+const NO_ID: Id = 'null'
 
-// web3.js sends it every 5 s to keep a connection open. It is never answered and never charged.
-const isPing = (call: Call | Refusal): boolean =>
-  call.id === undefined && !isRefusal(call) && call.method === 'ping'
+/** The received bytes of a message, for calls that are forwarded. They are not kept. */
+type Received = {
+  readonly body: Uint8Array
+  /** Elements of a batch that was not parsed as a whole. */
+  readonly elements?: () => readonly Uint8Array[]
+}
 
 const jsonReply = (body: Body): Reply => ({
   status: 200,
@@ -59,27 +72,77 @@ class Dispatcher implements Dispatch {
   private readonly modules: CallModules
   private readonly runner: CallRunner
   private readonly scratch: Buffer
+  private readonly turn: LoopTurn
 
   constructor(options: Options, modules: CallModules) {
     this.options = options
     this.modules = modules
     this.runner = new CallRunner(modules)
     this.scratch = Buffer.allocUnsafe(options.scratchBytes)
+    this.turn = new LoopTurn(options.batchTurnMs, modules.now)
   }
 
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
-    const reply = this.options.fastLane ? this.handleFast(body, context) : undefined
+    const { fastLane, loopBytesMax } = this.options
+    if (body.length > loopBytesMax) return this.handleLong(body, context)
+    const reply = fastLane ? this.handleFast(body, context) : undefined
     if (reply !== undefined) return reply
-    const message = parseMessage(body, this.options)
-    return isBatch(message)
-      ? this.handleBatch(message, body, context)
-      : this.handleSingle(message, body, context)
+    const scanned = scanMessage(body, this.options)
+    if ('error' in scanned) return this.handleSingle(scanned, { body }, context)
+    if (!scanned.isBatch) return this.handleMessage(parseScanned(scanned), { body }, context, 1)
+    const atOnce = this.acquireBatch(scanned, context)
+    if (typeof atOnce !== 'number') return atOnce
+    return this.handleMessage(parseScanned(scanned), { body }, context, atOnce)
   }
 
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string {
-    const message = parseMessage(body, this.options)
-    if (isBatch(message)) return this.refuseAll(message, error, context)
-    return message.id === undefined ? '' : this.refuseOne(message, message.id, error, context)
+    const isLong = body.length > this.options.loopBytesMax
+    const scanned = isLong ? undefined : scanMessage(body, this.options)
+    if (scanned !== undefined && !('error' in scanned) && scanned.ids.length > 0)
+      return this.refuseAll(scanned, error, context)
+    this.runner.refuse('none', error, context)
+    return formatError(NO_ID, error)
+  }
+
+  /**
+   * Answers a message that is too long for the event loop: its addresses are decoded on a thread,
+   * and what is left of it is parsed here.
+   */
+  private async handleLong(received: Uint8Array, context: CallContext): Promise<Reply> {
+    const { options, modules } = this
+    const more = Math.ceil(received.length / options.requestBytes) - 1
+    const refused = context.acquireMore?.(more)
+    if (refused !== undefined) return this.toRefusal(refused, context)
+    // Copied: it is needed after this tick.
+    const body = Buffer.from(received)
+    try {
+      const packed = await modules.reads.pack(body, options)
+      const scanned = scanMessage(packed.text, options)
+      if ('error' in scanned) return await this.handleSingle(scanned, { body }, context)
+      const atOnce = scanned.isBatch ? this.acquireBatch(scanned, context) : 1
+      if (typeof atOnce !== 'number') return atOnce
+      const message = restoreAddresses(parseScanned(scanned), packed.lists, modules.methods)
+      const elements = (): readonly Uint8Array[] => packedElements(body, packed)
+      return await this.handleMessage(message, { body, elements }, context, atOnce)
+    } catch (thrown) {
+      return this.toRefusal(this.runner.toError(thrown, 'none', context), context)
+    }
+  }
+
+  private handleMessage(
+    message: Message,
+    received: Received,
+    context: CallContext,
+    atOnce: number,
+  ): Reply | Promise<Reply> {
+    return isBatch(message)
+      ? this.handleBatch(message, received, context, atOnce)
+      : this.handleSingle(message, received, context)
+  }
+
+  private toRefusal(refused: Reply | RpcError, context: CallContext): Reply {
+    if (!(refused instanceof RpcError)) return refused
+    return toReply(NO_ID, this.runner.refuse('none', refused, context))
   }
 
   /** Canonical point reads, which the native addon answers without a parsed message. */
@@ -99,15 +162,15 @@ class Dispatcher implements Dispatch {
 
   private handleSingle(
     call: Call | Refusal,
-    body: Uint8Array,
+    { body }: Received,
     context: CallContext,
   ): Reply | Promise<Reply> {
     const { id } = call
-    if (isPing(call)) context.acquireBatch?.(0, 1)
     if (id === undefined) return jsonReply('')
     if (isRefusal(call)) return toReply(id, this.runner.refuse('none', call.error, context))
-    // Copied: a forwarded call needs the body after this tick.
-    const bytes = (): Uint8Array => Buffer.from(body)
+    // Copied now: a page finds out in a later tick that it must be forwarded.
+    const copy = this.runner.mayForward(call) ? Buffer.from(body) : NO_BYTES
+    const bytes = (): Uint8Array => copy
     const { readTimeoutMs: waitMs } = this.options
     const outcome = this.runner.run(call, context, { bytes, waitMs })
     // The scratch buffer is shared, so a reply that was awaited gets memory of its own.
@@ -118,55 +181,54 @@ class Dispatcher implements Dispatch {
 
   private handleBatch(
     calls: readonly (Call | Refusal)[],
-    body: Uint8Array,
+    received: Received,
     context: CallContext,
+    atOnce: number,
   ): Reply | Promise<Reply> {
-    const { options, runner } = this
+    const { options, runner, turn } = this
     const { now } = this.modules
-    const refused = this.acquireBatch(calls, context)
-    if (refused !== undefined) return refused
     const endMs = now() + options.readTimeoutMs
     for (const call of calls) if (isRefusal(call)) runner.refuse('none', call.error, context)
     // Copied: later calls of a batch run after this tick.
     const mayForward = calls.some(call => runner.mayForward(call))
-    const elements = mayForward ? rawElements(Buffer.from(body)) : []
+    const toElements = received.elements ?? (() => rawElements(Buffer.from(received.body)))
+    const elements = mayForward ? toElements() : []
     const run = (call: Call, index: number): Outcome | Promise<Outcome> => {
       const bytes = (): Uint8Array => elements[index] ?? NO_BYTES
       return runner.run(call, context, { bytes, waitMs: Math.max(0, endMs - now()) })
     }
-    const joined = runBatch(calls, run, options)
+    const { batchReplyBytesMax } = options
+    const joined = runBatch(calls, run, { atOnce, batchReplyBytesMax, turn })
     return joined instanceof Promise ? joined.then(jsonReply) : jsonReply(joined)
   }
 
-  /** Charges a batch to its access. Returns the reply where it is over a limit. */
-  private acquireBatch(
-    calls: readonly (Call | Refusal)[],
-    context: CallContext,
-  ): Reply | undefined {
-    if (context.acquireBatch === undefined) return undefined
-    const count = calls.reduce((sum, call) => sum + (isPing(call) ? 0 : 1), 0)
-    const atOnce = Math.max(1, Math.min(count, this.options.batchWaitingMax))
-    const refused = context.acquireBatch(count, atOnce)
-    return refused instanceof RpcError
-      ? jsonReply(this.refuseAll(calls, refused, context))
-      : refused
+  /**
+   * Charges a batch to its access before it is parsed. Returns how many of its calls are awaited at
+   * a time, or the reply where it is over a limit.
+   */
+  private acquireBatch(scanned: ScannedMessage, context: CallContext): number | Reply {
+    const { callCount } = scanned
+    const wanted = Math.max(1, Math.min(callCount, this.options.batchWaitingMax))
+    const granted = context.acquireBatch?.(callCount, wanted) ?? wanted
+    return granted instanceof RpcError
+      ? jsonReply(this.refuseAll(scanned, granted, context))
+      : granted
   }
 
   private refuseAll(
-    calls: readonly (Call | Refusal)[],
+    { ids, isBatch: inArray }: ScannedMessage,
     error: RpcError,
     context: CallContext,
   ): string {
     const replies: string[] = []
-    for (const call of calls)
-      if (call.id !== undefined) replies.push(this.refuseOne(call, call.id, error, context))
-    return replies.length === 0 ? '' : `[${replies.join(',')}]`
-  }
-
-  private refuseOne(call: Call | Refusal, id: Id, error: RpcError, context: CallContext): string {
-    const answer = isRefusal(call) ? call.error : error
-    this.runner.refuse('none', answer, context)
-    return formatError(id, answer)
+    for (const raw of ids) {
+      const id = unparsedId(raw)
+      if (id === undefined) continue
+      this.runner.refuse('none', error, context)
+      replies.push(formatError(id, error))
+    }
+    if (replies.length === 0) return ''
+    return inArray ? `[${replies.join(',')}]` : (replies[0] ?? '')
   }
 }
 

@@ -11,6 +11,8 @@ export type Param<T> = {
   readonly isRequired: boolean
   /** Schema of a valid value, for the OpenRPC document. */
   readonly schema: JsonSchema
+  /** True for a list of addresses of any length, which may be given as `PackedAddresses`. */
+  readonly isLongList?: boolean
   /** Throws an RpcError where the value, `undefined` for an absent one, is not right. */
   check(value: unknown, index: number): T
 }
@@ -57,6 +59,8 @@ export type Bound = 'timeout' | 'budget' | 'none'
 export type MethodContext = Reads & {
   /** False where the tip has not moved for too long; absent, it is not known to. */
   isHealthy?(): boolean
+  /** True where the index may lack accounts. */
+  isIncomplete?(): boolean
 }
 
 /** A JSON-RPC method whose parameters are checked when it is called. */

@@ -21,7 +21,7 @@ export const defaults = {
   batchCountMax: 100,
   /**
    * Calls of one batch that are queued in the pools at a time, so that one message cannot fill
-   * their queues.
+   * their queues; fewer where its access may have fewer requests in flight.
    */
   batchWaitingMax: 8,
   /** Bytes of all results of one batch: half of what an edge may have in flight. */
@@ -31,6 +31,23 @@ export const defaults = {
    * stops there too.
    */
   nestingMax: 127,
+  /**
+   * Elements and members of one message, so that `JSON.parse` takes 1 ms at most. Lists of
+   * addresses in messages longer than `loopBytesMax` are not counted.
+   */
+  elementsMax: 4_096,
+  /**
+   * Longest message that is parsed on the event loop. The addresses of a longer one are decoded on
+   * a thread; what is left of it must not be longer than this either.
+   */
+  loopBytesMax: 64 * 1024,
+  /**
+   * Bytes of a message that count as one request against the rate of its access; a longer one
+   * counts as several, and as one burst at most.
+   */
+  requestBytes: 64 * 1024,
+  /** Time that batches may run per turn of the event loop, so that other requests get theirs. */
+  batchTurnMs: 2,
   /**
    * Bytes of the buffer in which synchronous replies are assembled; larger ones are allocated.
    */

@@ -1,9 +1,10 @@
 import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import { decodePubkey, decodePubkeys } from '../native/encoding.js'
-import type { Page } from '../native/reads.js'
+import type { Filter, Page } from '../native/reads.js'
 import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
+import { PackedAddresses } from './long-message/packed-addresses.js'
 import {
   ACCOUNT_OPTIONS,
   ANY_OPTIONS,
@@ -17,6 +18,8 @@ import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../
 /** Page size: its default and its upper bound (contract: page-limit). */
 const PAGE_LIMIT_DEFAULT = 1_000
 const PAGE_LIMIT_MAX = 10_000
+/** Each row of the program is compared with all filters (contract: page-filters). */
+const PAGE_FILTERS_MAX = 16
 
 /** A base58 address. */
 export const pubkey = required(
@@ -41,16 +44,18 @@ export const blockhash = required(
 )
 
 /** Base58 addresses, 32 bytes each in one array. Only the body's size bounds their number. */
-export const pubkeys = required(
-  'addresses',
-  (value, index) => {
-    if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')
-    const texts: string[] = []
-    for (const element of value) texts.push(toText(element, index))
-    return decodePubkeys(texts)
-  },
-  list(PUBKEY),
-)
+export const pubkeys = {
+  ...required('addresses', (value, index) => toPubkeys(value, index), list(PUBKEY)),
+  isLongList: true,
+}
+
+const toPubkeys = (value: unknown, index: number): Uint8Array => {
+  if (value instanceof PackedAddresses) return value.keys()
+  if (!Array.isArray(value)) throw wrongType(value, index, 'a sequence')
+  const texts: string[] = []
+  for (const element of value) texts.push(toText(element, index))
+  return decodePubkeys(texts)
+}
 
 /**
  * Options without effect: `commitment` and `minContextSlot` are not checked (contract:
@@ -83,7 +88,7 @@ export const programConfig = optional(
   'config',
   (members, index) => ({
     ...toPage(members, index),
-    filters: toFilters(members['filters']),
+    filters: toPageFilters(members['filters']),
     changedSinceSlot: toSlot(members['changedSinceSlot']),
   }),
   PROGRAM_OPTIONS,
@@ -98,6 +103,13 @@ const toPage = (members: Members, index: number): Page => {
     limit: toLimit(members['limit']),
     after: isAbsent(paginationKey) ? undefined : decodePubkey(toText(paginationKey, index)),
   }
+}
+
+const toPageFilters = (value: unknown): readonly Filter[] => {
+  // Before any of them is decoded.
+  if (Array.isArray(value) && value.length > PAGE_FILTERS_MAX)
+    throw new RpcError('filterCount', { max: PAGE_FILTERS_MAX })
+  return toFilters(value)
 }
 
 const toLimit = (value: unknown): number => {

@@ -41,6 +41,8 @@ const networkOf = (ports: Ports, tips: Tips) => {
     // Not the limits of the real engines: the sandbox is used for load tests.
     requestsPerSecondMax: 100_000,
     requestsBurstMax: 100_000,
+    statusesPerSecondMax: 100_000,
+    statusesBurstMax: 100_000,
   }
   return {
     id: SANDBOX_NETWORK,
@@ -89,6 +91,9 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
     dashboard: {
       host: HOST,
       port: ports.dashboard,
+      // Not those of an operator: the sandbox is used for load tests.
+      changesBurstMax: 1_000_000,
+      changesPerMinuteMax: 1_000_000,
       identity: { issuer: urlOf(ports.identity), clientId, clientSecret },
     },
     ...(flags.edgeCount === undefined ? {} : { processes: { edgeCount: flags.edgeCount } }),

@@ -1,6 +1,8 @@
 import type { Log } from '../shared/log.js'
 import type { Proxies } from './http/address.js'
+import type { ByteBudget } from './http/byte-budget.js'
 import type { Failures } from './http/failures.js'
+import type { HeadWriter } from './http/head.js'
 import type { ReplyScheduler } from './http/reply-scheduler.js'
 import type { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import type { Options } from './options.js'
@@ -12,14 +14,16 @@ export type ServerContext = {
   /** Undefined where no proxy is trusted: then forwarded addresses are not read at all. */
   readonly proxies: Proxies | undefined
   readonly failures: Failures
+  readonly heads: HeadWriter
   readonly scheduler: ReplyScheduler
   readonly unreadReplies: UnreadReplyDetector
   /** Open HTTP connections, without those that became WebSockets. */
   connections: number
   requestsCount: number
   requestsInFlight: number
-  bodyBytesInFlight: number
-  replyBytesInFlight: number
+  /** Of request bodies, and of large replies that are copied. */
+  readonly bodies: ByteBudget
+  readonly replies: ByteBudget
   abortedCount: number
   isDraining: boolean
 }

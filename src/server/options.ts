@@ -4,7 +4,7 @@ export type Options = Readonly<typeof defaults>
 export const defaults = {
   /**
    * Bytes in memory of request bodies that arrived in several chunks or whose reply is still
-   * awaited. Over it: 503.
+   * awaited. Over it: 503. An access may take no more of it than it leaves free.
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
   /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
@@ -15,7 +15,7 @@ export const defaults = {
    * synchronously.
    */
   replyDirectBytesMax: 384 * 1024,
-  /** Bytes in memory of larger replies. Over it: 503. */
+  /** Bytes in memory of larger replies, shared in the same way. Over it: 503. */
   repliesInFlightBytesMax: 256 * 1024 ** 2,
   /** A larger reply is written in chunks of this many bytes, each about 20 µs of the event loop. */
   chunkBytes: 64 * 1024,
@@ -72,13 +72,33 @@ export const defaults = {
   socketCompression: 'none',
   /** Peers whose PROXY v2 header or X-Forwarded-For is trusted: addresses or `address/bits`. */
   trustedProxies: Object.freeze([]) as readonly string[],
+  /**
+   * A connection without a request is closed after this time, which replies state in `Keep-Alive`.
+   * Longer than that of common proxies in front, so that these close their idle connections first.
+   * The prebuilt package always closes after 8 s.
+   */
+  idleSeconds: 75,
+  /**
+   * Connections of one location at one edge, WebSockets included. One that opens over it has the
+   * oldest closed that idles and never sent a valid token, or is closed itself where there is none.
+   * The prebuilt package has no such bound.
+   */
+  connectionsMax: 65_536,
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
+  /**
+   * The server: `compiled` with the addon, or the `prebuilt` package, which also serves where
+   * nothing was compiled.
+   */
+  library: 'compiled',
   /**
    * Time that requests in flight have to finish while draining; then their connections are closed.
    */
   drainMs: 10_000,
 }
+
+/** Values of `library`. */
+export const LIBRARIES = ['compiled', 'prebuilt'] as const
 
 /** Values of `socketCompression`. */
 export const COMPRESSIONS = ['none', 'shared'] as const

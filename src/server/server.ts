@@ -1,16 +1,20 @@
-import type { TemplatedApp, us_listen_socket } from 'uWebSockets.js'
 import type { RpcError } from '../shared/errors.js'
 import type { Route } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
 import { CLOSE, type CloseCode, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
 import { UnreadReplyDetector } from './http/unread-reply-detector.js'
+import { ByteBudget } from './http/byte-budget.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
+import { HeadWriter, toClosingReply } from './http/head.js'
 import { mountRoutes } from './http/mount.js'
 import { defaults, type Options } from './options.js'
 import { describePort } from './port.js'
 import { ReplyScheduler } from './http/reply-scheduler.js'
 import type { ServerContext } from './context.js'
+import { loadCompiled } from './compiled/library.js'
+import type { App, AppOptions, Library } from './library.js'
+import { loadPrebuilt } from './prebuilt.js'
 import { mountSockets } from './websocket/mount.js'
 import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-monitor.js'
 
@@ -32,6 +36,12 @@ export type ServerParts = {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly options?: Partial<Options>
+  /**
+   * Answers requests of the compiled server before JavaScript. `mount` is given the number of the
+   * app, and the value of Content-Type for JSON-RPC with the header lines after it; `close` is
+   * called before the server drains or closes.
+   */
+  readonly direct?: { mount(app: number, typeLines: string): void; close(): void } | undefined
   /**
    * Writes the JSON of a failure that the server answers by itself; default
    * `{"error":{"message":…}}`.
@@ -76,53 +86,55 @@ export type Server = {
 const describeMessage = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message } })
 
-const createContext = (options: Options, parts: ServerParts): ServerContext => {
+const createContext = (
+  options: Options,
+  parts: ServerParts,
+  idleSeconds: number,
+): ServerContext => {
   const { log, now, describeFailure = describeMessage } = parts
   return {
     options,
     log,
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
+    heads: new HeadWriter(idleSeconds),
     scheduler: new ReplyScheduler(options, now),
     unreadReplies: new UnreadReplyDetector(options, now),
     connections: 0,
     requestsCount: 0,
     requestsInFlight: 0,
-    bodyBytesInFlight: 0,
-    replyBytesInFlight: 0,
+    bodies: new ByteBudget(options.bodiesInFlightBytesMax),
+    replies: new ByteBudget(options.repliesInFlightBytesMax),
     abortedCount: 0,
     isDraining: false,
   }
 }
 
-/** The part of uWebSockets.js that is used after it is loaded. */
-type Library = Pick<
-  typeof import('uWebSockets.js'),
-  'us_listen_socket_close' | 'us_socket_local_port'
->
-
-class OpenServer implements Server {
+class OpenServer<Listening> implements Server {
   readonly ports: number[] = []
-  private readonly library: Library
-  private readonly app: TemplatedApp
+  private readonly library: Library<Listening>
+  private readonly app: App<Listening>
   private readonly context: ServerContext
   private readonly monitor: BackpressureMonitor
   private readonly now: () => number
-  private readonly listening: us_listen_socket[] = []
+  private readonly direct: ServerParts['direct']
+  private readonly listening: Listening[] = []
   private isClosed = false
 
   constructor(parts: {
-    readonly library: Library
-    readonly app: TemplatedApp
+    readonly library: Library<Listening>
+    readonly app: App<Listening>
     readonly context: ServerContext
     readonly monitor: BackpressureMonitor
     readonly now: () => number
+    readonly direct: ServerParts['direct']
   }) {
     this.library = parts.library
     this.app = parts.app
     this.context = parts.context
     this.monitor = parts.monitor
     this.now = parts.now
+    this.direct = parts.direct
   }
 
   /** Throws one line where the port cannot be listened on. */
@@ -143,9 +155,9 @@ class OpenServer implements Server {
     return {
       connections: context.connections,
       requestsInFlight: context.requestsInFlight,
-      bodyBytesInFlight: context.bodyBytesInFlight,
+      bodyBytesInFlight: context.bodies.bytes,
       repliesInFlight: context.scheduler.replyCount,
-      replyBytesInFlight: context.replyBytesInFlight,
+      replyBytesInFlight: context.replies.bytes,
       requestsCount: context.requestsCount,
       abortedCount: context.abortedCount,
       ...monitor.stats(),
@@ -163,6 +175,7 @@ class OpenServer implements Server {
   async drain(): Promise<void> {
     const { context, monitor } = this
     context.isDraining = true
+    this.direct?.close()
     this.stopListening()
     monitor.closeAll(CLOSE.restart, 'restart')
     const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
@@ -173,6 +186,7 @@ class OpenServer implements Server {
   close(): void {
     if (this.isClosed) return
     this.isClosed = true
+    this.direct?.close()
     this.stopListening()
     // Aborts requests in flight, which closes the sources of their replies.
     this.app.close()
@@ -185,19 +199,50 @@ class OpenServer implements Server {
   }
 }
 
+/** Content type of every reply of JSON-RPC. */
+const JSON_RPC_TYPE = 'application/json; charset=utf-8'
+
+/** The prebuilt package closes an idle connection after 8 to 12 s, whatever its options. */
+const PREBUILT_IDLE_SECONDS = 8
+
+/**
+ * Its timers have steps of 4 s: added, so that a connection stays open for at least the time that
+ * `Keep-Alive` states.
+ */
+const TIMER_STEP_SECONDS = 4
+
+const appOptions = (
+  { failures, options, proxies }: ServerContext,
+  idleSeconds: number,
+): AppOptions => ({
+  connectionsMax: options.connectionsMax,
+  idleSeconds: idleSeconds + TIMER_STEP_SECONDS,
+  acceptsProxyHeader: proxies === undefined ? 0 : 1,
+  badRequest: toClosingReply(failures.badRequest),
+  headTooLarge: toClosingReply(failures.headTooLarge),
+  versionUnsupported: toClosingReply(failures.versionUnsupported),
+})
+
 /**
  * Opens a server. Set `UWS_ENVIRONMENT` in the environment before the first call, which loads
  * uWebSockets.js. Rejects with one line where a port cannot be listened on.
  */
 export const openServer = async (parts: ServerParts): Promise<Server> => {
-  const { routes, sockets = [], listeners, log, now } = parts
-  const options: Options = { ...defaults, ...parts.options }
-  const { default: uWS } = await import('uWebSockets.js')
-  // Undocumented: removes the header `uWebSockets: 20` from replies.
-  if ('_cfg' in uWS && typeof uWS._cfg === 'function') uWS._cfg('silent')
+  const compiled = parts.options?.library === 'prebuilt' ? undefined : loadCompiled()
+  if (compiled !== undefined) return openOn(compiled, parts, parts.options?.idleSeconds)
+  parts.log.info('the prebuilt package uWebSockets.js serves, without what the compiled one adds')
+  return openOn(await loadPrebuilt(), parts, PREBUILT_IDLE_SECONDS)
+}
 
-  const context = createContext(options, parts)
-  const app = uWS.App()
+const openOn = <Listening>(
+  uWS: Library<Listening>,
+  parts: ServerParts,
+  idleSeconds = defaults.idleSeconds,
+): Server => {
+  const { routes, sockets = [], listeners, log, now, direct } = parts
+  const options: Options = { ...defaults, ...parts.options }
+  const context = createContext(options, parts, idleSeconds)
+  const app = uWS.createApp(appOptions(context, idleSeconds))
   app.filter((_res, change) => {
     context.connections += Number(change)
   })
@@ -207,7 +252,10 @@ export const openServer = async (parts: ServerParts): Promise<Server> => {
   mountSockets(app, sockets, { server: context, monitor, compression })
   mountRoutes(app, routes, context)
 
-  const server = new OpenServer({ library: uWS, app, context, monitor, now })
+  if (app.index !== undefined)
+    direct?.mount(app.index, context.heads.afterContentType(JSON_RPC_TYPE, false))
+
+  const server = new OpenServer({ library: uWS, app, context, monitor, now, direct })
   try {
     for (const listener of listeners) server.listen(listener)
   } catch (error) {

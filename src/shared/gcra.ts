@@ -24,8 +24,8 @@ export const toRate = (requestsPerSecondMax: number, requestsBurstMax: number): 
 /**
  * Takes `count` requests from the limit whose theoretical arrival time is in `words[index]`, shared
  * with other processes. Returns what is then left of the burst; a negative time means that nothing
- * was taken, and is how long to wait. Leaves at least `reserveNs`. A stored time that is out of
- * range counts as a burst that is used up, unless `isStaleReset`: then it counts as a whole one.
+ * was taken, and is how long to wait. A stored time that is out of range counts as a burst that is
+ * used up, unless `isStaleReset`: then it counts as a whole one.
  */
 export const takeRequests = (
   words: BigInt64Array,
@@ -33,38 +33,26 @@ export const takeRequests = (
   { intervalNs, burstNs }: Rate,
   {
     count,
-    nowNs: clock,
-    reserveNs = 0n,
+    nowNs,
     isStaleReset = false,
   }: {
     readonly count: number
     /** Read after the stored time, which others may have moved while this process was stopped. */
     readonly nowNs: () => bigint
-    readonly reserveNs?: bigint
     readonly isStaleReset?: boolean
   },
 ): bigint => {
   const cost = BigInt(count) * intervalNs
   for (;;) {
     const stored = Atomics.load(words, index)
-    const nowNs = clock()
-    const latest = nowNs + burstNs
+    const now = nowNs()
+    const latest = now + burstNs
     const isStale = stored > latest + CLOCK_SKEW_NS
-    const arrival = isStale ? (isStaleReset ? nowNs : latest) : stored < nowNs ? nowNs : stored
-    const left = latest - reserveNs - arrival - cost
+    const arrival = isStale ? (isStaleReset ? now : latest) : stored < now ? now : stored
+    const left = latest - arrival - cost
     // A stale time is replaced even by a refused call: otherwise the limit would stay closed.
     const next = left < 0n ? arrival : arrival + cost
     if (left < 0n && !isStale) return left
     if (Atomics.compareExchange(words, index, stored, next) === stored) return left
   }
-}
-
-/** Gives back `count` requests that were taken and not used. */
-export const returnRequests = (
-  words: BigInt64Array,
-  index: number,
-  { intervalNs }: Rate,
-  count: number,
-): void => {
-  Atomics.sub(words, index, BigInt(count) * intervalNs)
 }

@@ -67,6 +67,8 @@ export type Route<T = unknown> = {
   readonly contentType?: 'application/json' | 'application/octet-stream'
   /** Bound of the body in bytes; 0 where there is none. */
   readonly bodyBytesMax: number
+  /** `open` admits only requests with valid credentials. */
+  readonly isAuthenticated?: boolean
   open(request: Request): T | Reply
   /**
    * Checks again what `open` decided: before `handle`, before a reply that was awaited is sent, and
@@ -78,6 +80,11 @@ export type Route<T = unknown> = {
    * next pipelined request arrives before this reply. `body` is valid until the first await.
    */
   handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
+  /**
+   * Who takes the memory of the body and the reply. One owner cannot take all that the server has
+   * for bodies or replies.
+   */
+  ownerOf?(context: T): string
   /** Headers added to each refusal, of `open` or of the server itself. */
   refusalHeaders?(): Readonly<Record<string, string>>
   /**

@@ -34,6 +34,18 @@ export type MessageLimits = {
   readonly batchCountMax: number
   /** Arrays and objects inside each other. */
   readonly nestingMax: number
+  /** Elements of all arrays and members of all objects; unbounded where it is absent. */
+  readonly elementsMax?: number
+}
+
+/** A message within its bounds whose text is not parsed yet. */
+export type ScannedMessage = {
+  readonly text: string
+  readonly isBatch: boolean
+  /** Calls of the message. The text need not be JSON. */
+  readonly callCount: number
+  /** The raw id of each call, in order. */
+  readonly ids: readonly (Id | undefined)[]
 }
 
 const NO_ID = 'null'
@@ -55,11 +67,27 @@ export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in c
  * own id.
  */
 export const parseMessage = (body: Uint8Array, limits: MessageLimits): Message => {
+  const scanned = scanMessage(body, limits)
+  return 'error' in scanned ? scanned : parseScanned(scanned)
+}
+
+/** Checks the bounds of a message in one pass, before `JSON.parse` allocates anything. */
+export const scanMessage = (body: Uint8Array, limits: MessageLimits): ScannedMessage | Refusal => {
   if (!isUtf8(body)) return PARSE_ERROR
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
-  // Before JSON.parse, which takes a second for 8 MiB of nested brackets.
-  const ids = scanIds(text, limits)
-  if (ids instanceof RpcError) return { id: NO_ID, error: ids }
+  const scanned = scanText(text, limits)
+  return scanned instanceof RpcError ? { id: NO_ID, error: scanned } : scanned
+}
+
+/** The id to answer a call with whose message is not parsed; undefined for a notification. */
+export const unparsedId = (id: Id | undefined): Id | undefined => {
+  if (id === undefined || id === NO_ID) return id
+  const value = parseJson(id)
+  return typeof value === 'string' || typeof value === 'number' ? id : NO_ID
+}
+
+/** Parses a message that was scanned. */
+export const parseScanned = ({ text, ids }: ScannedMessage): Message => {
   const value = parseJson(text)
   if (!Array.isArray(value)) {
     return isRecord(value) && hasReadableId(value) ? toCall(value, ids[0]) : PARSE_ERROR
@@ -119,13 +147,15 @@ const toCall = (value: Readonly<Record<string, unknown>>, id: Id | undefined): C
  * The raw id of each object that is the message, or an element of it, in order. The text need not
  * be JSON: the ids mean nothing then. As in JSON.parse the last of repeated members wins.
  */
-const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcError => {
+const scanText = (text: string, limits: MessageLimits): ScannedMessage | RpcError => {
+  const { batchCountMax, nestingMax, elementsMax = Infinity } = limits
   const isArray = /^[\t\n\r ]*\[/.test(text)
   const memberDepth = isArray ? 2 : 1
   const ids: (Id | undefined)[] = []
   const scanner = new JsonScanner(text)
   let id: Id | undefined
   let commaCount = 0
+  let elementCount = 0
   // Read only at `memberDepth`, where a string after `{` or `,` is the name of a member.
   let isName = false
   for (let token = scanner.next(); token !== END; token = scanner.next()) {
@@ -138,13 +168,15 @@ const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcE
         break
       case COMMA:
         isName = true
-        if (isArray && depth === 1 && ++commaCount >= limits.batchCountMax)
-          return new RpcError('batchTooLong', { max: limits.batchCountMax })
+        if (isArray && depth === 1 && ++commaCount >= batchCountMax)
+          return new RpcError('batchTooLong', { max: batchCountMax })
+        if (++elementCount > elementsMax) return tooWide(elementsMax)
         break
       case OPEN_ARRAY:
       case OPEN_OBJECT:
         isName = true
-        if (depth > limits.nestingMax) return PARSE_ERROR.error
+        if (depth > nestingMax) return PARSE_ERROR.error
+        if (++elementCount > elementsMax) return tooWide(elementsMax)
         break
       default:
         if (depth === memberDepth - 1) {
@@ -153,8 +185,10 @@ const scanIds = (text: string, limits: MessageLimits): (Id | undefined)[] | RpcE
         }
     }
   }
-  return ids
+  return { text, isBatch: isArray, callCount: isArray ? commaCount + 1 : 1, ids }
 }
+
+const tooWide = (max: number): RpcError => new RpcError('messageTooWide', { max })
 
 /** True for the name `"id"`, however its letters are escaped. */
 const isIdName = (text: string, open: number, end: number): boolean => {

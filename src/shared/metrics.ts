@@ -64,12 +64,14 @@ export const METRICS = {
   bootstrapRunning:  { name: 'slotline_bootstrap_running', type: 'gauge', unit: '0 or 1', labels: ['network', 'step'], help: 'Whether a bootstrap is at this step' },
   bootstrapDone:     { name: 'slotline_bootstrap_done', type: 'gauge', unit: 'as the step counts', labels: ['network'], help: 'Progress of the bootstrap step, in the unit that slotline status shows' },
   bootstraps:        { name: 'slotline_bootstraps_total', type: 'counter', unit: 'bootstraps', labels: ['network', 'outcome'], help: 'Bootstraps that ended; outcome is done, failed or cancelled' },
+  storeComplete:     { name: 'slotline_store_complete', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether the index has every account; 0: incomplete until a bootstrap has loaded it' },
   storeUsed:         { name: 'slotline_store_used_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Pages in use' },
   storeMap:          { name: 'slotline_store_map_bytes', type: 'gauge', unit: 'bytes', labels: ['store'], help: 'Address space of the map: the size that the store cannot outgrow' },
   storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'reads', labels: ['store'], help: 'Read transactions that are open' },
   storeReaderAge:    { name: 'slotline_store_reader_seconds', type: 'gauge', unit: 'seconds', labels: ['store'], help: 'Time for which the oldest open read has kept pages from being reused' },
   storeReaderLag:    { name: 'slotline_store_reader_lag_transactions', type: 'gauge', unit: 'transactions', labels: ['store'], help: 'Write transactions since the oldest reader began: pages that cannot be reused' },
-  childStuck:        { name: 'slotline_process_stuck_total', type: 'counter', unit: 'processes', labels: ['role'], help: 'Children that were restarted because one of their reads stayed open' },
+  processUp:         { name: 'slotline_process_up', type: 'gauge', unit: '0 or 1', labels: ['child'], help: 'Whether the child answered this request; 0: its metrics are those of its last answer' },
+  childStuck:        { name: 'slotline_process_stuck_total', type: 'counter', unit: 'processes', labels: ['role'], help: 'Children that were restarted because they answered nothing, or one of their reads stayed open' },
   childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },
   logDropped:        { name: 'slotline_log_dropped_lines', type: 'gauge', unit: 'lines', labels: [], help: 'Log lines lost since the start because standard output was not read' },
 } as const satisfies Record<string, Row>
@@ -91,7 +93,7 @@ type Args<N extends MetricName> = (typeof METRICS)[N]['labels'] extends readonly
   : [labels: LabelsOf<N>]
 
 /** Upper bounds of the buckets in seconds: from a point read to the longest timeout. */
-const BUCKET_SECONDS = Float64Array.of(
+export const BUCKET_SECONDS = Float64Array.of(
   0.000_05,
   0.000_1,
   0.000_25,
@@ -141,6 +143,12 @@ export class Gauge {
 export class Histogram {
   /** One cell for each bucket, one for longer durations, and the sum. */
   readonly cells = new Float64Array(BUCKETS + 2)
+
+  /** Adds durations that were counted elsewhere, in cells of the same layout. */
+  addAll(cells: readonly number[]): void {
+    for (const [index, count] of cells.entries())
+      this.cells[index] = (this.cells[index] ?? 0) + count
+  }
 
   observe(seconds: number): void {
     const { cells } = this

@@ -28,6 +28,11 @@ export type Socket = {
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   /**
+   * Has the compiled server answer canonical point reads of this token before JavaScript, where it
+   * can; an empty token ends it.
+   */
+  answerDirectly?(token: string): void
+  /**
    * Sends nothing more but the close frame. `CLOSE.policy` also discards what is queued, because
    * the client has lost its access.
    */

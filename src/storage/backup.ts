@@ -3,16 +3,20 @@ import { dirname, join } from 'node:path'
 import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions, Tip } from '../native/store.js'
 import { syncPath } from '../shared/atomic-file.js'
+import { sha256OfFile } from './checksum.js'
 import { DATA_FILE, LABEL_FILE, openDraft } from './backup-draft.js'
 import { demandDiskSpace, watchFileSize } from './disk-space.js'
 import { demandLiveStore, storesPath } from './generations.js'
 import { removeOnExit } from './remove-on-exit.js'
 
-/** File beside the copy: whose it is, and the block that it must end with. */
+/** File beside the copy: whose it is, the block that it must end with, and its bytes. */
 export type BackupLabel = {
   readonly network: string
   readonly slot: number
   readonly blockhash: string
+  readonly bytes: number
+  /** Of the copy, in hexadecimal. */
+  readonly sha256: string
 }
 
 const isLabel = (value: unknown): value is BackupLabel =>
@@ -23,7 +27,11 @@ const isLabel = (value: unknown): value is BackupLabel =>
   'slot' in value &&
   typeof value.slot === 'number' &&
   'blockhash' in value &&
-  typeof value.blockhash === 'string'
+  typeof value.blockhash === 'string' &&
+  'bytes' in value &&
+  typeof value.bytes === 'number' &&
+  'sha256' in value &&
+  typeof value.sha256 === 'string'
 
 /** The label of a backup. Throws where the folder contains no backup. */
 export const readLabel = (dir: string): BackupLabel => {
@@ -33,7 +41,7 @@ export const readLabel = (dir: string): BackupLabel => {
   } catch {
     // A missing or foreign file: the same error as for a label of another shape.
   }
-  throw new Error(`${dir} contains no backup`)
+  throw new Error(`${dir} contains no backup, or one without the checksum that restore demands`)
 }
 
 /** What a backup or a restore works with. */
@@ -80,10 +88,14 @@ export const backUp = async (
   process.once('exit', draft.removeNote)
 
   const file = join(draft.dir, DATA_FILE)
-  await watchFileSize(file, store.copyTo(file), bytes => onProgress(bytes, usedBytes))
+  // Written once and read once.
+  const total = 2 * usedBytes
+  await watchFileSize(file, store.copyTo(file), bytes => onProgress(bytes, total))
   store.close()
   const { blockhash, slot } = tipOfCopy(draft.dir, storeOptions)
-  const label: BackupLabel = { network, slot, blockhash }
+  const { size: bytes } = statSync(file)
+  const sha256 = await sha256OfFile(file, read => onProgress(bytes + read, total))
+  const label: BackupLabel = { network, slot, blockhash, bytes, sha256 }
   writeFileSync(join(draft.dir, LABEL_FILE), `${JSON.stringify(label)}\n`)
   syncPath(join(draft.dir, LABEL_FILE))
   draft.removeLocks()
@@ -91,5 +103,5 @@ export const backUp = async (
   renameSync(draft.dir, target)
   keep()
   syncPath(parent)
-  return { slot, bytes: statSync(join(target, DATA_FILE)).size }
+  return { slot, bytes }
 }

@@ -6,7 +6,6 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFileDurably } from '../shared/atomic-file.js'
@@ -71,18 +70,6 @@ export const demandWritable = (stores: string): void => {
       cause: error,
     })
   }
-}
-
-/** Exists while a network that never had a complete store gets one; edges report it by health. */
-const INCOMPLETE = 'INCOMPLETE'
-
-/** Whether a network's live store is known to lack accounts that are being loaded. */
-export const isIncomplete = (stores: string): boolean => existsSync(join(stores, INCOMPLETE))
-
-/** Sets that for every process of the network. It survives a restart. */
-export const setIncomplete = (stores: string, value: boolean): void => {
-  if (value) writeFileSync(join(stores, INCOMPLETE), '')
-  else rmSync(join(stores, INCOMPLETE), { force: true })
 }
 
 const DRY_RUN = /^dry-run-(?<pid>\d+)$/

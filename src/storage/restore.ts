@@ -6,6 +6,7 @@ import type { StoreOptions, Tip } from '../native/store.js'
 import { syncPath } from '../shared/atomic-file.js'
 import { DATA_FILE, LOCK_FILE } from './backup-draft.js'
 import { readLabel, type BackupLabel, type CopyOptions } from './backup.js'
+import { sha256OfFile } from './checksum.js'
 import { demandDiskSpace, watchFileSize } from './disk-space.js'
 import {
   nextGeneration,
@@ -35,17 +36,26 @@ const demandLabel = (source: string, network: string): BackupLabel => {
   throw new Error(`${source} is a backup of network ${label.network}, not of ${network}`)
 }
 
-/** Copies the backup into `draft` and checks that it ends with the labelled block. */
+/**
+ * Copies the backup into `draft` and checks the copy: its bytes before it is opened, because a
+ * process that maps a truncated file ends with SIGBUS, then that it ends with the labelled block.
+ */
 const copyBackup = async (
   source: string,
   draft: string,
   label: BackupLabel,
   { storeOptions, onProgress }: CopyOptions,
 ): Promise<void> => {
-  const totalBytes = statSync(join(source, DATA_FILE)).size
+  const { size } = statSync(join(source, DATA_FILE))
+  if (size !== label.bytes)
+    throw new Error(`${source} is damaged: it has ${size} bytes in place of ${label.bytes}`)
   const file = join(draft, DATA_FILE)
   const copying = copyFile(join(source, DATA_FILE), file)
-  await watchFileSize(file, copying, bytes => onProgress(bytes, totalBytes))
+  // Written once and read once.
+  await watchFileSize(file, copying, bytes => onProgress(bytes, 2 * size))
+  const sha256 = await sha256OfFile(file, bytes => onProgress(size + bytes, 2 * size))
+  if (sha256 !== label.sha256)
+    throw new Error(`${source} is damaged: its SHA-256 is ${sha256} in place of ${label.sha256}`)
   const tip = tipOf(draft, storeOptions)
   if (tip?.slot !== label.slot || tip.blockhash !== label.blockhash)
     throw new Error(`${source} is damaged: its newest block is not of slot ${label.slot}`)

@@ -1,7 +1,13 @@
 import type { Dispatcher } from 'undici'
 import { reasonOf, UpstreamFailure } from './errors.js'
 import type { Options } from './options.js'
-import { toReplyHead, type Headers, type ReplyHead, type UpstreamReply } from './reply.js'
+import {
+  isEncoded,
+  toReplyHead,
+  type Headers,
+  type ReplyHead,
+  type UpstreamReply,
+} from './reply.js'
 
 type Controller = Pick<Dispatcher.DispatchController, 'abort'>
 
@@ -45,6 +51,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(controller: Controller, status: number, headers: Headers): void {
     if (status < 200) return
     if (status > 599) return abort(controller, `status ${status}`)
+    // What is encoded cannot be searched for the service's key.
+    if (isEncoded(headers)) return abort(controller, 'the answer is encoded')
     this.head = toReplyHead(status, headers)
     if (Number(headers['content-length'] ?? 0) > this.bounds.replyBytesMax) this.refuse(controller)
   }

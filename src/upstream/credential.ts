@@ -1,15 +1,22 @@
 import { REDACTED, type Secret } from '../shared/secret.js'
+import { CredentialForms } from './credential-forms.js'
 import type { Options } from './options.js'
 import type { WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
+
+/** The upstream refused the service's key: its answer may be about the key. */
+const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403])
+const JSON_TYPE = 'application/json'
+
+const refusedBody = (status: number): Buffer =>
+  Buffer.from(`{"error":{"message":"the upstream refused the request with status ${status}"}}`)
 
 /** The service's own key at an upstream: added to every request, removed from every reply. */
 export class Credential {
   private readonly secret: string
   private readonly isInQuery: boolean
   private readonly name: string
-  /** What a server that repeats its input would send back. */
-  private readonly forms: readonly string[]
+  private readonly forms: CredentialForms
 
   constructor(
     secret: Secret | undefined,
@@ -18,8 +25,7 @@ export class Credential {
     this.secret = secret?.reveal() ?? ''
     this.isInQuery = options.credentialIn === 'query'
     this.name = options.credentialName
-    const forms = new Set([this.secret, encodeURIComponent(this.secret)])
-    this.forms = this.secret === '' ? [] : [...forms]
+    this.forms = new CredentialForms(this.secret)
   }
 
   addTo(request: WireRequest): WireRequest {
@@ -31,12 +37,14 @@ export class Credential {
   }
 
   redact(reply: UpstreamReply): UpstreamReply {
-    const { body, contentType } = reply
-    if (!this.forms.some(form => body.includes(form) || contentType.includes(form))) return reply
-    const redacted = (text: string): string =>
-      this.forms.reduce((cleaned, form) => cleaned.replaceAll(form, REDACTED), text)
-    // latin1 preserves all other bytes.
-    const cleaned = Buffer.from(redacted(body.toString('latin1')), 'latin1')
-    return { ...reply, body: cleaned, contentType: redacted(contentType) }
+    const { status, body, contentType } = reply
+    if (REFUSED_STATUSES.has(status))
+      return { ...reply, contentType: JSON_TYPE, body: refusedBody(status) }
+    const { forms } = this
+    return {
+      ...reply,
+      body: forms.cutFrom(body, REDACTED),
+      contentType: forms.cut(contentType, REDACTED),
+    }
   }
 }

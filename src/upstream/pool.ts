@@ -89,7 +89,8 @@ export class ConnectionPool {
         else resolve(outcome)
       }
       const attempt = new Attempt(this.options, onWrite, onEnd)
-      connection.client.dispatch({ method, path: this.toPath(path), headers, body }, attempt)
+      const asked = { ...headers, 'accept-encoding': 'identity' }
+      connection.client.dispatch({ method, path: this.toPath(path), headers: asked, body }, attempt)
     })
   }
 

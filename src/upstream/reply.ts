@@ -11,26 +11,35 @@ export type UpstreamReply = {
 /** By lower-case name. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/**
- * All that passes beside status and content type. What names the server or sets a cookie does not.
- */
-const PASSED = ['content-encoding', 'retry-after']
-
 const firstOf = (value: string | string[] | undefined): string =>
   (Array.isArray(value) ? value[0] : value) ?? ''
 
-const passedOf = (headers: Headers): Record<string, string> | undefined => {
+/** Seconds, or a date as HTTP writes it. */
+const RETRY_AFTER =
+  /^(?:\d{1,6}|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT)$/
+
+/** A browser would guess a type that is absent, and run a page of these. */
+const NOT_SNIFFED = /^application\/(?:json|octet-stream)\b/i
+
+/**
+ * All that passes beside status and content type. What names the server or sets a cookie does not.
+ */
+const passedOf = (contentType: string, headers: Headers): Record<string, string> | undefined => {
   let passed: Record<string, string> | undefined
-  for (const name of PASSED)
-    if (headers[name] !== undefined) (passed ??= {})[name] = firstOf(headers[name])
+  const retryAfter = firstOf(headers['retry-after'])
+  if (RETRY_AFTER.test(retryAfter)) passed = { 'retry-after': retryAfter }
+  if (!NOT_SNIFFED.test(contentType)) (passed ??= {})['x-content-type-options'] = 'nosniff'
   return passed
 }
 
 /** The part of an answer's head that is passed on. */
 export type ReplyHead = Omit<UpstreamReply, 'body'>
 
-export const toReplyHead = (status: number, headers: Headers): ReplyHead => ({
-  status,
-  contentType: firstOf(headers['content-type']),
-  headers: passedOf(headers),
-})
+export const toReplyHead = (status: number, headers: Headers): ReplyHead => {
+  const contentType = firstOf(headers['content-type'])
+  return { status, contentType, headers: passedOf(contentType, headers) }
+}
+
+/** True for a body in another form than its bytes, although `identity` was asked for. */
+export const isEncoded = (headers: Headers): boolean =>
+  !/^(?:identity)?$/i.test(firstOf(headers['content-encoding']).trim())

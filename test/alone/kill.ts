@@ -13,11 +13,14 @@ const KILLS_MAX = 4
 
 const ARGS = ['--edges', '2', '--slot-ms', '50', '--traffic', '100']
 
-/** Process names on the metrics page with the slot of their tip; each process has just answered. */
+/** The newest slot of each process that answered. */
 const metricsOf = async ({ description }: Deployment): Promise<ReadonlyMap<string, number>> => {
   const page = await (await fetch(description.metricsUrl)).text()
   const rows = page.matchAll(/^slotline_tip_slot\{process="([^"]+)",[^}]*\} (\d+)$/gm)
-  return new Map(Array.from(rows, ([, name = '', slot]) => [name, Number(slot)]))
+  const isUp = (name: string): boolean =>
+    page.includes(`slotline_process_up{process="supervisor",child="${name}"} 1\n`)
+  const slots = Array.from(rows, ([, name = '', slot]) => [name, Number(slot)] as const)
+  return new Map(slots.filter(([name]) => isUp(name)))
 }
 
 const generationOf = ({ dataDir }: Deployment): string | undefined =>

@@ -158,9 +158,9 @@ t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s sta
   t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
   // Reads during the bootstrap see only what changed since the service started.
   const health = async () => (await fetch(new URL('/health', url))).text()
-  await until('no edge reports itself healthy', async () => (await health()) === 'unknown')
+  await until('no edge reports itself healthy', async () => (await health()) === 'incomplete')
   await t.rejects(call(url, 'getHealth', []), { message: /-32005.*Node is unhealthy/ })
-  const reason = 'its first complete store is being loaded'
+  const reason = 'incomplete: its first complete store is being loaded'
   t.match(readStatus(stores), { isHealthy: false, reason })
   t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
   process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')

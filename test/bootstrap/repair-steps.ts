@@ -90,6 +90,15 @@ const open = async (
     lossy.forgetReplay()
     return first
   }
+  /** Has the service end with a confirmed block that the chain does not have. Returns its hash. */
+  const orphanTip = async (): Promise<string> => {
+    const { slot } = chain
+    const blockhash = lossy.orphanSlot(slot)
+    slots(1)
+    const stores = join(prepared.dataDir, 'accounts', 'one')
+    await until('the orphan is served', () => readStatus(stores)?.tip?.slot === slot + 1)
+    return blockhash
+  }
   const startTicking = (): (() => void) => {
     const timer = setInterval(() => slots(1), SLOT_MS)
     t.teardown(() => clearInterval(timer))
@@ -122,7 +131,8 @@ const open = async (
       throw error
     }
   }
-  const equalsChain = async (key: string, state: AccountUpdate): Promise<boolean> => {
+  const equalsChain = async (key: string, state?: AccountUpdate): Promise<boolean> => {
+    if (state === undefined) return (await readAccount(key)) === undefined
     const owner = bs58.encode(state.owner)
     const isThere = state.lamports > 0n && (!isScoped || owner === TOKEN)
     const stored = await readAccount(key)
@@ -144,7 +154,7 @@ const open = async (
       await Promise.all(
         states.slice(at, at + KEYS_AT_ONCE).map(async ([key, versions]) => {
           const state = versions.findLast(({ slot }) => slot <= chain.tip.slot)
-          if (state !== undefined && !(await equalsChain(key, state))) found.push(key)
+          if (!(await equalsChain(key, state))) found.push(key)
         }),
       )
     return found.length === 0 && states.length < 30 ? [`only ${states.length} accounts`] : found
@@ -152,11 +162,14 @@ const open = async (
   const stores = join(prepared.dataDir, 'accounts', 'one')
   return {
     chain,
+    history,
     slots,
     prepared,
     stores,
     publish,
     loseSlots,
+    orphanTip,
+    readAccount,
     startTicking,
     untilServed,
     findDifferences,
@@ -272,6 +285,24 @@ for (const kind of ['snapshot', 'rpc'] as const)
       t.match(service.output(), new RegExp(message))
     },
   )
+
+for (const kind of ['snapshot', 'rpc'] as const)
+  t.test(`a store that ends with an orphaned block is made anew by ${kind}`, async t => {
+    const harness = await open(t, ['incremental', kind], kind === 'rpc')
+    const { chain, loseSlots, orphanTip, readAccount } = harness
+    const service = await begin(harness)
+    const base = chain.tip.slot - 2
+    const orphan = await orphanTip()
+    t.ok(await readAccount(orphan), 'an account of the fork is served')
+    loseSlots(9)
+    const stopPublishing = startPublishing(t, harness, base, true)
+    // The comparison with the chain includes what only the fork wrote.
+    harness.history.set(orphan, [])
+    await end(t, harness, service, kind)
+    await stopPublishing()
+    const reason = `repair: incremental failed: the store ends with block ${orphan} of slot \\d+, which is not among the last \\d+ blocks`
+    t.match(service.output(), new RegExp(reason))
+  })
 
 soakTest('kill -9 while a copy catches up restarts the step', {}, async t => {
   const { service, stop, stopPublishing, harness } = await openPausedRepair(t)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -224,9 +225,22 @@ t.test('a backup under load is a complete store and gives the same answers', asy
     writeFileSync(file, label.replace(/"slot":\d+/, '"slot":1'))
     await wrong(/is damaged: its newest block is not of slot 1\n$/)
     writeFileSync(file, label)
-    writeFileSync(join(settled, 'data.mdb'), 'no store '.repeat(10_000))
+    const data = join(settled, 'data.mdb')
+    const whole = readFileSync(data)
+    writeFileSync(data, whole.subarray(0, whole.length >> 1))
+    await wrong(/is damaged: it has \d+ bytes in place of \d+\n$/)
+    const altered = Buffer.from(whole)
+    altered[altered.length >> 1] = (altered[altered.length >> 1] ?? 0) ^ 1
+    writeFileSync(data, altered)
+    await wrong(/is damaged: its SHA-256 is \w{64} in place of \w{64}\n$/)
+    const foreign = Buffer.from('no store '.repeat(10_000))
+    writeFileSync(data, foreign)
+    const sha256 = createHash('sha256').update(foreign).digest('hex')
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(label), bytes: foreign.length, sha256 }))
     await wrong(/the backup cannot be used here: it holds a file that is not a Slotline store/)
+    writeFileSync(file, label.replace(/,"sha256":"\w+"/, ''))
+    await wrong(/settled contains no backup, or one without the checksum that restore demands\n$/)
     rmSync(file)
-    await wrong(/settled contains no backup\n$/)
+    await wrong(/settled contains no backup, or one without the checksum/)
   })
 })

@@ -88,7 +88,7 @@ t.test('an error names the line and a valid value', t => {
     [
       '"192.0.2.7"',
       '"proxy.example"',
-      '2: trustedProxies[0] must be an IP address, or address/bits, but is "proxy.example"',
+      '2: trustedProxies[0] must be an IP address, or address/bits of at least 8 bits (7 for IPv6), but is "proxy.example"',
     ],
     [
       'tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe',

@@ -64,6 +64,7 @@ t.test(
         const query = credentialIn === 'query' ? `?uuid=${credential}` : ''
         t.strictSame(seen?.head.split('\r\n').toSorted(), [
           `POST ${PATHS[networkRoute.route]}${query} HTTP/1.1`,
+          'accept-encoding: identity',
           'accept: application/json',
           'connection: keep-alive',
           `content-length: ${seen?.body.length}`,

@@ -133,8 +133,6 @@ soakTest('an edge that is stopped for a minute, by the settings of the product',
       // The edge was killed, as this test expects.
     }
   })
-  await until('the read is reported', () => output().includes('a read stays open'), DEFAULT_STOP_MS)
-  t.ok((await metric('slotline_store_reader_seconds')) >= storeDefaults.readerSecondsMax)
   await until(
     'the edge is restarted',
     () => output().includes('restarting its process'),

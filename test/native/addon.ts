@@ -58,6 +58,8 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
 
 t.test('exports', async t => {
   const classes = [
+    'DirectReads',
+    'PointReadLane',
     'StoreInspector',
     'Fanout',
     'Indexer',
@@ -75,6 +77,8 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
   t.strictSame(membersOf(addon.StoreInspector.prototype), namesOf(STORE_INSPECTOR))
+  t.strictSame(membersOf(addon.PointReadLane.prototype), ['asFunction'])
+  t.strictSame(membersOf(addon.DirectReads.prototype), ['close', 'mount', 'register', 'takeCounts'])
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
@@ -252,7 +256,7 @@ t.test('the fast lane declines values that are no body', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
-  const fast = reader.fastLane(new Uint8Array(4_096), 8)
+  const fast = reader.fastLane(new Uint8Array(4_096), 8).asFunction()
   t.ok(fast(known) > 0)
   const wrong: unknown[] = [
     undefined,
@@ -268,7 +272,7 @@ t.test('the fast lane declines values that are no body', async t => {
   for (const body of wrong) t.equal(Reflect.apply(fast, undefined, [body]), 0, String(body))
   t.equal(Reflect.apply(fast, undefined, []), 0, 'no argument')
   t.equal(Reflect.apply(fast, {}, [known]), fast(known), 'whatever `this` is')
-  const small = reader.fastLane(new Uint8Array(16), 8)
+  const small = reader.fastLane(new Uint8Array(16), 8).asFunction()
   t.equal(small(known), 0, 'a reply that does not fit')
 })
 
@@ -277,7 +281,7 @@ t.test('closed objects throw', async t => {
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
   const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
-  const fast = reader.fastLane(new Uint8Array(4_096), 8)
+  const fast = reader.fastLane(new Uint8Array(4_096), 8).asFunction()
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
   t.ok(fast(known) > 0, 'answered while it is open')
   reader.close()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { runBatch } from '../../src/rpc/batch.js'
+import { LoopTurn } from '../../src/rpc/loop-turn.js'
 import { defaults } from '../../src/rpc/options.js'
 import type { Outcome } from '../../src/rpc/outcome.js'
 import { RpcError } from '../../src/shared/errors.js'
@@ -49,7 +50,11 @@ t.test('replies are in request order, however long each call takes', async t => 
           }
           return wait()
         }
-        const body = runBatch(calls, run, { ...defaults, batchWaitingMax })
+        const body = runBatch(calls, run, {
+          ...defaults,
+          atOnce: batchWaitingMax,
+          turn: new LoopTurn(60_000, () => performance.now()),
+        })
         const waits = elements.some(
           ({ kind, turns }) => turns > 0 && !['notification', 'refusal'].includes(kind),
         )
@@ -66,4 +71,32 @@ t.test('replies are in request order, however long each call takes', async t => 
     ),
   )
   t.pass()
+})
+
+t.test('batches leave the event loop after their time of each turn', async t => {
+  let nowMs = 0
+  const turn = new LoopTurn(2, () => nowMs)
+  const log: string[] = []
+  const batchOf = (name: string): Promise<string> => {
+    const calls = Array.from({ length: 4 }, (_, nth) => ({
+      id: String(nth),
+      method: `${name}${nth}`,
+      params: [],
+    }))
+    const run = ({ method }: Call): Outcome => {
+      nowMs += 1
+      log.push(method)
+      return Buffer.from('0')
+    }
+    const body = runBatch(calls, run, { ...defaults, atOnce: 8, turn })
+    return Promise.resolve(body).then(settled => readBody(settled))
+  }
+  const [first, second] = [batchOf('a'), batchOf('b')]
+  t.strictSame(log, ['a0', 'a1'], 'the second waits for a turn, too')
+  await new Promise(setImmediate)
+  t.strictSame(log, ['a0', 'a1', 'a2', 'a3'])
+  const replies = [0, 1, 2, 3].map(id => `{"jsonrpc":"2.0","result":0,"id":${id}}`)
+  t.equal(await first, `[${replies.join(',')}]`)
+  t.equal(await second, `[${replies.join(',')}]`)
+  t.strictSame(log.slice(4), ['b0', 'b1', 'b2', 'b3'])
 })

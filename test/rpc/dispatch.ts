@@ -63,7 +63,7 @@ const setUp = (options: Partial<Options> = {}, modules: Partial<DispatchModules>
   const handle = (text: string): Reply | Promise<Reply> =>
     dispatch.handle(Buffer.from(text), { id: 'request-1' })
   const body = async (text: string): Promise<string> => readBody((await handle(text)).body)
-  return { handle, body, calls, faults }
+  return { dispatch, handle, body, calls, faults }
 }
 
 const call = (name: string, value?: unknown, id: unknown = 1): string =>

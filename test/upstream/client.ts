@@ -23,6 +23,7 @@ t.test('a request is sent as given, with the credential', async t => {
   t.equal(first?.body.toString(), '{"é": 1}')
   t.strictSame(first?.head.split('\r\n').toSorted(), [
     'POST /base/send HTTP/1.1',
+    'accept-encoding: identity',
     'connection: keep-alive',
     'content-length: 9',
     'content-type: application/json',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Secret } from '../../src/shared/secret.js'
 import { UpstreamFailure } from '../../src/upstream/errors.js'
 import { answer, openRawUpstream, type Script } from '../fixtures/submission/raw-upstream.js'
-import { later, openUpstream } from '../fixtures/upstream/client.js'
+import { CANARY, later, openUpstream } from '../fixtures/upstream/client.js'
 
 t.test('complete answers are returned unchanged', async t => {
   type Case = [name: string, script: Script, status: number, contentType: string, body: string]
@@ -119,7 +119,7 @@ t.test('only headers that a client may have are returned', async t => {
   const { send } = await openUpstream(t, [raw.url])
   const reply = await send('{}')
   if (reply instanceof UpstreamFailure) throw reply
-  t.strictSame(reply.headers, { 'retry-after': '7', 'content-encoding': 'identity' })
+  t.strictSame(reply.headers, { 'retry-after': '7', 'x-content-type-options': 'nosniff' })
 })
 
 t.test('a credential in an answer is redacted', async t => {
@@ -142,4 +142,87 @@ t.test('a credential in an answer is redacted', async t => {
     t.match(reply.body.toString(), /^ä [^]*\[redacted\]/)
     t.equal(reply.contentType, 'text/plain; key=[redacted]')
   }
+})
+
+t.test('a credential is cut in every form that a server may give it', async t => {
+  const secret = 'hml-canary/of "them"?key=~ÿ'.replace('ÿ', '9')
+  const bytes = Buffer.from(secret)
+  const units = (format: (code: string) => string): string =>
+    [...bytes].map(byte => format(byte.toString(16).padStart(2, '0'))).join('')
+  const forms: Record<string, string> = {
+    json: JSON.stringify({ echo: secret }),
+    'json within json': JSON.stringify(JSON.stringify({ echo: secret })),
+    'escaped slash': JSON.stringify(secret).replaceAll('/', '\\/'),
+    'escaped units': units(code => `\\u00${code}`),
+    'escaped units in upper case': units(code => `\\u00${code.toUpperCase()}`),
+    'one escaped unit': secret.replace('m', '\\u006d'),
+    percent: units(code => `%${code}`),
+    'percent twice': units(code => `%25${code.toUpperCase()}`),
+    'one percent': secret.replace('m', '%6D'),
+    uri: encodeURIComponent(secret),
+    base64: bytes.toString('base64'),
+    'base64 of a header': Buffer.from(`x-api-key: ${secret}`).toString('base64'),
+    'base64 of a pair': Buffer.from(`a:${secret}\n`).toString('base64url'),
+    hex: bytes.toString('hex'),
+    'hex in upper case': bytes.toString('hex').toUpperCase(),
+  }
+  let body = ''
+  const raw = await openRawUpstream(t, s => s.write(answer(body)))
+  const { send } = await openUpstream(t, [raw.url], {
+    credential: new Secret(secret),
+    credentialIn: 'query',
+    credentialName: 'key',
+  })
+  for (const [name, form] of Object.entries(forms)) {
+    body = `before ${form} behind`
+    const reply = await send('{}')
+    if (reply instanceof UpstreamFailure) throw reply
+    const text = reply.body.toString()
+    t.match(text, /^before .*REDACTED.* behind$/i, `${name}: ${text}`)
+    t.notMatch(text, form.slice(4, -4), name)
+  }
+  body = '{"result":"100 % \\u0041 of it"}'
+  const reply = await send('{}')
+  t.equal(
+    reply instanceof UpstreamFailure ? '' : reply.body.toString(),
+    body,
+    'nothing else is cut',
+  )
+})
+
+t.test('the body of a refusal is ours', async t => {
+  for (const status of ['401 Unauthorized', '403 Forbidden']) {
+    const raw = await openRawUpstream(t, s => s.write(answer('{"your key":"hml"}', { status })))
+    const { send } = await openUpstream(t, [raw.url])
+    const reply = await send('{}')
+    if (reply instanceof UpstreamFailure) throw reply
+    const code = status.slice(0, 3)
+    t.equal(
+      reply.body.toString(),
+      `{"error":{"message":"the upstream refused the request with status ${code}"}}`,
+    )
+    t.equal(reply.contentType, 'application/json')
+    t.equal(reply.status, Number(code))
+  }
+})
+
+t.test('headers of an answer are validated', async t => {
+  const headersOf = async (...lines: string[]) => {
+    const raw = await openRawUpstream(t, s => s.write(answer('x', { lines })))
+    const { send } = await openUpstream(t, [raw.url])
+    const reply = await send('{}')
+    return reply instanceof UpstreamFailure ? reply.kind : reply.headers
+  }
+  const json = 'Content-Type: application/json'
+  t.equal(await headersOf(json), undefined)
+  t.strictSame(await headersOf(json, 'Retry-After: 120'), { 'retry-after': '120' })
+  const date = 'Wed, 21 Oct 2026 07:28:00 GMT'
+  t.strictSame(await headersOf(json, `Retry-After: ${date}`), { 'retry-after': date })
+  for (const value of ['soon', '-1', '1e9', '99999999', '1, 2', CANARY])
+    t.equal(await headersOf(json, `Retry-After: ${value}`), undefined, value)
+  const nosniff = { 'x-content-type-options': 'nosniff' }
+  t.strictSame(await headersOf('Content-Type: text/html'), nosniff)
+  t.strictSame(await headersOf(), nosniff, 'a type that a browser would guess')
+  t.equal(await headersOf(json, 'Content-Encoding: gzip'), 'no-response')
+  t.equal(await headersOf(json, 'Content-Encoding: identity'), undefined)
 })

@@ -91,6 +91,14 @@ pub fn deadline(ms: f64) -> Result<Instant> {
     Ok(Instant::now() + Duration::from_millis(ms))
 }
 
+/// A BigInt as an i64.
+pub fn signed(number: &BigInt) -> Result<i64> {
+    let (value, is_exact) = number.get_i64();
+    is_exact
+        .then_some(value)
+        .ok_or_else(|| wrong("an integer must have 64 bits"))
+}
+
 /// A BigInt as a u64.
 pub fn exact(number: &BigInt, what: &str) -> Result<u64> {
     let (is_negative, value, is_lossless) = number.get_u64();

@@ -55,8 +55,9 @@ pub struct FeedOptions {
     pub threads: f64,
 }
 
-/// One thing that happened on a feed; `kind` is `connected`, `committed`, `disconnected`, `gap`,
-/// `unhealthy` or `healthy`. Members that a kind has no use for are 0, empty or absent.
+/// One thing that happened on a feed; `kind` is `connected`, `server`, `serverLosesUpdates`,
+/// `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that a kind has no use for
+/// are 0, empty or absent.
 #[napi(object, object_from_js = false)]
 pub struct FeedEvent {
     pub kind: String,

@@ -104,6 +104,18 @@ impl Indexer {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
+    /// Whether the store has every account of its scope; null where an older build made it.
+    #[napi]
+    pub fn is_complete(&self) -> Result<Option<bool>> {
+        guard(|| self.store()?.is_complete())
+    }
+
+    /// Records that, durably. A copy of the store has the same mark.
+    #[napi]
+    pub fn set_complete(&self, is_complete: bool) -> Result<()> {
+        guard(|| self.store()?.set_complete(is_complete))
+    }
+
     /// Applies one block, durably. Throws `notNextBlock` where it does not continue the tip's
     /// chain.
     #[napi]

@@ -8,10 +8,11 @@ mod copy;
 mod corrections;
 mod failure;
 mod fanout;
+mod fast_lane;
 mod feed;
 mod indexer;
-mod lane;
 mod loader;
+mod message;
 mod options;
 mod pages;
 mod promises;
@@ -28,7 +29,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use napi::Env;
-use napi::bindgen_prelude::{Float64Array, Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::{Float64Array, Object, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use primitives::encoding;
 use sys::process::LockFile;
@@ -157,6 +158,15 @@ pub fn system_authorities() -> Result<Vec<Uint8Array>> {
         let found = ingest::archive::system_authorities();
         Ok(found.iter().map(|der| der.to_vec().into()).collect())
     })
+}
+
+/// Functions of the server that was compiled with this addon, for `src/server/compiled/`; null
+/// where it was not compiled.
+#[napi(ts_return_type = "object | null")]
+pub fn server_functions<'env>(env: &'env Env) -> Option<Object<'env>> {
+    // SAFETY: the environment of this call.
+    let functions = unsafe { uws::functions(env.raw().cast()) }?;
+    Some(Object::from_raw(env.raw(), functions.cast()))
 }
 
 /// Processor time of two loops over the same signatures.

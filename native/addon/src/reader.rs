@@ -16,7 +16,9 @@ use wire::reads::{self, ReadLimits};
 use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::fanout::{Fanout, FanoutOptions};
-use crate::lane::{self, Lane};
+use crate::fast_lane::direct_reads::PointReadLane;
+use crate::fast_lane::lane::{self, Lane};
+use crate::message::{MessageLimits, pack_later};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
 use crate::stats::{PoolStats, StoreStats, TipData};
@@ -52,17 +54,16 @@ impl Reader {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
     }
 
-    /// The fast lane as a function. It takes the body of one canonical point read and writes the
-    /// whole reply into `out`, which it keeps; it returns the reply's length plus 2^24 times the
-    /// method's number, or 0 where the general path must answer. `out` must be below 16 MiB and
-    /// must never be detached. Up to `recent_max` results are kept until the next commit.
-    #[napi(ts_return_type = "(body: Uint8Array) => number")]
-    pub fn fast_lane<'env>(
-        &mut self,
-        env: &'env Env,
-        out: Uint8Array,
-        recent_max: u32,
-    ) -> Result<Object<'env>> {
+    /// Whether the store has every account of its scope.
+    #[napi]
+    pub fn is_complete(&self) -> Result<bool> {
+        guard(|| Ok(self.store()?.is_complete()? != Some(false)))
+    }
+
+    /// The fast lane. Its function writes replies into `out`, which must be below 16 MiB and must
+    /// never be detached. Up to `recent_max` results are kept until the next commit.
+    #[napi]
+    pub fn fast_lane(&mut self, out: Uint8Array, recent_max: u32) -> Result<PointReadLane> {
         guard(|| {
             if out.len() >= 1 << lane::METHOD_SHIFT {
                 return Err(wrong("the buffer of the fast lane must be below 16 MiB"));
@@ -70,8 +71,7 @@ impl Reader {
             let lane =
                 lane::shared_lane(self.shared_store()?, Recent::new(recent_max as usize), out);
             self.lanes.push(Rc::downgrade(&lane));
-            let function = lane::create_function(env, lane)?;
-            Ok(Object::from_raw(env.raw(), function))
+            Ok(PointReadLane::of(lane))
         })
     }
 
@@ -206,6 +206,18 @@ impl Reader {
                 _ => reads::stream_accounts(&snapshot, &keys, view, writer),
             }
         })
+    }
+
+    /// Takes the lists of addresses out of a long message, of which it keeps a copy.
+    #[napi(ts_return_type = "Promise<PackedMessage>")]
+    pub fn pack_message<'env>(
+        &self,
+        env: &'env Env,
+        body: &[u8],
+        limits: MessageLimits,
+    ) -> Result<Object<'env>> {
+        guard(|| self.store().map(drop))?;
+        pack_later(env, &self.pools, body, &limits)
     }
 
     /// Result of getProgramAccountsV2.

@@ -6,6 +6,7 @@ mod apply;
 mod backup;
 mod btree_prefetch;
 mod bulk;
+mod completeness;
 mod corrections;
 pub mod disk_space;
 mod history;

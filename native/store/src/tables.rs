@@ -85,7 +85,7 @@ tables! {
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
     meta: "word" => "bytes",
-        "schema, scope, changed (what the store was built for) and feedBytes.";
+        "schema, scope, changed (what it was built for), complete (0: lacks accounts) and feedBytes.";
 }
 
 impl Tables {

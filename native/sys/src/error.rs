@@ -38,6 +38,8 @@ pub enum Error {
     ChecksOverloaded,
     /// The store has no block yet.
     NoIndex,
+    /// The store began with its feed, so the account may be missing in it.
+    IndexIncomplete,
     /// The store's scope excludes the requested data, so the answer is unknown.
     OutsideScope,
     /// The block does not continue the chain of the tip. Nothing was written.
@@ -94,6 +96,7 @@ impl Error {
             Error::Overloaded => "overloaded",
             Error::ChecksOverloaded => "checksOverloaded",
             Error::NoIndex => "noIndex",
+            Error::IndexIncomplete => "indexIncomplete",
             Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",
             Error::StoreUnusable(_) => "storeUnusable",

@@ -1,4 +1,5 @@
-//! Replies as JSON: accounts, the read methods, the fast lane for point reads, and the pipe to the
+//! Replies as JSON: accounts, the read methods, the fast lane for point reads, long
+//! messages, and the pipe to the
 //! event loop.
 
 #![deny(clippy::all)]
@@ -6,5 +7,6 @@
 
 pub mod account_json;
 pub mod fast_lane;
+pub mod message;
 pub mod reads;
 pub mod reply;

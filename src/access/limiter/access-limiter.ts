@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { returnRequests, takeRequests, toRate, type Rate } from '../../shared/gcra.js'
+import { takeRequests, toRate, type Rate } from '../../shared/gcra.js'
 import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import { defaults, type Options } from './options.js'
@@ -72,6 +72,15 @@ export class LimiterState {
   }
 }
 
+/** The row of an access in the limit table, and its limits. */
+export type LimitPlace = Rate & {
+  readonly key: bigint
+  readonly row: number
+  readonly edge: number
+  readonly edges: number
+  readonly inFlightMax: number
+}
+
 /**
  * Enforces the limits of all accesses at one edge, together with the other edges of its machine.
  */
@@ -82,6 +91,23 @@ export class AccessLimiter {
   constructor(table: LimitTable, edgeIndex: number) {
     this.#table = table
     this.#edgeIndex = edgeIndex
+  }
+
+  /** The cells of the limit table. */
+  get cells(): Float64Array {
+    return this.#table.cells
+  }
+
+  /** Where the limits of an access are, for code that checks them without JavaScript. */
+  placeOf({ key, row, rate, grant }: LimiterState): LimitPlace {
+    return {
+      key,
+      row,
+      edge: this.#edgeIndex,
+      edges: this.#table.edgeCount,
+      inFlightMax: grant.limits.requestsInFlightMax,
+      ...rate,
+    }
   }
 
   /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
@@ -99,29 +125,30 @@ export class AccessLimiter {
   }
 
   /**
-   * Turns one admitted request into a batch: `calls` count against the rate, `atOnce` of them are
-   * in flight. A refusal takes nothing from the rate, not even the one request, which stays in
-   * flight until the caller releases it.
+   * Turns one admitted request into a batch: `calls` count against the rate. Returns how many of
+   * them may be in flight: at most `atOnce`, and at least the admitted one. A refused batch stays
+   * charged as the one request.
    */
   acquireBatch(
     state: LimiterState,
     { calls, atOnce }: { readonly calls: number; readonly atOnce: number },
     now: Clock,
-  ): undefined | Exceeded {
-    if (calls <= 1) {
-      if (calls === 0) this.#return(state, 1)
-      return undefined
-    }
+  ): number | Exceeded {
+    if (calls <= 1) return 1
+    const exceeded = this.#take(state, calls - 1, now, 1)
+    if (exceeded !== undefined) return exceeded
     const { requestsInFlightMax } = state.grant.limits
     // The row cannot be missing: the admitted request is counted in it.
     const inFlight = this.#add(state, REQUESTS, atOnce - 1, now()) ?? 0
-    this.#return(state, 1)
-    const exceeded =
-      inFlight > requestsInFlightMax
-        ? inFlightExceeded(requestsInFlightMax, inFlight - atOnce)
-        : this.#take(state, calls, now)
-    if (exceeded !== undefined) this.release(state, atOnce - 1)
-    return exceeded
+    const over = Math.max(0, Math.min(atOnce - 1, inFlight - requestsInFlightMax))
+    this.release(state, over)
+    return atOnce - over
+  }
+
+  /** Charges further requests to an admitted one; at most what its burst has beside it. */
+  acquireMore(state: LimiterState, count: number, now: Clock): undefined | Exceeded {
+    const most = Math.max(0, Math.ceil(state.grant.limits.requestsBurstMax) - 1)
+    return count === 0 ? undefined : this.#take(state, Math.min(count, most), now, 1)
   }
 
   /** Ends admitted requests. */
@@ -178,16 +205,13 @@ export class AccessLimiter {
     return sum
   }
 
-  #take(state: LimiterState, count: number, now: Clock): Exceeded | undefined {
+  /** `taken` requests of the same message are charged already. */
+  #take(state: LimiterState, count: number, now: Clock, taken = 0): Exceeded | undefined {
     const { words } = this.#table
     const index = this.#table.arrivalTimeOf(state.row)
     const nowNs = () => toNs(now())
     const leftNs = takeRequests(words, index, state.rate, { count, nowNs })
-    return leftNs < 0n ? rateExceeded(state, count, -leftNs) : undefined
-  }
-
-  #return(state: LimiterState, count: number): void {
-    returnRequests(this.#table.words, this.#table.arrivalTimeOf(state.row), state.rate, count)
+    return leftNs < 0n ? rateExceeded(state, { count, taken }, -leftNs) : undefined
   }
 }
 
@@ -200,12 +224,12 @@ const inFlightExceeded = (max: number, others: number): Exceeded => ({
 
 const rateExceeded = (
   { grant: { limits }, rate: { intervalNs, burstNs } }: LimiterState,
-  count: number,
+  { count, taken }: { readonly count: number; readonly taken: number },
   waitNs: bigint,
 ): Exceeded => {
   const costNs = BigInt(count) * intervalNs
   // A batch longer than the burst is never admitted, however long the client waits.
-  const isNever = costNs > burstNs
+  const isNever = costNs + BigInt(taken) * intervalNs > burstNs
   const isBurst = isNever && limits.requestsPerSecondMax > 0
   return {
     limit: isBurst ? 'requestsBurstMax' : 'requestsPerSecondMax',

@@ -47,6 +47,7 @@ export const keyOfAccess = (accessId: string): bigint => {
 }
 
 export class LimitTable {
+  readonly cells: Float64Array
   /** The cells as 64-bit integers: keys and times. */
   readonly words: BigInt64Array
   /** The same cells in halves: counts. */
@@ -71,6 +72,7 @@ export class LimitTable {
     const cellCount = HEADER_CELLS + rowCount * this.#rowCells
     allocateFile(path, cellCount * 8)
     const cells = sharedCells(path, cellCount)
+    this.cells = cells
     this.words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
     this.counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
   }

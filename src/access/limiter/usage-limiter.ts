@@ -6,6 +6,7 @@ import {
   type AccessLimiter,
   type Clock,
   type Exceeded,
+  type LimitPlace,
 } from './access-limiter.js'
 
 /** An authenticated client: its grant, the state of its limits and the meter of its token. */
@@ -33,6 +34,15 @@ export class UsageLimiter {
     this.#usage = usage
   }
 
+  /** The cells of the limit table. */
+  get cells(): Float64Array {
+    return this.#limiter.cells
+  }
+
+  placeOf({ state }: Principal): LimitPlace {
+    return this.#limiter.placeOf(state)
+  }
+
   principalOf(grant: Grant): Principal {
     const last = this.#last
     // A busy client sends its next request at once.
@@ -55,18 +65,25 @@ export class UsageLimiter {
   }
 
   /**
-   * Turns one admitted request into a message of `calls`, of which `atOnce` are in flight at a
-   * time.
+   * Turns one admitted request into a message of `calls`, of which at most `atOnce` are in flight
+   * at a time. Returns how many.
    */
   acquireBatch(
     principal: Principal,
     size: { readonly calls: number; readonly atOnce: number },
     now: Clock,
-  ): undefined | Exceeded {
-    const exceeded = this.#limiter.acquireBatch(principal.state, size, now)
+  ): number | Exceeded {
+    const granted = this.#limiter.acquireBatch(principal.state, size, now)
     // A refused batch counts as the one request that it was sent as.
-    if (exceeded !== undefined) principal.meter.addRateLimited()
+    if (typeof granted !== 'number') principal.meter.addRateLimited()
     else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
+    return granted
+  }
+
+  /** Charges further requests for the length of an admitted one. They are not counted as calls. */
+  acquireMore(principal: Principal, count: number, now: Clock): undefined | Exceeded {
+    const exceeded = this.#limiter.acquireMore(principal.state, count, now)
+    if (exceeded !== undefined) principal.meter.addRateLimited()
     return exceeded
   }
 

@@ -47,6 +47,11 @@ export class Meter {
     return this.#cells[CELL.minute] ?? 0
   }
 
+  /** Where the requests of the current minute are counted, among halves of cells, and its end. */
+  get current(): { readonly cells: Float64Array; readonly at: number; readonly endsMs: number } {
+    return { cells: this.#cells, at: this.#at, endsMs: this.#minuteEndsMs }
+  }
+
   addRequests(count: number, nowMs: number): void {
     if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
     const at = this.#at + COUNT_INDEX.requests

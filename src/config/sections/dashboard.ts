@@ -26,6 +26,10 @@ export const dashboardSection = v.strictObject({
     v.optional(identity),
     'The OpenID Connect provider for sign-in; without it no one can sign in.',
   ),
+  adminHosts: described(
+    v.optional(v.array(host), []),
+    'Names in the `Host` header under which the admin API is served, besides those of loopback and `host`.',
+  ),
   ...optionEntries(defaults, {
     host,
     headerBytesMax: integer(4_096, 65_536, 'bytes'),

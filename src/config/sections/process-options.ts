@@ -69,6 +69,11 @@ export const defaults = {
    * with 1013.
    */
   socketRefusedBytesMax: 16 * 1024 ** 2,
+  /**
+   * Shortest time between two `ping` notifications of one WebSocket: clients send one every 5 s. An
+   * earlier one counts towards `socketRefusedBytesMax`.
+   */
+  socketPingMs: 1_000,
   /** How often open WebSockets are checked for the end of their access. */
   socketCheckMs: 500,
   /**
@@ -86,7 +91,14 @@ export const defaults = {
   accessEndMs: 5_000,
   /** `/health` is 503 when the newest block is older than this. */
   tipAgeMaxMs: 15_000,
-  /** Longest wait for the metrics of all processes; the page then lacks the missing ones. */
+  /** How often each child process is asked whether it answers: often against `hungMs`. */
+  pingMs: 1_000,
+  /**
+   * A child process that has answered nothing for this long is stopped or stuck, and is restarted:
+   * longer than any turn of its event loop.
+   */
+  hungMs: 5_000,
+  /** Longest wait for the metrics of all processes; the missing ones keep their last values. */
   metricsMs: 1_000,
   /** How often open reads of each store are checked: a tenth of `store.readerSecondsMax`. */
   readersCheckMs: 1_000,

@@ -1,4 +1,4 @@
-import { COMPRESSIONS, defaults } from '../../server/options.js'
+import { COMPRESSIONS, defaults, LIBRARIES } from '../../server/options.js'
 import { integer, oneOf, optionsSchema } from '../validators/options-schema.js'
 import { withRenamed } from '../validators/renamed.js'
 
@@ -8,10 +8,14 @@ const { trustedProxies: _proxies, ...server } = defaults
 /** The HTTP and WebSocket server of an edge. */
 export const serverSection = withRenamed(
   optionsSchema(server, {
+    connectionsMax: integer(16, 2 ** 20, 'connections'),
+    // The timers of uWebSockets have 240 steps of 4 s.
+    idleSeconds: integer(1, 900, 'seconds'),
     // The range that uWebSockets.js accepts; its timers have steps of 4 s.
     socketIdleSeconds: integer(8, 960, 'seconds'),
     socketReadBytesMax: integer(1024, 2 ** 30, 'bytes'),
     socketsQueuedBytesMax: integer(1024 ** 2, 2 ** 30, 'bytes'),
+    library: oneOf(LIBRARIES),
     socketCompression: oneOf(COMPRESSIONS),
   }),
   {

@@ -24,15 +24,27 @@ export const endpoint = leaf<string>(
   value => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
   'an http or https URL',
 )
+/**
+ * Shortest prefixes of a range: 10.0.0.0/8 is the widest private one, fc00::/7 the widest of IPv6.
+ * A wider range would trust clients. Mapped IPv4 addresses have 96 bits before them.
+ */
+const prefixOf = (address: string): { readonly least: number; readonly most: number } => {
+  if (isIP(address) === 4) return { least: 8, most: 32 }
+  return { least: /^0*:/.test(address) ? 104 : 7, most: 128 }
+}
+
 const isPeers = (value: string): boolean => {
-  const [address = '', bits = '0', ...more] = value.split('/')
-  const most = isIP(address) === 4 ? 32 : 128
-  return isIP(address) !== 0 && more.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most
+  const [address = '', bits, ...more] = value.split('/')
+  if (isIP(address) === 0 || more.length > 0) return false
+  const { least, most } = prefixOf(address)
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= least && Number(bits) <= most)
+  )
 }
 /** An address, or a range of addresses. */
 export const peers = leaf<string>(
   value => isText(value) && isPeers(value),
-  'an IP address, or address/bits',
+  'an IP address, or address/bits of at least 8 bits (7 for IPv6)',
 )
 /** Map size of LMDB: at least pages for every table, at most a process's address space. */
 export const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')

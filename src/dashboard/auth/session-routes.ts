@@ -1,5 +1,7 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
+import { checkRate } from '../http/failure.js'
+import type { RateLimits } from '../http/rate-limits.js'
 import type { Cookies } from '../http/cookies.js'
 import { route, type Answer, type Route } from '../http/route.js'
 import type { Sessions } from './session.js'
@@ -14,6 +16,8 @@ export type SessionRouteParts = {
   readonly sessions: Sessions
   readonly cookies: Cookies
   readonly log: Log
+  /** Failed attempts to authenticate, of each address. */
+  readonly failures: RateLimits
   readonly options: { readonly signInMs: number; readonly sessionMaxMs: number }
 }
 
@@ -69,10 +73,12 @@ export const createSessionRoutes = ({
   sessions,
   cookies,
   log,
+  failures,
   options,
 }: SessionRouteParts): readonly Route[] => {
   /** Redirects to the page after any failure, and logs the reason. */
-  const refuse = (error: unknown): Answer => {
+  const refuse = (error: unknown, peer: string): Answer => {
+    checkRate(failures.take(peer))
     const known = error instanceof SignInError ? error : undefined
     if (known === undefined) log.error({ err: error }, 'a sign-in failed')
     else log.warn({ failure: known.failure, reason: known.message }, 'a sign-in failed')
@@ -90,8 +96,8 @@ export const createSessionRoutes = ({
         302: { description: 'Redirect to the identity provider' },
         303: { description: 'Redirect to the page, with the error' },
       },
-      errors: ['wrongInput'],
-      handle: async ({ query, cookie }) => {
+      errors: ['wrongInput', 'tooManyAttempts'],
+      handle: async ({ query, peer, cookie }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
         try {
           const { url, pending } = await signIn.begin({
@@ -101,7 +107,7 @@ export const createSessionRoutes = ({
           const kept = cookies.write('sign-in', pending, options.signInMs)
           return { status: 302, headers: { Location: url, 'Set-Cookie': kept } }
         } catch (error) {
-          return refuse(error)
+          return refuse(error, peer)
         }
       },
     }),
@@ -111,7 +117,8 @@ export const createSessionRoutes = ({
       guard: 'open',
       summary: 'Return from the identity provider',
       answers: { 303: { description: 'Redirect to the page, signed in or with the error' } },
-      handle: async ({ search, cookie }) => {
+      errors: ['tooManyAttempts'],
+      handle: async ({ search, peer, cookie }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
         try {
           const { person, replaces } = await signIn.finish(search, cookie('sign-in') ?? '')
@@ -124,7 +131,7 @@ export const createSessionRoutes = ({
             cookies.clear('sign-in'),
           ])
         } catch (error) {
-          return refuse(error)
+          return refuse(error, peer)
         }
       },
     }),

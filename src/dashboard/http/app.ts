@@ -7,18 +7,29 @@ import { compress } from 'hono/compress'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { timingSafeEqual } from 'hono/utils/buffer'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
 import type { Secret } from '../../shared/secret.js'
 import type { Session } from '../auth/session.js'
 import type { Cookies } from './cookies.js'
-import { toFailure } from './failure.js'
+import { checkRate, toFailure } from './failure.js'
+import type { RateLimits } from './rate-limits.js'
 import type { Answer, Route } from './route.js'
 
 type Env = { readonly Bindings: HttpBindings }
 
 export type AppParts = {
-  readonly options: { readonly bodyBytesMax: number; readonly requestsInFlightMax: number }
+  readonly options: {
+    readonly host: string
+    readonly bodyBytesMax: number
+    readonly requestsInFlightMax: number
+    readonly adminHosts: readonly string[]
+  }
+  /** Changes of each person. */
+  readonly changes: RateLimits
+  /** Failed attempts to authenticate, of each address. */
+  readonly failures: RateLimits
   readonly routes: readonly Route[]
   readonly publicUrl: URL
   readonly cookies: Cookies
@@ -84,27 +95,44 @@ const limitInFlight = (max: number): MiddlewareHandler<Env> => {
 }
 
 /** Checks the guard of a route; returns the session of a signed-in person. */
-const createGuard =
-  ({ adminToken, cookies, log, publicUrl, session }: AppParts) =>
-  async ({ guard, method, path }: Route, c: Context<Env>): Promise<Session | undefined> => {
+const createGuard = (parts: AppParts) => {
+  const { cookies, publicUrl, changes, session } = parts
+  const checkAdmin = createAdminCheck(parts)
+  return async (
+    { guard, method, path, isRateLimited }: Route,
+    c: Context<Env>,
+  ): Promise<Session | undefined> => {
     const header = (name: string) => c.req.header(name)
     if (guard === 'open') return undefined
     if (guard === 'admin') {
-      // The admin API is for this machine only, and a proxy hides where a request comes from.
-      if (header('x-forwarded-for') !== undefined || header('forwarded') !== undefined)
-        throw new RpcError('notFound')
-      const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
-      if (adminToken !== undefined && (await timingSafeEqual(given, adminToken.reveal())))
-        return undefined
-      log.warn({ path }, 'admin token refused')
-      throw new RpcError('adminToken')
+      await checkAdmin(path, c)
+      return undefined
     }
     if (method !== 'GET' && (header(CSRF_HEADER) !== '1' || header('origin') !== publicUrl.origin))
       throw new RpcError('crossOrigin')
     const found = await session(cookies.read(header('cookie'), 'session') ?? '')
     if (found === undefined) throw new RpcError('signedOut')
+    if (isRateLimited) checkRate(changes.take(found.subject))
     return found
   }
+}
+
+const peerOf = (c: Context<Env>): string => c.env.incoming.socket.remoteAddress ?? ''
+
+/** Checks that a request may use the admin API, which is for this machine only. */
+const createAdminCheck = ({ adminToken, failures, log, options }: AppParts) => {
+  const hosts = directHosts(options.host, options.adminHosts)
+  return async (path: string, c: Context<Env>): Promise<void> => {
+    const header = (name: string) => c.req.header(name)
+    if (!isDirectRequest(header, hosts)) throw new RpcError('notFound')
+    const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
+    if (adminToken !== undefined && (await timingSafeEqual(given, adminToken.reveal()))) return
+    // The right token is never refused: others could lock the operator out.
+    checkRate(failures.take(peerOf(c)))
+    log.warn({ path }, 'admin token refused')
+    throw new RpcError('adminToken')
+  }
+}
 
 /** The page, the sign-in, the API and the admin API. */
 export const createApp = (parts: AppParts): Hono<Env> => {
@@ -145,6 +173,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
         search: new URL(c.req.url).search,
         body: route.method === 'GET' ? undefined : await readJson(c),
         session,
+        peer: peerOf(c),
         cookie: kind => cookies.read(c.req.header('cookie'), kind),
       })
       return send(c, answer)

@@ -1,5 +1,6 @@
 import { SealingKeyError } from '../../access/tokens/sealing.js'
 import { ERRORS, RpcError, type ErrorName, type Row } from '../../shared/errors.js'
+import { isMap } from '../../shared/values.js'
 import type { Answer } from './route.js'
 
 const toAnswer = (name: ErrorName, message: string, status: number): Answer => {
@@ -7,8 +8,23 @@ const toAnswer = (name: ErrorName, message: string, status: number): Answer => {
   return { status, body: { error: { code: name, message } }, headers: row.headers ?? {} }
 }
 
+/** 429 that says when: in the message, and in `Retry-After`. */
+const toRetry = ({ name, message, data }: RpcError, seconds: number): Answer => ({
+  status: 429,
+  body: { error: { code: name, message, data } },
+  headers: { 'Retry-After': String(seconds) },
+})
+
+/** Throws where a rate limit is exceeded for these seconds. */
+export const checkRate = (seconds: number): void => {
+  if (seconds > 0)
+    throw new RpcError('tooManyAttempts', { seconds }, { retryAfterSeconds: seconds })
+}
+
 /** The answer for a thrown error. Only the messages of RpcErrors are shown. */
 export const toFailure = (error: unknown): Answer => {
+  if (error instanceof RpcError && error.name === 'tooManyAttempts' && isMap(error.data))
+    return toRetry(error, Number(error.data['retryAfterSeconds']))
   if (error instanceof RpcError && error.row.status !== undefined)
     return toAnswer(error.name, error.message, error.row.status)
   // Its message contains paths of this machine, which are only for the log.

@@ -27,6 +27,8 @@ export type Call = {
   /** Parsed JSON; undefined if there was no body. */
   readonly body: unknown
   readonly session: Session | undefined
+  /** Address of the TCP peer. */
+  readonly peer: string
   cookie(kind: CookieKind): string | undefined
 }
 
@@ -45,6 +47,8 @@ export type Route = {
   readonly answers: Readonly<Record<number, AnswerDoc>>
   /** Failures that it may answer, besides those of its guard. */
   readonly errors: readonly ErrorName[]
+  /** Calls of one person are limited: `changesPerMinuteMax`. */
+  readonly isRateLimited: boolean
   run(call: Call): Answer | Promise<Answer>
 }
 
@@ -63,18 +67,20 @@ type Spec<
   G extends Guard,
   Q extends v.GenericSchema | undefined,
   B extends v.GenericSchema | undefined,
-> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run'> & {
+> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'isRateLimited' | 'run'> & {
   readonly path: P
   readonly guard: G
   readonly query?: Q
   readonly body?: B
   readonly errors?: readonly ErrorName[]
+  readonly isRateLimited?: boolean
   handle(call: {
     readonly params: Readonly<Record<ParamNames<P>, string>>
     readonly query: Checked<Q>
     readonly body: Checked<B>
     readonly session: G extends 'session' ? Session : undefined
     readonly search: string
+    readonly peer: string
     cookie(kind: CookieKind): string | undefined
   }): Answer | Promise<Answer>
 }
@@ -120,12 +126,13 @@ export const route = <
 >(
   spec: Spec<P, G, Q, B>,
 ): Route => {
-  const { handle, query, body, errors = [], ...rest } = spec
+  const { handle, query, body, errors = [], isRateLimited = false, ...rest } = spec
   return {
     ...rest,
     query,
     body,
-    errors,
+    errors: isRateLimited ? [...errors, 'tooManyAttempts'] : errors,
+    isRateLimited,
     run: call =>
       // The casts are safe: the server has matched path and guard, and `check` validates the rest.
       handle({
@@ -134,6 +141,7 @@ export const route = <
         body: check('body', body ?? NOTHING, call.body) as Checked<B>,
         session: call.session as G extends 'session' ? Session : undefined,
         search: call.search,
+        peer: call.peer,
         cookie: kind => call.cookie(kind),
       }),
   }

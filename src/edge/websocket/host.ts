@@ -2,6 +2,7 @@ import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
 import type { Log } from '../../shared/log.js'
 import type { Connection, Socket } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
+import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 
 /** Memory for complete replies that wait for their WebSockets, over a whole edge. */
@@ -11,6 +12,7 @@ export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }
 export type SocketOptions = {
   readonly socketCallsMax: number
   readonly socketRefusedBytesMax: number
+  readonly socketPingMs: number
 }
 
 /** Subscription methods for one socket; undefined where there are none. */
@@ -24,6 +26,8 @@ export type SocketHost = {
   readonly location: string
   readonly view: NetworkView
   readonly limiter: UsageLimiter
+  /** Registers admitted tokens with the compiled server. */
+  readonly direct?: DirectReads | undefined
   readonly options: SocketOptions
   readonly budget: ReplyBudget
   /** Size of the reads of a source whose length is unknown. */

@@ -44,12 +44,18 @@ export class SocketMessage implements CallContext {
     return this.principal.grant.tokenId
   }
 
-  acquireBatch(calls: number, atOnce: number): RpcError | undefined {
+  acquireBatch(calls: number, atOnce: number): number | RpcError {
     const { limiter, now, onRefusal } = this.session.host
-    const exceeded = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
-    if (exceeded !== undefined) return toOverLimit(exceeded, onRefusal)
-    this.atOnce = atOnce
-    return undefined
+    const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
+    if (typeof granted !== 'number') return toOverLimit(granted, onRefusal)
+    this.atOnce = granted
+    return granted
+  }
+
+  acquireMore(requests: number): RpcError | undefined {
+    const { limiter, now, onRefusal } = this.session.host
+    const exceeded = limiter.acquireMore(this.principal, requests, now)
+    return exceeded === undefined ? undefined : toOverLimit(exceeded, onRefusal)
   }
 
   onFailure(): void {

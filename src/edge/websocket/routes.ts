@@ -9,6 +9,7 @@ import {
   UNAUTHORIZED,
   type AdmissionParts,
 } from '../admission.js'
+import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import { SocketGroup, type Revalidate } from './group.js'
 import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
@@ -17,6 +18,8 @@ import { SocketSession } from './session.js'
 /** What the WebSockets of one location need. */
 export type EdgeSocketsParts = AdmissionParts & {
   readonly views: ReadonlyMap<string, NetworkView>
+  /** Registers admitted tokens with the compiled server. */
+  readonly direct?: DirectReads | undefined
   readonly log: Log
   readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
   readonly revalidate: Revalidate
@@ -40,9 +43,9 @@ export type EdgeSockets = {
 const CHUNK_BYTES = 64 * 1024
 
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
-  const { location, views, log, limiter, now, options, onRefusal, budget } = parts
+  const { location, views, log, limiter, direct, now, options, onRefusal, budget } = parts
   const isLogged = log.isLevelEnabled('debug')
-  const shared = { location, limiter, options, budget, now, onRefusal, log, isLogged }
+  const shared = { location, limiter, direct, options, budget, now, onRefusal, log, isLogged }
   return new Map(
     Array.from(views, ([network, view]) => [
       network,

@@ -6,7 +6,7 @@ import type { SocketGroup } from './group.js'
 import type { SocketHost } from './host.js'
 import { SocketMessage, type MessageSession } from './message.js'
 
-// As web3.js and kit send it every 5 s.
+// As web3.js and kit send it every 5 s, to keep a connection open.
 const PING = Buffer.from('{"jsonrpc":"2.0","method":"ping"}')
 /** A longer reply waits until the client has taken what was sent before. */
 const LARGE_BYTES = 64 * 1024
@@ -26,6 +26,8 @@ export class SocketSession implements MessageSession {
   private waiting: { readonly message: SocketMessage; readonly body: Uint8Array | string }[] = []
   /** Bytes of messages refused since the last accepted one. */
   private refusedBytes = 0
+  /** When a ping was last accepted without being charged. */
+  private freePingMs = -Infinity
 
   constructor(host: SocketHost, group: SocketGroup, principal: Principal) {
     this.host = host
@@ -53,18 +55,19 @@ export class SocketSession implements MessageSession {
   onMessage(socket: Socket, body: Uint8Array): void {
     const { host, group } = this
     const { limiter, options } = host
-    if (!group.revalidateOrClose(host.now()) || PING.equals(body)) return
+    if (!group.revalidateOrClose(host.now()) || this.takesPing(socket, body)) return
     if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, OVERLOADED)
     const principal = limiter.principalOf(group.grant)
     const exceeded = limiter.acquire(principal, host.now)
     if (exceeded !== undefined)
       return this.refuse(socket, body, toOverLimit(exceeded, host.onRefusal))
     this.refusedBytes = 0
+    this.answerDirectly(socket, principal)
     if (host.isLogged) this.log(body)
     const message = new SocketMessage(this, principal)
     const reply = host.view.dispatch.handle(body, message)
     if (!(reply instanceof Promise)) return message.answer(reply, false)
-    this.callCount++
+    if (++this.callCount >= options.socketCallsMax) socket.answerDirectly?.('')
     reply
       .then(settled => {
         this.callCount--
@@ -126,13 +129,35 @@ export class SocketSession implements MessageSession {
     if (connectionMessage !== undefined) this.connection?.afterReply(connectionMessage)
   }
 
+  /** True for a ping. One that comes too early counts as a refused message. */
+  private takesPing(socket: Socket, body: Uint8Array): boolean {
+    if (!PING.equals(body)) return false
+    const nowMs = this.host.now()
+    const { socketPingMs, socketRefusedBytesMax } = this.host.options
+    if (nowMs - this.freePingMs >= socketPingMs) this.freePingMs = nowMs
+    else this.refusedBytes += body.length
+    if (this.refusedBytes > socketRefusedBytesMax) socket.close(CLOSE.overload, 'over a limit')
+    return true
+  }
+
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {
     const { host } = this
     this.refusedBytes += body.length
+    // The next accepted message must be counted here.
+    socket.answerDirectly?.('')
     if (this.refusedBytes > host.options.socketRefusedBytesMax)
       return socket.close(CLOSE.overload, 'over a limit')
     const reply = host.view.dispatch.refuse(body, error, { id: socket.id })
     if (reply !== '') socket.send(reply)
+  }
+
+  /** Later point reads need not come here as long as what was decided holds. */
+  private answerDirectly(socket: Socket, principal: Principal): void {
+    const { direct, view } = this.host
+    if (direct === undefined) return
+    const { token, version } = this.group
+    direct.register(principal, { token, version, lane: view.lane })
+    socket.answerDirectly?.(token)
   }
 
   private log(body: Uint8Array): void {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { printableLocation, type StepProgress } from '../../shared/indexer-status.js'
 import { NativeError } from '../../native/errors.js'
 import type { StoreCopy } from '../../native/store-copy.js'
-import type { StoreLoader } from '../../native/loader.js'
+import type { LoadedArchive, StoreLoader } from '../../native/loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import {
   baseOf,
@@ -16,9 +16,11 @@ import {
 } from './load-snapshot.js'
 import { resolveSnapshot, type SnapshotName } from './snapshot-location.js'
 
+type StoreTip = { readonly slot: number; readonly blockhash: string }
+
 /** The live store, which is only read. */
 export type LiveStore = StoreCopy & {
-  tip(): { readonly slot: number } | undefined
+  tip(): StoreTip | undefined
   stats(): { readonly usedBytes: number }
 }
 
@@ -57,6 +59,22 @@ const demandNewer = (location: string, { slot }: { readonly slot: number }, tip:
     throw new Error(
       `${printableLocation(location)} ends at slot ${slot}, but the store is at slot ${tip}`,
     )
+}
+
+/**
+ * Throws where the store may end on another fork than the archive's: changes of the chain do not
+ * undo what the fork wrote.
+ */
+const demandSameChain = (
+  location: string,
+  { recentBlockhashes }: Pick<LoadedArchive, 'recentBlockhashes'>,
+  { blockhash, slot }: StoreTip,
+): void => {
+  if (recentBlockhashes.includes(blockhash)) return
+  throw new Error(
+    `the store ends with block ${blockhash} of slot ${slot}, which is not among the last ` +
+      `${recentBlockhashes.length} blocks of ${printableLocation(location)}: it is of another fork or too old`,
+  )
 }
 
 /** Stops waiting for work that cannot be stopped itself. */
@@ -118,7 +136,9 @@ const load = async (
     demandFresh(location, archive, spool)
     // The location may have led to a newer archive since.
     const base = demandContinues(location, { base: archive.baseSlot }, tip.slot)
-    demandNewer(location, archive, store.tip()?.slot ?? tip.slot)
+    const newest = store.tip() ?? tip
+    demandNewer(location, archive, newest.slot)
+    demandSameChain(location, archive, newest)
     await copy(store, parts, show, signal)
     const updating = loader.update(copyDir, dir, base, baseOf(archive))
     await watched(updating, options.pollMs, () => show(showRows(loader)))

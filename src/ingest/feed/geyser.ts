@@ -106,7 +106,10 @@ export const defaults = {
  * An event of the native reader. Members that a kind does not use are 0, empty or absent.
  */
 export type GeyserEvent = {
-  /** `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. */
+  /**
+   * `connected`, `server`, `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy` or
+   * `healthy`.
+   */
   readonly kind: string
   readonly text: string
   /** `unhealthy` only: `unreachable`, `refused`, `stalled`, `gap` or `store`. */
@@ -159,6 +162,13 @@ export const startGeyser = (
         })
       case 'connected':
         return on.log({ level: 'info', text: `feed connected from ${describeStart(event.slot)}` })
+      case 'server':
+        return on.log({ level: 'info', text: `the feed's server is ${event.text}` })
+      case 'serverLosesUpdates':
+        return on.log({
+          level: 'error',
+          text: `the feed's server is ${event.text}, which loses account updates: ask for yellowstone-grpc-geyser 14.2.2 or later`,
+        })
       case 'disconnected':
         on.log({
           level: 'warn',

@@ -13,7 +13,10 @@ export const getHealth = method({
   run: context => {
     if (context.isHealthy?.() === false || context.tip() === undefined)
       // The number of slots is unknown: it would come from the feed, which has stopped.
-      throw new RpcError('nodeUnhealthy', undefined, { numSlotsBehind: null })
+      throw new RpcError('nodeUnhealthy', undefined, {
+        numSlotsBehind: null,
+        ...(context.isIncomplete?.() === true ? { reason: 'incomplete' } : {}),
+      })
     return OK
   },
 })

@@ -44,6 +44,8 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], inje
   double: [['slot'], (feed, _command, slot) => feed.doubleSlot(slot())],
   swap: [['slot'], (feed, _command, slot) => feed.swapSlot(slot())],
   fork: [['slot'], (feed, _command, slot) => feed.forkSlot(slot())],
+  orphan: [['slot'], (feed, _command, slot) => void feed.orphanSlot(slot())],
+  omitAccount: [['slot'], (feed, _command, slot) => feed.omitAccount(slot())],
   forgetReplay: [[], feed => feed.forgetReplay()],
   refuse: [
     ['code', 'details', 'times'],

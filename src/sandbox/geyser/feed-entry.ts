@@ -36,6 +36,8 @@ export type BlockEntry = {
   readonly kind: 'block'
   readonly block: Block
   readonly accounts: readonly { readonly body: Buffer }[]
+  /** Whether the block lacks the last account that it announces. */
+  readonly isShortened: boolean
   readonly atMs: number
 }
 
@@ -107,7 +109,8 @@ export const toBlockEntries = (
   block: Block,
   accounts: readonly AccountEntry[],
   nowMs: number,
+  isShortened = false,
 ): FeedEntry[] => [
-  { kind: 'block', block, accounts, atMs: nowMs },
+  { kind: 'block', block, accounts, isShortened, atMs: nowMs },
   { kind: 'blockMeta', body: encodeBlockMeta(block, nowMs) },
 ]

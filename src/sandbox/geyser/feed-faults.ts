@@ -21,6 +21,13 @@ export type FeedFaults = {
   swapSlot(slot: number): void
   /** Sends two forks after a slot. */
   forkSlot(slot: number): void
+  /**
+   * Confirms a block after a slot that the chain does not have, in the slot of the next one.
+   * Answers its hash, which is also the address of an account that only this block writes.
+   */
+  orphanSlot(slot: number): string
+  /** Omits one account of a slot from its whole block, which announces it. */
+  omitAccount(slot: number): void
   /** Makes slots before the open one unavailable for replay. */
   forgetReplay(): void
   /** Refuses the next `count` subscriptions. */

@@ -10,7 +10,7 @@ import {
   toTransactionEntries,
   type TransactionEntry,
 } from './feed-entry.js'
-import { createForks } from './forks.js'
+import { createForks, createOrphan, type Fork } from './forks.js'
 import { encodeSlot, type SlotStatus } from './messages.js'
 import { COMMITMENT, type CommitmentNumber } from './request.js'
 import { type Hidden, SlotFaults } from './slot-faults.js'
@@ -189,6 +189,7 @@ export class FeedLog {
       }
     }
     if (faults.isForked(slot)) this.appendForks(slot)
+    if (faults.orphaned.has(slot)) this.appendOrphan(slot)
     this.notifyAppended()
   }
 
@@ -197,9 +198,22 @@ export class FeedLog {
     if (block === undefined || accounts === undefined) return
     const blockhashOf = (slot: number): string => this.chain.blockhashOf(slot)
     for (const fork of createForks(block, [...accounts.values()], blockhashOf, this.now())) {
-      for (const entry of fork.entries) this.append(COMMITMENT.confirmed, entry)
+      this.appendFork(fork)
       if (fork.isDead) this.appendStatus(fork.slot, fork.parentSlot, 'dead')
     }
+  }
+
+  private appendOrphan(parentSlot: number): void {
+    const { block, accounts } = this.dataOf(parentSlot) ?? {}
+    if (block === undefined || accounts === undefined) return
+    const blockhash = this.faults.orphaned.get(parentSlot) ?? ''
+    const orphan = createOrphan(block, [...accounts.values()], blockhash, this.now())
+    this.appendFork(orphan)
+    this.appendStatus(orphan.slot, orphan.parentSlot, 'confirmed')
+  }
+
+  private appendFork({ entries }: Fork): void {
+    for (const entry of entries) this.append(COMMITMENT.confirmed, entry)
   }
 
   private appendSlot(level: CommitmentNumber, { accounts, transactions, block }: SlotData): void {
@@ -213,7 +227,8 @@ export class FeedLog {
     block: Block,
     accounts: ReadonlyMap<string, AccountEntry>,
   ): void {
-    for (const entry of toBlockEntries(block, [...accounts.values()], this.now()))
+    const isShortened = this.faults.shortened.has(block.slot)
+    for (const entry of toBlockEntries(block, [...accounts.values()], this.now(), isShortened))
       this.append(level, entry)
   }
 

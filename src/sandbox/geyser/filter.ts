@@ -174,7 +174,10 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
     const whole = wants(true)
     const labels = whole.length > 0 ? whole : wants(false)
     const bodies = whole.length > 0 ? entry.accounts.map(({ body }) => body) : []
-    return labels.length === 0 ? [] : [...labels, encodeBlock(entry.block, bodies, entry.atMs)]
+    const sent = entry.isShortened ? bodies.slice(0, -1) : bodies
+    return labels.length === 0
+      ? []
+      : [...labels, encodeBlock(entry.block, sent, entry.atMs, bodies.length)]
   }
   return entry => {
     if (entry.kind === 'block') return toBlocks(entry)

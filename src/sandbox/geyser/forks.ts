@@ -1,5 +1,6 @@
+import bs58 from 'bs58'
 import type { Block } from '../chain/block.js'
-import { fromMapKey } from '../solana/addresses.js'
+import { ADDRESSES, fromMapKey } from '../solana/addresses.js'
 import { type AccountEntry, type FeedEntry, toAccountEntry, toBlockEntries } from './feed-entry.js'
 
 /** A block that does not become part of the chain. */
@@ -33,6 +34,49 @@ const toForked = (account: AccountEntry, slot: number, nowMs: number): AccountEn
     nowMs,
   )
 
+/** The block after `parent` in another fork. */
+const createBlock = (parent: Block, distance: number, blockhash: string): Block => ({
+  ...parent,
+  slot: parent.slot + distance,
+  parentSlot: parent.slot,
+  parentBlockhash: parent.blockhash,
+  blockhash,
+})
+
+/** Bytes of a token account. */
+const ORPHAN_BYTES = 165
+
+/**
+ * A block in the slot after `parent`, with false states of its accounts and an account that only
+ * this block has; its address is the block's hash.
+ */
+export const createOrphan = (
+  parent: Block,
+  accounts: readonly AccountEntry[],
+  blockhash: string,
+  nowMs: number,
+): Fork => {
+  const block = createBlock(parent, 1, blockhash)
+  const { slot } = block
+  const own = toAccountEntry(
+    {
+      pubkey: bs58.decode(blockhash),
+      lamports: 1_000_000n,
+      owner: ADDRESSES.token,
+      executable: false,
+      rentEpoch: 0n,
+      data: new Uint8Array(ORPHAN_BYTES),
+      slot,
+      writeVersion: Number.MAX_SAFE_INTEGER,
+      signature: undefined,
+    },
+    nowMs,
+  )
+  const forked = [...accounts.map(account => toForked(account, slot, nowMs)), own]
+  const entries = [...forked, ...toBlockEntries(block, forked, nowMs)]
+  return { slot, parentSlot: parent.slot, isDead: false, entries }
+}
+
 /** Two blocks in future slots, with `parent` as parent and false states of its accounts. */
 export const createForks = (
   parent: Block,
@@ -41,14 +85,8 @@ export const createForks = (
   nowMs: number,
 ): Fork[] =>
   FORKS.map(({ distance, isDead }) => {
-    const slot = parent.slot + distance
-    const block: Block = {
-      ...parent,
-      slot,
-      parentSlot: parent.slot,
-      parentBlockhash: parent.blockhash,
-      blockhash: blockhashOf(parent.slot + 1_000 * distance),
-    }
+    const block = createBlock(parent, distance, blockhashOf(parent.slot + 1_000 * distance))
+    const { slot } = block
     const forked = accounts.map(account => toForked(account, slot, nowMs))
     const entries = [...forked, ...toBlockEntries(block, forked, nowMs)]
     return { slot, parentSlot: parent.slot, isDead, entries }

@@ -31,6 +31,9 @@ const UNAVAILABLE: GrpcStatus = {
   details: 'the feed is shutting down',
 }
 
+/** Slots to one whose hash an orphan has; no chain of the sandbox gets so far. */
+const ORPHAN_OFFSET = 1_000_000_000
+
 /** Serves a chain as `geyser.Geyser`. Call it before `chain.start()`, to replay the genesis. */
 export const openGeyser = async (
   chain: Chain,
@@ -50,6 +53,12 @@ export const openGeyser = async (
     doubleSlot: slot => void log.faults.doubled.add(slot),
     swapSlot: slot => void log.faults.swapped.add(slot),
     forkSlot: slot => void log.faults.forked.add(slot),
+    orphanSlot: slot => {
+      const blockhash = chain.blockhashOf(slot + ORPHAN_OFFSET)
+      log.faults.orphaned.set(slot, blockhash)
+      return blockhash
+    },
+    omitAccount: slot => void log.faults.shortened.add(slot),
     forgetReplay: () => void (log.faults.replayFloor = chain.slot),
     refuse: (status, count) => streams.refuse(status, count),
   }

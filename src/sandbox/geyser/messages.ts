@@ -126,8 +126,13 @@ const accountInfoOf = (body: Uint8Array): Uint8Array => {
   return bytesOf(bytesOf(body, UPDATE.account), 1)
 }
 
-/** A block with the accounts of these updates. */
-export const encodeBlock = (block: Block, accounts: readonly Buffer[], nowMs: number): Buffer => {
+/** A block with the accounts of these updates; it may announce more. */
+export const encodeBlock = (
+  block: Block,
+  accounts: readonly Buffer[],
+  nowMs: number,
+  announced = accounts.length,
+): Buffer => {
   const message = new MessageWriter(4096)
     .uint(1, block.slot)
     .string(2, block.blockhash)
@@ -137,7 +142,7 @@ export const encodeBlock = (block: Block, accounts: readonly Buffer[], nowMs: nu
     .uint(7, block.parentSlot)
     .string(8, block.parentBlockhash)
     .uint(9, block.transactions.length)
-    .uint(10, accounts.length)
+    .uint(10, announced)
   for (const body of accounts) message.bytesAlways(11, accountInfoOf(body))
   return update(UPDATE.block, message, nowMs)
 }

@@ -15,6 +15,10 @@ export class SlotFaults {
   readonly swapped = new Set<number>()
   /** Slots that are followed by two forks. */
   readonly forked = new Set<number>()
+  /** Slots that are followed by a confirmed block which the chain does not have: its blockhash. */
+  readonly orphaned = new Map<number, string>()
+  /** Slots whose whole block lacks one of the accounts that it announces. */
+  readonly shortened = new Set<number>()
   /** Earlier slots cannot be replayed. */
   replayFloor = 0
   private delayed: Confirmed | undefined

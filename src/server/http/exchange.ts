@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse } from '../library.js'
 import { RpcError } from '../../shared/errors.js'
 import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
@@ -45,6 +45,7 @@ export class Exchange extends Responder {
     server.requestsCount++
     server.requestsInFlight++
     const { headers } = request
+    this.isClosing = headers.isAncient
     if (!headers.isWellFormed) return this.refuse(server.failures.badRequest, true)
     const { bodyBytesMax, contentType } = mounted.route
     const claimedBytes = headers.contentLength
@@ -61,9 +62,7 @@ export class Exchange extends Responder {
     // uWebSockets.js skips the body.
     if (bodyBytesMax === 0) return this.run(NO_BODY)
     if (isTooLong) return this.refuse(mounted.bodyTooLarge, true)
-    if (server.bodyBytesInFlight >= server.options.bodiesInFlightBytesMax) {
-      return this.refuse(server.failures.unavailable, true)
-    }
+    if (!server.bodies.hasRoom(this.owner)) return this.refuse(server.failures.unavailable, true)
     this.isReading = true
     this.watchAbort()
     this.res.onData((chunk, isLast) => this.onChunk(new Uint8Array(chunk), isLast, claimedBytes))
@@ -90,6 +89,8 @@ export class Exchange extends Responder {
       if (isReply(opened)) return opened
       this.context = opened
       this.isOpened = true
+      this.owner = this.mounted.route.ownerOf?.(opened)
+      if (this.mounted.route.isAuthenticated === true) this.res.setAuthenticated?.()
       return undefined
     } catch (error) {
       return this.toReply(error)
@@ -115,10 +116,9 @@ export class Exchange extends Responder {
 
     const buffer = (this.body ??= new BodyBuffer(claimedBytes, server.options.bodyStepBytesMax))
     const grownBytes = buffer.capacityWith(chunk.byteLength) - buffer.capacity
-    if (server.bodyBytesInFlight + grownBytes > server.options.bodiesInFlightBytesMax) {
+    if (!server.bodies.tryTake(this.owner, grownBytes))
       return this.refuse(server.failures.unavailable, true)
-    }
-    this.countBody(grownBytes)
+    this.bodyBytes += grownBytes
     buffer.append(chunk)
     if (isLast) this.run(buffer.view())
   }
@@ -135,7 +135,10 @@ export class Exchange extends Responder {
     if (!(reply instanceof Promise)) return this.send(reply, true)
     this.isPending = true
     // The handler may keep a body of one chunk, so it counts too.
-    if (this.bodyBytes === 0) this.countBody(body.byteLength)
+    if (this.bodyBytes === 0) {
+      this.bodyBytes = body.byteLength
+      this.server.bodies.take(this.owner, this.bodyBytes)
+    }
     this.watchAbort()
     reply.then(
       settled => this.settle(settled),
@@ -180,11 +183,6 @@ export class Exchange extends Responder {
     }
   }
 
-  private countBody(bytes: number): void {
-    this.bodyBytes += bytes
-    this.server.bodyBytesInFlight += bytes
-  }
-
   private toReply(error: unknown): Reply {
     const { log, failures } = this.server
     if (error instanceof RpcError && error.row.status !== undefined) {
@@ -198,7 +196,7 @@ export class Exchange extends Responder {
   private release(): void {
     const { server, mounted } = this
     server.requestsInFlight--
-    server.bodyBytesInFlight -= this.bodyBytes
+    if (this.bodyBytes > 0) server.bodies.give(this.owner, this.bodyBytes)
     if (!this.isOpened || mounted.route.done === undefined) return
     try {
       mounted.route.done(this.context)

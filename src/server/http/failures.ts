@@ -20,6 +20,8 @@ export type Failures = {
   readonly unavailable: Reply
   readonly internal: Reply
   readonly upgradeVersion: Reply
+  readonly headTooLarge: Reply
+  readonly versionUnsupported: Reply
   methodNotAllowed(allow: string): Reply
   bodyTooLarge(max: number): Reply
   contentType(type: string): Reply
@@ -32,6 +34,8 @@ export const createFailures = (describe: DescribeFailure): Failures => ({
   unavailable: toFailure(new RpcError('unavailable'), describe),
   internal: toFailure(new RpcError('internal'), describe),
   upgradeVersion: toFailure(new RpcError('upgradeVersion'), describe),
+  headTooLarge: toFailure(new RpcError('headTooLarge'), describe),
+  versionUnsupported: toFailure(new RpcError('versionUnsupported'), describe),
   methodNotAllowed: allow => ({
     ...toFailure(new RpcError('methodNotAllowed'), describe),
     headers: { Allow: allow },

@@ -1,11 +1,8 @@
-import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js'
+import type { App, RequestHandler } from '../library.js'
 import type { Reply, Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { Exchange } from './exchange.js'
-import { writePreflight } from './head.js'
 import { scanHeaders } from './scan-headers.js'
-
-type Handler = (res: HttpResponse, req: HttpRequest) => void
 
 /**
  * Matches every path. Without a handler there, uWebSockets.js closes the connection with a page of
@@ -13,7 +10,7 @@ type Handler = (res: HttpResponse, req: HttpRequest) => void
  */
 const ANY_PATH = '/*'
 
-const createHandler = (server: ServerContext, route: Route, method?: string): Handler => {
+const createHandler = (server: ServerContext, route: Route, method?: string): RequestHandler => {
   const { failures } = server
   const { bodyBytesMax, contentType = 'application/json' } = route
   const mounted = {
@@ -31,7 +28,7 @@ const createHandler = (server: ServerContext, route: Route, method?: string): Ha
 
 /** Mounts the routes, preflights, 405 for other methods and 404 for other paths. */
 export const mountRoutes = (
-  app: TemplatedApp,
+  app: App<unknown>,
   routes: readonly Route[],
   server: ServerContext,
 ): void => {
@@ -46,7 +43,7 @@ export const mountRoutes = (
   // A refused request's body is skipped up to the longest accepted one; then the connection stays
   // open.
   const bodyBytesMax = Math.max(0, ...routes.map(route => route.bodyBytesMax))
-  const refuse = (pattern: string, reply: Reply, route: Partial<Route> = {}): Handler => {
+  const refuse = (pattern: string, reply: Reply, route: Partial<Route> = {}): RequestHandler => {
     const { refusalHeaders } = route
     return createHandler(server, {
       method: 'GET',
@@ -60,7 +57,7 @@ export const mountRoutes = (
 
   const badPreflight = refuse(ANY_PATH, server.failures.badRequest)
   app.options(ANY_PATH, (res, req) => {
-    if (scanHeaders(req).isWellFormed) writePreflight(res)
+    if (scanHeaders(req).isWellFormed) server.heads.writePreflight(res)
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {

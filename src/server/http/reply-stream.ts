@@ -1,4 +1,4 @@
-import type { HttpResponse } from 'uWebSockets.js'
+import type { HttpResponse } from '../library.js'
 import type { BodySource } from '../../shared/http.js'
 import type { ReplyScheduler, ScheduledReply } from './reply-scheduler.js'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse } from '../library.js'
 import type { Request } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { formatAddress } from './address.js'

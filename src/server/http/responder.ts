@@ -1,8 +1,7 @@
-import type { HttpResponse } from 'uWebSockets.js'
+import type { HttpResponse } from '../library.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { createBytesSource, isBodySource } from './body-source.js'
-import { checkHead, writeHead } from './head.js'
 import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
 import type { RequestHead } from './request-head.js'
 
@@ -11,6 +10,8 @@ export abstract class Responder {
   protected readonly server: ServerContext
   protected readonly res: HttpResponse
   protected readonly request: RequestHead
+  /** Who takes the memory of the request; undefined where it is nobody's. */
+  protected owner: string | undefined = undefined
   /** Answered or aborted: uWebSockets.js throws on any further use of `res`. */
   protected isGone = false
   /** The connection closes after this reply. */
@@ -113,7 +114,7 @@ export abstract class Responder {
   }
 
   private write(reply: Reply): void {
-    if (reply.status !== 200 || reply.headers !== undefined) checkHead(reply)
+    if (reply.status !== 200 || reply.headers !== undefined) this.server.heads.check(reply)
     const { body } = reply
     const { replyDirectBytesMax } = this.server.options
     if (this.request.method === 'HEAD') return this.writeHeadOnly(reply)
@@ -131,27 +132,23 @@ export abstract class Responder {
   private writeBytes(reply: Reply, body: Uint8Array): void {
     const { options, failures } = this.server
     if (body.byteLength <= options.replyDirectBytesMax) return this.writeDirect(reply, body)
-    if (this.server.replyBytesInFlight + body.byteLength > options.repliesInFlightBytesMax) {
+    if (!this.server.replies.tryTake(this.owner, body.byteLength))
       return this.write(failures.unavailable)
-    }
     this.writeSource(reply, this.copy(body))
   }
 
   /** The handler reuses its buffer after this tick, so bytes that are sent later are copied. */
   private copy(bytes: Uint8Array): BodySource {
-    const { server } = this
+    const { server, owner } = this
     const copied = Buffer.allocUnsafeSlow(bytes.byteLength)
     copied.set(bytes)
-    server.replyBytesInFlight += copied.byteLength
-    return createBytesSource(copied, () => {
-      server.replyBytesInFlight -= copied.byteLength
-    })
+    return createBytesSource(copied, () => server.replies.give(owner, copied.byteLength))
   }
 
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
     const { res, server } = this
     const isClosing = this.isClosing || server.isDraining
-    writeHead(res, reply, isClosing)
+    this.server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
     if (server.unreadReplies.countReply(body.length) && !isClosing) return this.writeProbe(body)
     res.end(body, isClosing)
@@ -191,7 +188,7 @@ export abstract class Responder {
       return
     }
     const head = (): void => {
-      writeHead(res, reply, server.isDraining)
+      server.heads.write(res, reply, server.isDraining)
       // While draining the client closes the connection, so that requests it has already sent are
       // answered too.
       if (server.isDraining) res.writeHeader('Connection', 'close')
@@ -207,7 +204,7 @@ export abstract class Responder {
    */
   private async writeWhole(reply: Reply, source: BodySource): Promise<void> {
     const { res, server } = this
-    const { chunkBytes, repliesInFlightBytesMax } = server.options
+    const { chunkBytes } = server.options
     this.watchAbort()
     const chunks: Uint8Array[] = []
     let readBytes = 0
@@ -217,19 +214,18 @@ export abstract class Responder {
         const chunk = Buffer.allocUnsafe(chunkBytes)
         const count = await source.read(chunk)
         if (count === 0) break
-        if (server.replyBytesInFlight + count > repliesInFlightBytesMax) {
+        if (!server.replies.tryTake(this.owner, count)) {
           refusal = server.failures.unavailable
           break
         }
         chunks.push(chunk.subarray(0, count))
         readBytes += count
-        server.replyBytesInFlight += count
       }
     } catch (error) {
       server.log.warn({ err: error, requestId: this.request.id }, 'a reply was not completed')
       refusal = server.failures.internal
     }
-    server.replyBytesInFlight -= readBytes
+    server.replies.give(this.owner, readBytes)
     this.discard(source)
     if (this.isGone) return
     res.cork(() =>
@@ -261,7 +257,7 @@ export abstract class Responder {
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     this.discard(body)
     const isClosing = this.isClosing || this.server.isDraining
-    writeHead(res, reply, isClosing)
+    this.server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
     if (isClosing) {
       res.end('', true)

@@ -1,7 +1,9 @@
-import type { HttpRequest } from 'uWebSockets.js'
+import type { HttpRequest } from '../library.js'
 
 /** The headers that decide how a request is read. */
 export type ScannedHeaders = {
+  /** HTTP/1.0: answered, and the connection closed. */
+  readonly isAncient: boolean
   /** False where the request must be refused with 400 and its connection closed. */
   readonly isWellFormed: boolean
   /** Undefined where there is none. */
@@ -12,7 +14,8 @@ export type ScannedHeaders = {
   readonly isForwarded: boolean
 }
 
-const DIGITS = /^[0-9]+$/
+/** Of more digits the compiled server reads no length. */
+const DIGITS = /^[0-9]{1,15}$/
 
 /**
  * Reads every header once. uWebSockets.js uses the first of two Content-Lengths, treats any unknown
@@ -43,12 +46,15 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
         isForwarded = true
         break
       case 'transfer-encoding':
-        isChunked = value === 'chunked'
+        isChunked = value.toLowerCase() === 'chunked'
         encodingCount++
     }
   })
   const isLengthValid = lengthCount === 0 || (lengthCount === 1 && contentLength !== undefined)
   const isEncodingValid = encodingCount === 0 || (encodingCount === 1 && isChunked)
-  const isWellFormed = hostCount === 1 && isLengthValid && isEncodingValid
-  return { isWellFormed, contentLength, contentType, isChunked, isForwarded }
+  // HTTP/1.0 has no Host, and no Transfer-Encoding.
+  const isAncient = req.isAncient?.() === true
+  const isHostValid = hostCount === 1 || (isAncient && hostCount === 0)
+  const isWellFormed = isHostValid && isLengthValid && isEncodingValid
+  return { isAncient, isWellFormed, contentLength, contentType, isChunked, isForwarded }
 }

@@ -1,4 +1,4 @@
-import type { TemplatedApp } from 'uWebSockets.js'
+import type { App } from '../library.js'
 import type { Log } from '../../shared/log.js'
 import type { CloseCode } from '../../shared/socket.js'
 import type { Options } from '../options.js'
@@ -58,7 +58,7 @@ export class BackpressureMonitor {
   readonly slowConsumers = new SlowConsumers()
   messagesCount = 0
   isClosing = false
-  private readonly app: TemplatedApp
+  private readonly app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>
   private readonly sockets = new Set<MonitoredSocket>()
   private readonly subscribers = new Set<MonitoredSocket>()
   /** Sockets with queued bytes. */
@@ -81,7 +81,10 @@ export class BackpressureMonitor {
    */
   private hasPublished = false
 
-  constructor(app: TemplatedApp, { options, log, now }: BackpressureMonitorParts) {
+  constructor(
+    app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>,
+    { options, log, now }: BackpressureMonitorParts,
+  ) {
     this.app = app
     this.options = options
     this.log = log
@@ -96,7 +99,8 @@ export class BackpressureMonitor {
   }
 
   stats(): SocketStats {
-    const { messagesCount, closes, queuedBytes } = this
+    const { closes, queuedBytes } = this
+    const messagesCount = this.messagesCount + (this.app.answeredMessages?.() ?? 0)
     return { sockets: this.sockets.size, socketQueuedBytes: queuedBytes, messagesCount, closes }
   }
 

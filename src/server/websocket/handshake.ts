@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpResponse, us_socket_context_t } from 'uWebSockets.js'
+import type { HttpRequest, HttpResponse, SocketContext } from '../library.js'
 import type { Reply, Request } from '../../shared/http.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import type { ServerContext } from '../context.js'
@@ -41,11 +41,11 @@ export const refuseHandshake = (
 /** A request that becomes a WebSocket; where it is refused it is answered as any other. */
 export class Handshake extends Exchange {
   private readonly socket: MountedSocket
-  private readonly native: us_socket_context_t
+  private readonly native: SocketContext
 
   constructor(
     socket: MountedSocket,
-    from: { res: HttpResponse; req: HttpRequest; context: us_socket_context_t },
+    from: { res: HttpResponse; req: HttpRequest; context: SocketContext },
   ) {
     super(socket.server, socket.mounted, { ...from, method: 'GET' })
     this.socket = socket

@@ -1,10 +1,10 @@
-import type { CompressOptions, TemplatedApp } from 'uWebSockets.js'
+import type { App } from '../library.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
 import type { SocketData } from './server-socket.js'
 
 type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
-  readonly compression: CompressOptions
+  readonly compression: number
 }
 
 /**
@@ -12,7 +12,7 @@ type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
  * routes.
  */
 export const mountSockets = (
-  app: TemplatedApp,
+  app: App<unknown>,
   routes: readonly SocketRoute[],
   { server, monitor, compression }: MountParts,
 ): void => {
@@ -46,6 +46,7 @@ export const mountSockets = (
       open: ws => ws.getUserData().handle.onOpen(ws),
       message: (ws, message, isBinary) => ws.getUserData().handle.onMessage(message, isBinary),
       drain: ws => ws.getUserData().handle.onDrain(),
+      queued: (ws, bytes) => ws.getUserData().handle.onQueued(bytes),
       close: (ws, code) => ws.getUserData().handle.onClose(code),
     })
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { WebSocket } from 'uWebSockets.js'
+import type { WebSocket } from '../library.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
 import type { BackpressureMonitor, MonitoredSocket } from './backpressure-monitor.js'
 import { toPendingFrame, type PendingFrame, type PendingFrames } from './pending-frames.js'
@@ -31,6 +31,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
    * Frames behind the buffer of uWebSockets.js; undefined while the client reads what is published.
    */
   private pending: PendingFrames | undefined
+  /** The token whose point reads the compiled server answers before JavaScript; empty: none. */
+  private directToken = ''
   /** Set by the first `close`. */
   private closeCode: CloseCode | undefined
   private closeReason = ''
@@ -106,6 +108,16 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     if (this.pending !== undefined) this.monitor.slowConsumers.push(this.pending, frame)
   }
 
+  answerDirectly(token: string): void {
+    const { ws, monitor, pending, route } = this
+    const isPossible =
+      pending === undefined && this.closeCode === undefined && !monitor.isCompressed
+    const next = isPossible ? token : ''
+    if (next === this.directToken || ws?.setToken === undefined) return
+    this.directToken = next
+    ws.setToken(next, route.frameBytesMax)
+  }
+
   notifyDrain(): void {
     if (this.ws !== undefined) this.monitor.track(this)
   }
@@ -115,6 +127,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     if (ws === undefined || this.closeCode !== undefined) return
     this.closeCode = code
     this.closeReason = reason
+    this.answerDirectly('')
     if (this.queuedBytes === 0) return this.sendClose(ws)
     // A close frame would come after all queued frames, which must not be sent any more.
     if (code === CLOSE.policy) return void ws.close()
@@ -160,6 +173,12 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.guard(() => this.route.onMessage(this.context, this, new Uint8Array(message), isBinary))
   }
 
+  /** The client did not take a reply of this length at once, and had taken all before it. */
+  onQueued(bytes: number): void {
+    if (bytes > this.monitor.options.socketQueueBytesMax / 2) this.oversizeBytes = bytes
+    this.monitor.onBackpressure(this, bytes)
+  }
+
   onDrain(): void {
     const { ws, monitor } = this
     if (ws === undefined) return
@@ -193,6 +212,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     const topics = ws.getTopics()
     for (const topic of topics) ws.unsubscribe(topic)
     this.pending = this.monitor.slowConsumers.add(this, topics)
+    // Replies must not overtake the pending frames.
+    this.answerDirectly('')
   }
 
   /**

@@ -48,7 +48,7 @@ export const createEngine = (
         return { status, contentType, body, ...(headers !== undefined && { headers }) }
       } catch (failure) {
         if (!(failure instanceof UpstreamFailure)) throw failure
-        if (failure.kind === 'full') throw new RpcError('engineFull')
+        if (failure.kind === 'full') throw new RpcError('overLimit')
         throw new RpcError(
           failure.kind === 'no-response' ? 'engineNoResponse' : 'upstreamUnreachable',
         )

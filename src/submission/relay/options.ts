@@ -10,13 +10,32 @@ export const defaults = {
   serviceTipFloorLamports: 1_000_000,
   /** Least sum that the same member must pay to the engine's tip accounts: Jito's minimum. */
   engineTipFloorLamports: 1_000,
-  /**
-   * Requests to the engine over all edges, status queries included. Jito's default for an address
-   * and a region.
-   */
+  /** Bundles to the engine over all edges. Jito's default for an address and a region. */
   requestsPerSecondMax: 1,
-  /** Requests at once after a pause. From 2 on, the last one is reserved for bundles. */
+  /** Bundles at once after a pause. */
   requestsBurstMax: 1,
+  /**
+   * Longest wait of a bundle for the rate, before -32010. The access that sent one least recently
+   * is next.
+   */
+  queueMs: 300,
+  /** Bundles of one access that wait for the rate at an edge; also status queries, apart. */
+  queuedPerAccessMax: 64,
+  /** The same of all accesses. */
+  queuedMax: 1_024,
+  /**
+   * Status queries to the engine over all edges, and its tip accounts. An engine that counts them
+   * together with bundles must allow the sum of both rates.
+   */
+  statusesPerSecondMax: 1,
+  /** Status queries at once after a pause. */
+  statusesBurstMax: 1,
+  /** Longest wait of a status query for its rate, before -32005. */
+  statusQueueMs: 2_000,
+  /** How long an answer to a status query is shared with equal ones. */
+  statusSharedMs: 400,
+  /** Answers that are shared at an edge, up to `replyBytesMax` each. The oldest is evicted. */
+  statusSharedMax: 64,
   /** How often the engine's own tip accounts are compared with the configured ones; 0 is never. */
   tipCheckMs: 60 * 60 * 1000,
 }

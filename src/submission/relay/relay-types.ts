@@ -7,7 +7,7 @@ import type { SingleFlight } from '../single-flight/single-flight.js'
 import type { SubmissionStore } from '../store/submission-store.js'
 import type { Options } from './options.js'
 import type { RelayRoute } from '../store/submission.js'
-import type { TokenBucket } from './token-bucket.js'
+import type { EngineQueue } from './engine-queue.js'
 import type { Upstream } from '../../upstream/client.js'
 
 /** One relay route of one network. */
@@ -22,7 +22,10 @@ export type RelayOptions = Options & {
 export type RelayModules = {
   readonly checks: Pick<TransactionChecks, 'checkBundle'>
   readonly upstream: Pick<Upstream, 'send'>
-  readonly bucket: TokenBucket
+  /** Bundles that wait for the engine. */
+  readonly queue: Pick<EngineQueue, 'enter'>
+  /** Status queries that wait for it. */
+  readonly statusQueue: Pick<EngineQueue, 'enter'>
   readonly singleFlight: Pick<SingleFlight, 'run'>
   readonly store: Pick<SubmissionStore, 'begin' | 'record' | 'find'>
   readonly log: Log

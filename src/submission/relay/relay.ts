@@ -10,9 +10,10 @@ import {
 } from '../../shared/jsonrpc.js'
 import { checkEmpty, toBundleIds, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
-import { createEngine, type Engine } from './engine.js'
+import { createEngine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
 import { BundleSender } from './send-bundle.js'
+import { StatusQueries } from './status-queries.js'
 import { formatId } from '../store/submission-id.js'
 
 /** The headers of every answer of a relay route. */
@@ -23,8 +24,6 @@ export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<str
 /** Far above what any call needs. */
 const NESTING_MAX = 32
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** Tokens that a status query leaves for bundles, where more than one may be taken at once. */
-const QUERY_RESERVE = 1
 
 /** Methods of `/relay-bundle` alone: the engine of the other route has no bundle ids. */
 const STATUS_METHODS: ReadonlySet<string> = new Set([
@@ -36,14 +35,16 @@ const STATUS_METHODS: ReadonlySet<string> = new Set([
 export class Relay {
   private readonly options: RelayOptions
   private readonly modules: RelayModules
-  private readonly engine: Engine
+  private readonly statuses: StatusQueries
   private readonly sender: BundleSender
 
   constructor(options: RelayOptions, modules: RelayModules) {
     this.options = options
     this.modules = modules
-    this.engine = createEngine(options, modules)
-    this.sender = new BundleSender(options, this.engine, modules)
+    const engine = createEngine(options, modules)
+    const { statusQueue: queue, clock: now } = modules
+    this.statuses = new StatusQueries(options, { engine, queue, now })
+    this.sender = new BundleSender(options, engine, modules)
   }
 
   /** Never rejects. `body` is not kept. */
@@ -82,14 +83,17 @@ export class Relay {
     if (method === 'getTipAccounts') return answerConstant(params, this.options.engineTipAccounts)
     if (method === 'getServiceTipConfig') return answerConstant(params, this.getTipConfig())
     if (this.options.route === '/relay-bundle' && STATUS_METHODS.has(method))
-      return this.askStatuses(call)
+      return this.askStatuses(call, origin)
     throw new RpcError('methodNotFound')
   }
 
-  private async askStatuses({ method, params, id }: SubmissionCall): Promise<Answer> {
+  private async askStatuses(
+    { method, params, id }: SubmissionCall,
+    { grant: { accessId }, recheck }: RelayOrigin,
+  ): Promise<Answer> {
     const bundleIds = toBundleIds(params)
-    if (!this.modules.bucket.take(QUERY_RESERVE)) throw new RpcError('engineFull')
-    return { outcome: { reply: await this.engine.askStatuses(method, bundleIds, id) } }
+    const reply = await this.statuses.ask({ method, bundleIds, id, accessId })
+    return { outcome: { reply: recheck() ?? reply } }
   }
 
   private async getSubmission(params: Params, { grant, recheck }: RelayOrigin): Promise<Answer> {

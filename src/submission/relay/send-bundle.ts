@@ -24,6 +24,8 @@ type Checked = {
   readonly bundleId: string
   /** The record as it would be if the bundle were forwarded now. */
   readonly pending: Submission
+  /** The refusal where its access has ended meanwhile. */
+  readonly recheck: RelayOrigin['recheck']
 }
 
 /** How a submission ended, and the other submission that was sent for it, if any. */
@@ -77,14 +79,19 @@ export class BundleSender {
     if (bundleId === null) throw new Error('a bundle that passed its checks has no id')
     const refused = origin.recheck()
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
-    const checked: Checked = { submissionId, startMs, transactions, bundleId, pending }
+    const { recheck } = origin
+    const checked: Checked = { submissionId, startMs, transactions, bundleId, pending, recheck }
     const sent = await this.modules.singleFlight.run({
       key: this.keyOf(bundleId),
       id: submissionId,
       isSame: other => this.isSame(other, bundleId),
       prepare: () => this.reserve(checked),
     })
-    return { outcome: this.toOutcome(this.settle(sent, checked), checked), bundleId }
+    const outcome = this.toOutcome(this.settle(sent, checked), checked)
+    // Its access may have ended while it waited for the engine.
+    const isUnsent = typeof sent !== 'string' && sent.ending.forwardedAtMs === null
+    const ended = isUnsent ? origin.recheck() : undefined
+    return { outcome: ended === undefined ? outcome : { reply: ended }, bundleId }
   }
 
   private newRecord({ grant }: RelayOrigin): Submission {
@@ -127,22 +134,34 @@ export class BundleSender {
     return other.bundleId === bundleId && other.route === route && other.network === network
   }
 
-  /** Takes a token and writes the record; what it returns sends the bundle. */
+  /**
+   * Takes a token, or a place in the queue, and writes the record; what it returns sends the
+   * bundle.
+   */
   private reserve(checked: Checked): (() => StartedSend) | 'full' {
-    const { bucket, store, now } = this.modules
-    if (!bucket.take()) return 'full'
-    const forwardedAtMs = now()
-    const record = store.begin(checked.submissionId, { ...checked.pending, forwardedAtMs })
+    const { queue, store, now } = this.modules
+    const turn = queue.enter(checked.pending.accessId)
+    if (turn === false) return 'full'
+    const pending = { ...checked.pending, forwardedAtMs: now() }
+    const record = store.begin(checked.submissionId, pending)
     if (record === undefined) return 'full'
     return () => {
-      const ended = this.sendToEngine(checked, forwardedAtMs)
+      const ended = turn === true ? this.sendToEngine(checked) : this.sendInTurn(checked, turn)
       return { ended, stored: ended.then(ending => record.end(ending)) }
     }
   }
 
+  /** Sends the bundle once there is a token for it. Never rejects. */
+  private async sendInTurn(checked: Checked, turn: Promise<boolean>): Promise<Ending> {
+    if ((await turn) && checked.recheck() === undefined) return this.sendToEngine(checked)
+    const none = { result: null, error: null, engine: null, forwardedAtMs: null }
+    return { ...none, outcome: 'full', answeredAtMs: this.modules.now() }
+  }
+
   /** Never rejects. */
-  private async sendToEngine(checked: Checked, sentAtMs: number): Promise<Ending> {
+  private async sendToEngine(checked: Checked): Promise<Ending> {
     const { meter, clock, now } = this.modules
+    const sentAtMs = now()
     meter.onForward(clock() - checked.startMs)
     const answer = this.compare(await this.engine.sendBundle(checked.transactions), checked)
     const isSent = answer.engine !== null || answer.outcome === 'unknown'

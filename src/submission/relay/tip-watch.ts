@@ -12,7 +12,8 @@ const TRY_MS = 30_000
 const LOGGED_MAX = 16
 
 /** What a watch works with. */
-export type TipWatchModules = Pick<RelayModules, 'upstream' | 'bucket' | 'log'> & {
+export type TipWatchModules = Pick<RelayModules, 'upstream' | 'log'> & {
+  readonly bucket: TokenBucket
   /** One token in each `tipCheckMs`, for all edges of the machine. */
   readonly turns: TokenBucket
   /** Called after each answer that names accounts. */
@@ -33,7 +34,8 @@ const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
 
 /**
  * Compares the engine's own list of tip accounts with the configured one, which the checks count:
- * after the engine has changed its accounts no bundle lands. Takes its requests from the bucket.
+ * after the engine has changed its accounts no bundle lands. Takes its requests from the bucket of
+ * status queries.
  */
 export const watchTips = (
   options: Pick<RelayOptions, 'network' | 'route' | 'path' | 'engineTipAccounts' | 'tipCheckMs'>,
@@ -58,7 +60,7 @@ export const watchTips = (
   }
 
   const ask = async (): Promise<void> => {
-    while (!bucket.take(1)) await sleep(RETRY_MS, undefined, { signal: stop.signal })
+    while (bucket.take() > 0) await sleep(RETRY_MS, undefined, { signal: stop.signal })
     const headers = { 'content-type': 'application/json' }
     const { body } = await upstream.send({ method: 'POST', path, headers, body: BODY })
     const accounts = toAccounts(body)
@@ -69,7 +71,7 @@ export const watchTips = (
   const run = async (): Promise<void> => {
     for (;;) {
       try {
-        if (turns.take()) await ask()
+        if (turns.take() === 0) await ask()
       } catch (error) {
         if (stop.signal.aborted) return
         // The upstream has logged it. The next turn asks again.

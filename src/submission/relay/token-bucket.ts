@@ -1,6 +1,8 @@
 import { takeRequests, toRate } from '../../shared/gcra.js'
 import type { Options } from './options.js'
 
+const NS_PER_MS = 1e6
+
 /** Where a bucket is. */
 type BucketPlace = {
   /** Words shared by all edges of the machine: the engine counts them as one client. */
@@ -13,8 +15,8 @@ type BucketPlace = {
 
 /** Tokens for requests to an engine, shared by all edges of the machine. */
 export type TokenBucket = {
-  /** Takes one token, unless fewer than `reserve` would remain. */
-  take(reserve?: number): boolean
+  /** Takes one token: 0. Otherwise the milliseconds until there may be one. */
+  take(): number
 }
 
 /** A rate limit (GCRA) in one shared word. A burst of 1 allows one request per interval. */
@@ -27,11 +29,10 @@ export const createTokenBucket = (
 ): TokenBucket => {
   const rate = toRate(requestsPerSecondMax, requestsBurstMax)
   return {
-    take(reserve = 0) {
-      const reserveNs = rate.intervalNs * BigInt(Math.min(reserve, requestsBurstMax - 1))
+    take() {
       // The words survive a reboot, after which the monotonic clock starts at 0.
-      const request = { count: 1, nowNs, reserveNs, isStaleReset: true }
-      return takeRequests(words, index, rate, request) >= 0n
+      const leftNs = takeRequests(words, index, rate, { count: 1, nowNs, isStaleReset: true })
+      return leftNs >= 0n ? 0 : -Number(leftNs) / NS_PER_MS
     },
   }
 }

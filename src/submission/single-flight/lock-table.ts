@@ -66,10 +66,9 @@ export class LockTable {
     const wanted = fingerprint(key)
     for (;;) {
       const count = Atomics.load(words, bucket)
-      const now = this.now()
-      const slot = this.freeSlot(bucket, wanted, now)
+      const slot = this.freeSlot(bucket, wanted)
       if (typeof slot === 'string') return slot
-      const low = BigInt(this.modules.edgeIndex * (SECONDS + 1) + now)
+      const low = BigInt(this.modules.edgeIndex * (SECONDS + 1) + this.now())
       const word = BigInt.asIntN(64, (wanted << KEY_SHIFT) | low)
       if (Atomics.compareExchange(words, slot, 0n, word) !== 0n) continue
       const lock = { slot, word }
@@ -133,27 +132,27 @@ export class LockTable {
     return this.modules.nowSeconds() & SECONDS
   }
 
-  private isExpired(word: bigint, now: number): boolean {
-    return ((now - Number(word & 0xffffn)) & SECONDS) > this.modules.lockSecondsMax
+  /** Reads the clock after the word: a lock of a later second would count as expired. */
+  private isExpired(word: bigint): boolean {
+    return ((this.now() - Number(word & 0xffffn)) & SECONDS) > this.modules.lockSecondsMax
   }
 
   private find(key: Uint8Array): Lock | undefined {
     const wanted = fingerprint(key)
     const bucket = bucketOf(key)
-    const now = this.now()
     for (let slot = bucket + 1; slot <= bucket + SLOTS; slot++) {
       const word = Atomics.load(this.words, slot)
-      if (word !== 0n && keyOf(word) === wanted && !this.isExpired(word, now)) return { slot, word }
+      if (word !== 0n && keyOf(word) === wanted && !this.isExpired(word)) return { slot, word }
     }
     return undefined
   }
 
   /** A free slot of the bucket, where the key has no lock yet. Expired locks are released. */
-  private freeSlot(bucket: number, wanted: bigint, now: number): number | 'locked' | 'full' {
+  private freeSlot(bucket: number, wanted: bigint): number | 'locked' | 'full' {
     let free: number | 'full' = 'full'
     for (let slot = bucket + 1; slot <= bucket + SLOTS; slot++) {
       const word = Atomics.load(this.words, slot)
-      if (word !== 0n && !this.isExpired(word, now)) {
+      if (word !== 0n && !this.isExpired(word)) {
         if (keyOf(word) === wanted) return 'locked'
         continue
       }

@@ -39,16 +39,16 @@ t.test('requests are counted on arrival, batches by their calls once admitted', 
     undefined,
   )
   t.equal(
-    limiter.acquireBatch(principal, { calls: 3, atOnce: 2 }, () => NOW_MS),
-    undefined,
+    limiter.acquireBatch(principal, { calls: 2, atOnce: 2 }, () => NOW_MS),
+    2,
   )
   limiter.release(principal, 2)
-  t.strictSame(counts(), [4, 1])
+  t.strictSame(counts(), [3, 1])
   t.match(
     limiter.acquire(principal, () => NOW_MS),
     { limit: 'requestsPerSecondMax' },
   )
-  t.strictSame(counts(), [5, 2])
+  t.strictSame(counts(), [4, 2])
 })
 
 t.test('sockets are limited and counted', async t => {
@@ -82,4 +82,18 @@ t.test('two tokens of one access share its limits and have separate counts', asy
     limiter.acquire(limiter.principalOf(GRANT), () => NOW_MS),
     { limit: 'requestsPerSecondMax' },
   )
+})
+
+t.test('a long message is charged as several requests, at most as one burst', async t => {
+  const limiter = openUsageLimiter(t.testdir())
+  const charge = (accessId: string, more: number) => {
+    const principal = limiter.principalOf({ ...GRANT, accessId })
+    return (
+      limiter.acquire(principal, () => NOW_MS) ?? limiter.acquireMore(principal, more, () => NOW_MS)
+    )
+  }
+  t.equal(charge('acc_1', 1), undefined)
+  t.match(charge('acc_1', 1), { limit: 'requestsPerSecondMax', remaining: 0 })
+  t.equal(charge('acc_2', 127), undefined)
+  t.match(charge('acc_2', 0), { limit: 'requestsPerSecondMax' }, 'the burst is used up')
 })

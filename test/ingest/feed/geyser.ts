@@ -84,6 +84,21 @@ const cases: [name: string, event: Partial<GeyserEvent>, expected: object[]][] =
     [{ level: 'info', text: 'feed connected from the live head' }],
   ],
   [
+    'the server',
+    { kind: 'server', text: 'richat 9.0.0' },
+    [{ level: 'info', text: "the feed's server is richat 9.0.0" }],
+  ],
+  [
+    'a server that loses updates',
+    { kind: 'serverLosesUpdates', text: 'yellowstone-grpc-geyser 14.2.1' },
+    [
+      {
+        level: 'error',
+        text: "the feed's server is yellowstone-grpc-geyser 14.2.1, which loses account updates: ask for yellowstone-grpc-geyser 14.2.2 or later",
+      },
+    ],
+  ],
+  [
     'disconnected',
     { kind: 'disconnected', text: 'gone', retryInMs: 500 },
     [

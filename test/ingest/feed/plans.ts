@@ -64,6 +64,29 @@ t.test('with every plan, provider faults do not change the stored accounts', asy
     t.strictSame(await follower.findDifferences(), [], `${name}: after the faults`)
 })
 
+t.test(
+  'a block with fewer accounts than it announces is refused, and another server read',
+  async t => {
+    const { chain, feeds, slots, follow } = await startFeedHarness(t, [{}, {}])
+    const [lossy, whole] = feeds
+    if (lossy === undefined || whole === undefined) throw new Error('two feeds')
+    const { findDifferences, logged, untilStored } = follow(t.testdir(), {
+      sources: [{ endpoint: lossy.url }, { endpoint: whole.url }],
+      options: { plan: 'blocks' },
+    })
+    await untilStored()
+    await until('the version is logged', () =>
+      logged.some(text => text.includes("the feed's server is slotline-sandbox 0.1.0")),
+    )
+    lossy.omitAccount(chain.slot)
+    slots(3)
+    await untilStored()
+    t.match(logged.join('\n'), /slot \d+: .*a block with \d+ of the \d+ accounts that it announces/)
+    t.match(logged.join('\n'), 'repair: switching to source 2 of 2')
+    t.strictSame(await findDifferences(), [], 'nothing is lost')
+  },
+)
+
 t.test('a gap beyond the replay is reported, and no slot is skipped', async t => {
   const { feeds, slots, follow } = await startFeedHarness(t)
   const [server] = feeds

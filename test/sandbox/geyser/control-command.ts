@@ -19,6 +19,11 @@ const open = () => {
     doubleSlot: note('doubleSlot'),
     swapSlot: note('swapSlot'),
     forkSlot: note('forkSlot'),
+    omitAccount: note('omitAccount'),
+    orphanSlot: slot => {
+      note('orphanSlot')(slot)
+      return ''
+    },
     forgetReplay: note('forgetReplay'),
     refuse: note('refuse'),
   }
@@ -37,6 +42,8 @@ const commands: readonly [command: object, done: unknown[]][] = [
   [{ fault: 'double', slot: 8 }, ['doubleSlot', 8]],
   [{ fault: 'swap' }, ['swapSlot', 7]],
   [{ fault: 'fork' }, ['forkSlot', 7]],
+  [{ fault: 'omitAccount' }, ['omitAccount', 7]],
+  [{ fault: 'orphan' }, ['orphanSlot', 7]],
   [{ fault: 'forgetReplay' }, ['forgetReplay']],
   [{ fault: 'refuse', code: 8 }, ['refuse', { code: 8, details: 'injected fault' }, 1]],
 ]

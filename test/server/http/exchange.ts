@@ -141,6 +141,54 @@ t.test('over the bound of bodies in flight: 503', async t => {
   await eventually(() => server.stats().bodyBytesInFlight === 0)
 })
 
+t.test('slow bodies and unread replies of one owner leave room for those of another', async t => {
+  const bytesMax = 16 * 1024 ** 2
+  const large = Buffer.alloc(1024 ** 2)
+  const { port, server } = await openTestServer(
+    t,
+    [
+      {
+        pattern: '/:token',
+        bodyBytesMax: 8 * 1024 ** 2,
+        open: request => request.path,
+        ownerOf: path => String(path),
+        handle: (_path, body) => text(body.byteLength > 10 ? 'ok' : large),
+      },
+    ],
+    { options: { bodiesInFlightBytesMax: bytesMax, repliesInFlightBytesMax: bytesMax } },
+  )
+  const send = async (path: string, claimed: number, sent: number) => {
+    const connection = await connect(port)
+    const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${claimed}\r\n\r\n`
+    connection.socket.write(head)
+    connection.socket.write(Buffer.alloc(sent))
+    return connection
+  }
+  const slow = await Promise.all(
+    Array.from({ length: 32 }, () => send('/flood', 1_000_001, 1_000_000)),
+  )
+  await eventually(() => slow.some(one => statusOf(one.received()) === '503'))
+  const other = await send('/other', 1_000_000, 1_000_000)
+  t.equal(statusOf(await other.until(now => replyCount(now) > 0)), '200')
+  t.ok(server.stats().bodyBytesInFlight <= bytesMax / 2, 'the flood has no more than half')
+  for (const { socket } of slow) socket.destroy()
+  await eventually(() => server.stats().bodyBytesInFlight === 0)
+
+  const unread = await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      const connection = await send('/flood', 1, 1)
+      connection.socket.pause()
+      return connection
+    }),
+  )
+  await eventually(() => server.stats().replyBytesInFlight > 6 * 1024 ** 2)
+  const reader = await send('/other', 1, 1)
+  const reply = await reader.until(now => now.length > large.byteLength)
+  t.equal(statusOf(reply), '200')
+  t.ok(server.stats().replyBytesInFlight <= bytesMax / 2)
+  for (const { socket } of unread) socket.destroy()
+})
+
 t.test('a handler that throws is answered with its failure or 500', async t => {
   const boom = (): never => {
     throw new Error('boom slt_secret')

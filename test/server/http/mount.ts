@@ -37,6 +37,8 @@ t.test('malformed and unknown requests', async t => {
     ['Content-Length and chunked', raw(P, H, L, chunked, '', chunk), '400', false],
     ['xchunked', raw(P, H, 'Transfer-Encoding: xchunked', '', chunk), '400', false],
     ['gzip, chunked', raw(P, H, 'Transfer-Encoding: gzip, chunked', '', chunk), '400', false],
+    ['chunked, gzip', raw(P, H, 'Transfer-Encoding: chunked, gzip', '', chunk), '400', false],
+    ['an empty coding', raw(P, H, 'Transfer-Encoding: ', chunked, '', chunk), '400', false],
     ['identity', raw(P, H, 'Transfer-Encoding: identity', '', ''), '400', false],
     ['chunked twice', raw(P, H, chunked, chunked, '', chunk), '400', false],
     ['two Hosts', raw(P, H, H, L, '', 'hi'), '400', false],

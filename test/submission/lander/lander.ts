@@ -222,6 +222,7 @@ t.test('the body is forwarded byte for byte, and nothing else of the client is',
     t.strictSame(request?.body, Buffer.from(body), 'the bytes')
     t.strictSame(request?.head.split('\r\n').toSorted(), [
       `POST ${PATHS[route]} HTTP/1.1`,
+      'accept-encoding: identity',
       'connection: keep-alive',
       `content-length: ${Buffer.byteLength(body)}`,
       `content-type: ${route === BATCH ? 'application/octet-stream' : 'application/json'}`,
@@ -248,6 +249,7 @@ t.test('what belongs to one connection stays on it', async t => {
   client.socket.destroy()
   const names = raw.received[0]?.head.split('\r\n').map(line => line.split(':')[0])
   t.strictSame(names?.slice(1).toSorted(), [
+    'accept-encoding',
     'connection',
     'content-length',
     'content-type',
@@ -276,6 +278,7 @@ t.test('a body in chunks is forwarded as one', async t => {
     t.strictSame(seen?.body, bytes)
     t.strictSame(seen?.head.split('\r\n').toSorted(), [
       `POST ${PATHS[route]} HTTP/1.1`,
+      'accept-encoding: identity',
       'connection: keep-alive',
       `content-length: ${bytes.length}`,
       `content-type: ${type}`,
@@ -325,15 +328,12 @@ t.test('what comes back is what the lander said', async t => {
     ['a signature', '200 OK', 'application/json', OK, []],
     ['counts with 400', '400 Bad Request', 'application/json', counts, []],
     ['plain text', '400 Bad Request', 'text/plain; charset=utf-8', 'tip required', []],
-    ['blocked', '403 Forbidden', 'text/plain', 'transaction contains blocked arb program', []],
     ['a page', '429 Too Many', 'text/html', '<html>ä</html>', ['Retry-After: 2']],
     ['nothing', '503 Service Unavailable', '', '', []],
     ['nothing at all', '204 No Content', '', '', []],
     ['another place', '302 Found', 'text/plain', 'elsewhere', []],
-    ['who are you', '401 Unauthorized', 'text/plain', 'invalid api key', []],
     ['no type', '200 OK', '', 'x', []],
     ['bytes', '200 OK', 'application/octet-stream', Buffer.of(0, 255, 13, 10, 128), []],
-    ['compressed', '200 OK', 'text/plain', Buffer.of(31, 139, 8), ['Content-Encoding: gzip']],
     ['an unknown status', '299 Odd', 'text/plain', 'odd', []],
     ['600 KB', '200 OK', 'text/plain', 'x'.repeat(600_000), []],
   ]
@@ -353,6 +353,7 @@ t.test('what comes back is what the lander said', async t => {
         'date',
         'access-control-allow-origin',
         'access-control-expose-headers',
+        'x-content-type-options',
         ...more.map(line => line.split(':')[0]?.toLowerCase()),
       ])
       t.strictSame(

@@ -73,7 +73,8 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
         },
       },
       upstream: { send: never },
-      bucket: { take: () => true },
+      queue: { enter: () => true },
+      statusQueue: { enter: never },
       singleFlight: new SingleFlight(
         { followPollMs: 1, followMs: 1 },
         { locks, read: never, now: () => nowMs },

@@ -40,6 +40,22 @@ t.test('a lock belongs to one edge until it is released', t => {
   t.end()
 })
 
+t.test('an edge that was stopped after it read the clock releases no lock of another one', t => {
+  const { words, clock, create } = open()
+  const other = create(1)
+  const nowSeconds = (): number => {
+    const seconds = clock.seconds
+    // Stopped here for a second, in which the other edge locks the bundle.
+    clock.seconds = 70_001
+    if (seconds === 70_000) acquired(other, 'a')
+    return seconds
+  }
+  const stopped = new LockTable({ words, edgeIndex: 0, lockSecondsMax: 20, nowSeconds })
+  t.equal(stopped.tryAcquire(key('a')), 'locked')
+  t.equal(other.owner(key('a'))?.edge, 1)
+  t.end()
+})
+
 t.test('a lock names its submission only while that is in flight', t => {
   const [one, other] = open().edges as [LockTable, LockTable]
   const lock = acquired(one, 'a')

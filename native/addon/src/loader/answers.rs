@@ -48,6 +48,8 @@ pub struct LoadedArchive {
     pub parent_slot: f64,
     pub block_height: f64,
     pub blockhash: String,
+    /// Of its last blocks, its own among them.
+    pub recent_blockhashes: Vec<String>,
     pub epoch: f64,
     /// Accounts and tombstones.
     pub entries: f64,
@@ -95,6 +97,11 @@ pub(super) fn reply(answer: Answer) -> LoaderReply {
                 parent_slot: manifest.parent_slot as f64,
                 block_height: manifest.block_height as f64,
                 blockhash: encode_pubkey(&manifest.blockhash),
+                recent_blockhashes: manifest
+                    .recent_blockhashes
+                    .iter()
+                    .map(encode_pubkey)
+                    .collect(),
                 epoch: manifest.epoch as f64,
                 entries: end.entries as f64,
             });

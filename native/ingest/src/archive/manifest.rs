@@ -14,8 +14,8 @@ pub struct Manifest {
     pub block_height: u64,
     /// The block's hash, which the next block has as its parent hash.
     pub blockhash: [u8; 32],
-    /// The hash of the parent, if the bank still has it.
-    pub parent_blockhash: Option<[u8; 32]>,
+    /// The hashes of its last blocks, of up to 300 before it and its own, in no order.
+    pub recent_blockhashes: Vec<[u8; 32]>,
     pub bank_hash: [u8; 32],
     pub epoch: u64,
     /// Total lamports of all accounts.
@@ -96,7 +96,7 @@ impl Manifest {
     }
 
     fn read_prefix<R: Read>(fields: &mut Fields<'_, R>) -> Result<Manifest> {
-        let (blockhash, parent_blockhash) = read_blockhashes(fields)?;
+        let (blockhash, recent_blockhashes) = read_blockhashes(fields)?;
         let ancestors = fields.length(ANCESTORS_MAX, "ancestors")?;
         fields.skip(ancestors * 16)?;
         let bank_hash = fields.array()?;
@@ -129,7 +129,7 @@ impl Manifest {
             parent_slot,
             block_height,
             blockhash,
-            parent_blockhash,
+            recent_blockhashes,
             bank_hash,
             epoch,
             capitalization,
@@ -138,26 +138,21 @@ impl Manifest {
     }
 }
 
-/// Returns the newest blockhash and the one before it.
-fn read_blockhashes<R: Read>(fields: &mut Fields<'_, R>) -> Result<([u8; 32], Option<[u8; 32]>)> {
-    let newest = fields.u64()?;
+/// Returns the newest blockhash, and all that the bank still has.
+fn read_blockhashes<R: Read>(fields: &mut Fields<'_, R>) -> Result<([u8; 32], Vec<[u8; 32]>)> {
+    // The index of the newest.
+    fields.skip(8)?;
     if !fields.is_some()? {
         return Err(invalid("it has no blockhash"));
     }
     let blockhash = fields.array()?;
-    let mut parent = None;
+    let mut recent = Vec::new();
     for _ in 0..fields.length(BLOCKHASHES_MAX, "blockhashes")? {
-        let hash = fields.array()?;
-        // Lamports per signature.
-        fields.skip(8)?;
-        let index = fields.u64()?;
-        // Time.
-        fields.skip(8)?;
-        if index.checked_add(1) == Some(newest) {
-            parent = Some(hash);
-        }
+        recent.push(fields.array()?);
+        // Lamports per signature, index, time.
+        fields.skip(8 + 8 + 8)?;
     }
     // Max age.
     fields.skip(8)?;
-    Ok((blockhash, parent))
+    Ok((blockhash, recent))
 }

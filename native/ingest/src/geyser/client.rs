@@ -11,13 +11,19 @@ use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{GrpcMethod, Request, Status};
 use tonic_prost::ProstCodec;
-use yellowstone_grpc_proto::geyser::{SubscribeRequest, SubscribeUpdate};
+use yellowstone_grpc_proto::geyser::{
+    GetVersionRequest, GetVersionResponse, SubscribeRequest, SubscribeUpdate,
+};
 
 use super::config::GeyserConfig;
 use super::failure::Failure;
+use super::server_version::ServerVersion;
 
 /// Requests that may wait to be sent: one answer per ping.
 const REQUESTS_MAX: usize = 1000;
+/// Maximum time to answer with a version, which only the log needs.
+const VERSION_MAX: Duration = Duration::from_secs(5);
+const VERSION_BYTES_MAX: usize = 64 * 1024;
 
 /// The updates of a subscription.
 pub type Updates = Streaming<SubscribeUpdate>;
@@ -28,15 +34,45 @@ pub struct Subscription {
     pub updates: Updates,
 }
 
+/// The question for the server's version, on the connection of a subscription.
+pub struct VersionQuery {
+    channel: Channel,
+    token: Option<AsciiMetadataValue>,
+}
+
+impl VersionQuery {
+    /// The server's version; `None` where it does not say one in time.
+    pub async fn ask(self) -> Option<ServerVersion> {
+        timeout(VERSION_MAX, self.request()).await.ok().flatten()
+    }
+
+    async fn request(self) -> Option<ServerVersion> {
+        let mut grpc = Grpc::new(self.channel).max_decoding_message_size(VERSION_BYTES_MAX);
+        grpc.ready().await.ok()?;
+        let mut call = Request::new(GetVersionRequest {});
+        if let Some(token) = self.token {
+            call.metadata_mut().insert("x-token", token);
+        }
+        let path = PathAndQuery::from_static("/geyser.Geyser/GetVersion");
+        let codec = ProstCodec::<GetVersionRequest, GetVersionResponse>::default();
+        let response = grpc.unary(call, path, codec).await.ok()?;
+        Some(ServerVersion::of(&response.into_inner().version))
+    }
+}
+
 /// Connects, and subscribes with `request`.
 pub async fn subscribe(
     config: &GeyserConfig,
     request: SubscribeRequest,
-) -> Result<Subscription, Failure> {
+) -> Result<(Subscription, VersionQuery), Failure> {
     let token = token_of(config)?;
     let channel = connect(config).await?;
+    let query = VersionQuery {
+        channel: channel.clone(),
+        token: token.clone(),
+    };
     let silence_ms = config.silence_ms;
-    timeout(
+    let subscription = timeout(
         Duration::from_millis(silence_ms),
         open(config, channel, token, request),
     )
@@ -46,7 +82,8 @@ pub async fn subscribe(
             "no answer to Subscribe for {silence_ms} ms (silenceMs)"
         ))
     })?
-    .map_err(|status| Failure::from_status(config, &status))
+    .map_err(|status| Failure::from_status(config, &status))?;
+    Ok((subscription, query))
 }
 
 fn token_of(config: &GeyserConfig) -> Result<Option<AsciiMetadataValue>, Failure> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::server_version::ServerVersion;
+
 /// Why a block does not continue the tip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
@@ -80,6 +82,8 @@ impl Cause {
 pub enum Event {
     /// The subscription is open. `None` means the live head.
     Connected { from_slot: Option<u64> },
+    /// The program of the server.
+    Server(ServerVersion),
     /// A block is durable in the store.
     Committed {
         slot: u64,
@@ -108,7 +112,8 @@ pub enum Event {
 /// are 0 or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlatEvent {
-    /// `connected`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`.
+    /// `connected`, `server`, `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy`
+    /// or `healthy`.
     pub kind: &'static str,
     /// The reason, or the description of a `gap`.
     pub text: String,
@@ -128,6 +133,14 @@ pub struct FlatEvent {
     pub buffered_bytes: u64,
     /// `disconnected` only.
     pub retry_in_ms: u64,
+}
+
+fn server_kind(version: &ServerVersion) -> &'static str {
+    if version.loses_updates {
+        "serverLosesUpdates"
+    } else {
+        "server"
+    }
 }
 
 impl From<Event> for FlatEvent {
@@ -177,6 +190,11 @@ impl From<Event> for FlatEvent {
                 kind: "unhealthy",
                 text: reason,
                 cause: cause.name(),
+                ..flat
+            },
+            Event::Server(version) => FlatEvent {
+                kind: server_kind(&version),
+                text: version.name,
                 ..flat
             },
             Event::Healthy => FlatEvent {

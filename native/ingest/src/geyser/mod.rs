@@ -18,6 +18,7 @@ mod health;
 mod pending_slot;
 mod reader;
 mod request;
+mod server_version;
 mod session;
 mod subscription_plan;
 mod translate;

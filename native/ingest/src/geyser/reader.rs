@@ -153,8 +153,16 @@ impl Supervisor {
     ) -> std::result::Result<(), Failure> {
         let config = self.config.clone();
         let applier = self.applier.clone();
-        let (session, stream) = Session::open(&config, &applier, tip, from_slot).await?;
+        let opened = Session::open(&config, &applier, tip, from_slot).await?;
+        let (session, stream, query) = opened;
         (self.on_event)(Event::Connected { from_slot });
+        let on_event = Arc::clone(&self.on_event);
+        // Beside the stream, which does not wait for it.
+        tokio::spawn(async move {
+            if let Some(version) = query.ask().await {
+                on_event(Event::Server(version));
+            }
+        });
         let outcome = session.run(stream, || self.note_progress()).await;
         applier.set_slots_bytes(0);
         outcome

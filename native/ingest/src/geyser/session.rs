@@ -10,7 +10,7 @@ use yellowstone_grpc_proto::geyser::{SubscribeRequest, SubscribeUpdate};
 
 use super::applier::{ApplierHandle, QueueFull};
 use super::block_assembler::{BlockAssembler, BufferLimits};
-use super::client::{Subscription, Updates, subscribe};
+use super::client::{Subscription, Updates, VersionQuery, subscribe};
 use super::config::GeyserConfig;
 use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
@@ -40,13 +40,14 @@ impl<'a> Session<'a> {
         applier: &'a ApplierHandle,
         tip: Option<(u64, [u8; 32])>,
         from_slot: Option<u64>,
-    ) -> Result<(Session<'a>, Updates), Failure> {
+    ) -> Result<(Session<'a>, Updates, VersionQuery), Failure> {
         let limits = BufferLimits {
             buffer_bytes_max: config.buffer_bytes_max,
             reorder_blocks_max: config.reorder_blocks_max,
         };
         let request = subscribe_request(config, from_slot);
-        let Subscription { requests, updates } = subscribe(config, request).await?;
+        let (subscription, query) = subscribe(config, request).await?;
+        let Subscription { requests, updates } = subscription;
         let now = Instant::now();
         let session = Session {
             config,
@@ -59,7 +60,7 @@ impl<'a> Session<'a> {
             last_message: now,
             last_block: now,
         };
-        Ok((session, updates))
+        Ok((session, updates, query))
     }
 
     /// Reads until the stream ends or a limit ends it. `Ok` means that the applier failed and

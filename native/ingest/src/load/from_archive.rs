@@ -47,5 +47,6 @@ pub fn load_source(
         )));
     }
     loader.expect_lamports(end.manifest.capitalization);
+    loader.expect_tip_in(end.manifest.recent_blockhashes.clone());
     Ok((name.base(), end))
 }

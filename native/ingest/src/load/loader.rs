@@ -26,6 +26,8 @@ pub struct Loader {
     counts: Counts,
     /// Total lamports of all accounts according to the bank.
     capitalization: Option<u64>,
+    /// The last blockhashes of the chain whose changes were pushed.
+    recent_blockhashes: Option<Vec<[u8; 32]>>,
 }
 
 impl Loader {
@@ -42,6 +44,7 @@ impl Loader {
             sorter: AccountSorter::start(spill, options.sort_memory_bytes)?,
             counts: Counts::default(),
             capitalization: None,
+            recent_blockhashes: None,
             options: options.clone(),
         })
     }
@@ -73,6 +76,12 @@ impl Loader {
     /// fails with [`Error::SnapshotInvalid`] if their sum differs. 0 means unknown.
     pub fn expect_lamports(&mut self, capitalization: u64) {
         self.capitalization = Some(capitalization).filter(|lamports| *lamports > 0);
+    }
+
+    /// Sets the last blockhashes of the bank whose changes are pushed. [`Loader::update`] then
+    /// refuses a store whose tip is not among them: it may be a block that the chain does not have.
+    pub fn expect_tip_in(&mut self, recent_blockhashes: Vec<[u8; 32]>) {
+        self.recent_blockhashes = Some(recent_blockhashes);
     }
 
     pub fn counts(&self) -> Counts {
@@ -110,8 +119,9 @@ impl Loader {
         progress: &Progress,
     ) -> Result<Loaded> {
         self.check_scope(options)?;
-        let sorted = self.sort()?;
         let copy = Store::open_writer(copy_dir, options)?;
+        self.check_chain(&copy)?;
+        let sorted = self.sort()?;
         let loaded = build::update(&sorted, &copy, from_slot, base, progress)?;
         drop(copy);
         publish(copy_dir, store_dir)?;
@@ -134,6 +144,21 @@ impl Loader {
         Err(Error::Internal(
             "a load was begun for another scope than the store's".into(),
         ))
+    }
+
+    /// Changes of the chain do not undo what another fork wrote.
+    fn check_chain(&self, copy: &Store) -> Result<()> {
+        let (Some(recent), Some(tip)) = (&self.recent_blockhashes, copy.tip()?) else {
+            return Ok(());
+        };
+        if recent.contains(&tip.blockhash) {
+            return Ok(());
+        }
+        Err(Error::LoadFailed(format!(
+            "the store ends with slot {}, which is not among the last {} blocks of the snapshot",
+            tip.slot,
+            recent.len()
+        )))
     }
 
     fn sort(self) -> Result<Sorted> {

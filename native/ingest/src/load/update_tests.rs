@@ -185,3 +185,24 @@ fn subscribers_cannot_continue_over_a_gap() {
     assert_eq!(snapshot.block(OLD.slot).unwrap(), None);
     assert_eq!(snapshot.feed_oldest_slot().unwrap(), None);
 }
+
+#[test]
+fn a_store_of_another_fork_is_not_updated() {
+    let one: Vec<Version> = vec![(11, 1, account(number(1), 1, [8; 32], b"one"))];
+    let update_among = |recent: Vec<[u8; 32]>| {
+        let dir = TempDir::new().unwrap();
+        let (copy, store) = (dir.path().join("copy"), dir.path().join("store"));
+        let load = |name: &str| pushed(&dir.path().join(name), &Scope::All, &small(), &one);
+        let progress = Progress::default();
+        load("first")
+            .finish(&copy, &options(), &OLD, &progress)
+            .unwrap();
+        let mut second = load("second");
+        second.expect_tip_in(recent);
+        second.update(&copy, &store, &options(), (10, &BASE), &progress)
+    };
+    let error = update_among(vec![number(1), number(2)]).unwrap_err();
+    let reason = "the store ends with slot 10, which is not among the last 2 blocks";
+    assert!(error.detail().contains(reason), "{error}");
+    update_among(vec![number(1), OLD.blockhash]).unwrap();
+}

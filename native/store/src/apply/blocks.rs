@@ -58,6 +58,7 @@ impl Store {
         let mut sum = Applied::default();
         let tip = self.tables.tip(&txn)?;
         let new = not_known(tip, blocks)?;
+        self.tables.complete_at_genesis(&mut txn, tip, &new)?;
         let mut corrections = match tip {
             Some(tip) if !new.is_empty() => self.take_corrections(&txn, tip.slot)?,
             _ => Vec::new(),

@@ -70,6 +70,7 @@ impl Bulk {
         let mut txn = self.env.write_txn()?;
         let blocks = &self.tables.blocks;
         blocks.put(&mut txn, &tip.slot.to_be_bytes(), &encode_block(tip))?;
+        self.tables.put_complete(&mut txn, true)?;
         for (word, value) in identity(&self.options) {
             self.tables.meta.put(&mut txn, word.as_bytes(), &value)?;
         }

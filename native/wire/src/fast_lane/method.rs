@@ -10,3 +10,6 @@ pub enum Method {
     TokenSupply = 4,
     TokenLargestAccounts = 5,
 }
+
+/// How many methods there are.
+pub const METHODS: usize = 6;

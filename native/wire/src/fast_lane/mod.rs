@@ -9,7 +9,7 @@ mod recent;
 mod request;
 
 pub use answer::{answer, answer_method};
-pub use method::Method;
+pub use method::{METHODS, Method};
 pub use recent::Recent;
 
 #[cfg(test)]

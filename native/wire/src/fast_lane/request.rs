@@ -9,6 +9,9 @@ use primitives::encoding::decode_pubkey_bytes;
 /// Larger integers are not exact in JavaScript, where the general path parses them.
 const SAFE_INTEGER_MAX: u64 = (1 << 53) - 1;
 
+/// Longer requests are not read here: as many addresses as one read takes have 6 KiB.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+
 /// A recognised request.
 pub(super) struct Request<'a> {
     /// The raw JSON token of the id.
@@ -64,6 +67,9 @@ impl Addresses<'_> {
 
 /// Parses a whole body. `None` is not an error: the general path must parse it.
 pub(super) fn recognise(body: &[u8]) -> Option<Request<'_>> {
+    if body.len() > BODY_BYTES_MAX {
+        return None;
+    }
     let mut cursor = Cursor::new(body);
     let (mut jsonrpc, mut id, mut method, mut params) = (None, None, None, None);
     let mut more = cursor.open(b'{', b'}')?;

@@ -1,6 +1,8 @@
 //! getAccountInfo, getMultipleAccounts and getBalance.
 
-use super::common::{Outcome, ReadLimits, ReplySink, all_or_nothing, find, push_context};
+use super::common::{
+    KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known, push_context,
+};
 use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::BASE58_BYTES_MAX;
@@ -112,7 +114,8 @@ fn push_accounts(
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
-    let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
+    let accounts = KnownAccounts(snapshot);
+    let mut writer = AccountWriter::new(view, Mints::by_address(&accounts));
     for (index, account) in found.iter().enumerate() {
         if index > 0 {
             out.push(b',');
@@ -161,17 +164,32 @@ pub fn stream_accounts(
 /// Checks everything that can fail, because a partly sent reply cannot become an error.
 fn check_first(snapshot: &Snapshot<'_>, pubkeys: &[Pubkey], view: View) -> Result<()> {
     let is_bounded = view.encoding == Encoding::Base58;
-    if !is_bounded && *snapshot.scope() == Scope::All {
+    let is_complete = snapshot.is_complete()?;
+    if !is_bounded && *snapshot.scope() == Scope::All && is_complete {
         return Ok(());
     }
     for pubkey in pubkeys {
         let found = find(snapshot, pubkey)?;
+        if !is_complete && view.encoding == Encoding::JsonParsed {
+            check_mint(snapshot, found)?;
+        }
         let bytes = found.map_or(0, |account| view.bytes(account.data).len());
         if is_bounded && bytes > BASE58_BYTES_MAX {
             return Err(Error::Base58TooLong);
         }
     }
     Ok(())
+}
+
+/// Fails if the store may lack the mint of a token account.
+fn check_mint(snapshot: &Snapshot<'_>, account: Option<AccountRef<'_>>) -> Result<()> {
+    let token = account.filter(|account| {
+        TokenProgram::of(account.owner).is_some() && token::is_account(account.data)
+    });
+    match token.and_then(|account| token::mint_of(account.data)) {
+        Some(mint) => known(snapshot, mint).map(|_| ()),
+        None => Ok(()),
+    }
 }
 
 fn stream(
@@ -181,7 +199,8 @@ fn stream(
     [before, after]: [&[u8]; 2],
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
-    let mut writer = AccountWriter::new(view, Mints::by_address(snapshot));
+    let accounts = KnownAccounts(snapshot);
+    let mut writer = AccountWriter::new(view, Mints::by_address(&accounts));
     let mut out = Vec::with_capacity(CHUNK_BYTES * 2);
     let mut spill = |out: &mut Vec<u8>| {
         if out.len() >= CHUNK_BYTES {

@@ -80,17 +80,54 @@ pub(super) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result
     Ok(())
 }
 
-/// The account, or `None` if there is none. Fails for an address outside of the store's scope.
+/// The account, or `None` if there is none. Fails if the store may lack it.
+pub(super) fn known<'t>(
+    snapshot: &'t Snapshot<'_>,
+    pubkey: &Pubkey,
+) -> Result<Option<AccountRef<'t>>> {
+    let found = snapshot.account(pubkey)?;
+    if found.is_none() && !snapshot.is_complete()? {
+        return Err(Error::IndexIncomplete);
+    }
+    Ok(found)
+}
+
+/// Fails for a store that lacks accounts, so that no list is without some of its rows.
+pub(super) fn demand_complete(snapshot: &Snapshot<'_>) -> Result<()> {
+    if snapshot.is_complete()? {
+        return Ok(());
+    }
+    Err(Error::IndexIncomplete)
+}
+
+/// The accounts that jsonParsed reads for one that was asked for by its address.
+pub(super) struct KnownAccounts<'s, 't>(pub &'s Snapshot<'t>);
+
+impl Accounts for KnownAccounts<'_, '_> {
+    fn account(&self, pubkey: &Pubkey) -> Result<Option<AccountRef<'_>>> {
+        known(self.0, pubkey)
+    }
+
+    fn unix_timestamp(&self) -> i64 {
+        self.0.unix_timestamp()
+    }
+}
+
+/// The account, or `None` if there is none. Fails for an address outside of the store's scope, and
+/// if the store may lack the account.
 pub(super) fn find<'t>(
     snapshot: &'t Snapshot<'_>,
     pubkey: &Pubkey,
 ) -> Result<Option<AccountRef<'t>>> {
     snapshot.tip().ok_or(Error::NoIndex)?;
     let found = snapshot.account(pubkey)?;
-    if found.is_none() && !snapshot.scope().covers_pubkey(pubkey) {
+    if found.is_some() {
+        return Ok(found);
+    }
+    if !snapshot.scope().covers_pubkey(pubkey) {
         return Err(Error::OutsideScope);
     }
-    Ok(found)
+    demand_complete(snapshot).map(|()| None)
 }
 
 /// Whether a written answer is whole.

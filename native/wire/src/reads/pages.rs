@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::common::{all_or_nothing, push_context};
+use super::common::{all_or_nothing, demand_complete, push_context};
 use crate::account_json::{AccountWriter, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
@@ -33,6 +33,7 @@ pub fn program_accounts(
     if !covers(snapshot, query) {
         return Err(Error::OutsideScope);
     }
+    demand_complete(snapshot)?;
     all_or_nothing(out, |out| {
         push_page(snapshot, page, budget, out, |budget, visit| {
             snapshot.program_page(query, budget, visit)
@@ -55,6 +56,7 @@ pub fn token_accounts_by_owner(
     if !is_covered {
         return Err(Error::OutsideScope);
     }
+    demand_complete(snapshot)?;
     all_or_nothing(out, |out| {
         push_context(snapshot, out)?;
         push_page(snapshot, page, budget, out, |budget, visit| {

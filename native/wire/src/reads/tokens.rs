@@ -1,6 +1,8 @@
 //! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
 
-use super::common::{Outcome, ReadLimits, all_or_nothing, find, push_context};
+use super::common::{
+    Outcome, ReadLimits, all_or_nothing, demand_complete, find, known, push_context,
+};
 use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
@@ -27,7 +29,7 @@ pub fn token_account_balance(
     let mint = if *mint == NATIVE_MINT {
         MintData::native()
     } else {
-        let mint = snapshot.account(mint)?.ok_or(Error::MintMissing)?;
+        let mint = known(snapshot, mint)?.ok_or(Error::MintMissing)?;
         if is_over(&mint, limits) {
             return Ok(Outcome::TooLarge);
         }
@@ -79,6 +81,7 @@ pub fn token_largest_accounts(
     if !snapshot.scope().covers_mint(mint) {
         return Err(Error::OutsideScope);
     }
+    demand_complete(snapshot)?;
     all_or_nothing(out, |out| {
         push_context(snapshot, out)?;
         out.push(b'[');

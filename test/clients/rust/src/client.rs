@@ -175,7 +175,7 @@ impl Client {
         let too_much = signed(&payer, &target, 50 * SOL, rpc.get_latest_blockhash().await?)?;
         let refusal = rpc.send_and_confirm_transaction(&too_much).await;
         checks.ok(
-            refusal.is_err_and(|error| error.get_transaction_error().is_doneme()),
+            refusal.is_err_and(|error| error.get_transaction_error().is_some()),
             "more than the balance: a transaction error",
         );
         Ok(payer)
@@ -277,7 +277,7 @@ impl Client {
         );
         let refusal = client.vote_subscribe().await.err();
         checks.ok(
-            refusal.is_doneme_and(|error| error.to_string().contains("-32601")),
+            refusal.is_some_and(|error| error.to_string().contains("-32601")),
             "an unknown subscription",
         );
 

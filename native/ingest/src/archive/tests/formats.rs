@@ -81,7 +81,7 @@ fn the_manifest_contains_the_bank() {
         parent_slot: 99,
         block_height: 50,
         blockhash: writer::hash_of(100),
-        parent_blockhash: Some(writer::hash_of(99)),
+        recent_blockhashes: vec![writer::hash_of(99), writer::hash_of(100)],
         bank_hash: [0xAA; 32],
         epoch: 0,
         capitalization: 0,

@@ -78,9 +78,11 @@ fn translate_block(
     created_ms: Option<u64>,
 ) -> Result<Vec<Update>, Fault> {
     let slot = block.slot;
-    // Every block writes sysvars. A block without accounts comes from a server that omits them.
-    if block.accounts.is_empty() && block.updated_account_count > 0 {
-        return Err(malformed(slot, "a block without its accounts"));
+    // No account filter was asked for, so a server that sends fewer has lost or omitted some.
+    let (sent, announced) = (block.accounts.len() as u64, block.updated_account_count);
+    if sent < announced {
+        let what = format!("a block with {sent} of the {announced} accounts that it announces");
+        return Err(malformed(slot, what));
     }
     let accounts = block.accounts.into_iter();
     let mut updates = accounts

@@ -42,6 +42,13 @@ pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> Shared
 }
 
 impl Lane {
+    /// Appends the whole reply and returns the method's number; `None`, with nothing appended,
+    /// where the general path must answer.
+    pub fn answer_into(&mut self, body: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        let store = self.store.as_deref()?;
+        fast_lane::answer_method(body, store, &mut self.recent, out).map(|method| method as usize)
+    }
+
     /// The reply's length plus 2^24 times the method's number, or 0 where the general path must
     /// answer.
     fn answer(&mut self, body: &[u8]) -> u32 {

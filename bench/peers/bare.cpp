@@ -1,0 +1,27 @@
+// The least that a server on uWebSockets does in C++: walk the headers, read the body, send bytes
+// that are there already. The only argument is the reply; the port is printed.
+#include "App.h"
+
+#include <csignal>
+#include <cstdio>
+#include <sys/prctl.h>
+
+int main(int, char **arguments) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::string reply = arguments[1];
+    size_t headerBytes = 0;
+    uWS::App()
+        .post("/*", [&](auto *response, auto *request) {
+            for (auto [name, value] : *request) headerBytes += name.length() + value.length();
+            response->onAborted([]() {});
+            response->onData([response, &reply](std::string_view, bool isLast) {
+                if (isLast) response->writeHeader("content-type", "application/json")->end(reply);
+            });
+        })
+        .listen("127.0.0.1", 0, [](us_listen_socket_t *listener) {
+            std::printf("%d\n", us_socket_local_port(0, (us_socket_t *) listener));
+            std::fflush(stdout);
+        })
+        .run();
+    return (int) (headerBytes & 1);
+}

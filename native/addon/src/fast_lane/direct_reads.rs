@@ -1,0 +1,177 @@
+//! Point reads that the compiled server answers before any JavaScript runs.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use ::sys::error::Result as Checked;
+use edge::{Answers, Cells, Counts, Entry, Limit, PointReads, now_ns};
+use napi::Env;
+use napi::bindgen_prelude::{BigInt, Float64Array, Object};
+use napi_derive::napi;
+use wire::fast_lane::METHODS;
+
+use crate::arguments::{signed, whole, wrong};
+use crate::failure::{Result, guard};
+use crate::fast_lane::lane::{self, SharedLane};
+
+/// The point reads of one open store, for `DirectReads`.
+#[napi]
+pub struct PointReadLane(SharedLane);
+
+impl PointReadLane {
+    pub fn of(lane: SharedLane) -> PointReadLane {
+        PointReadLane(lane)
+    }
+}
+
+#[napi]
+impl PointReadLane {
+    /// The lane as a function. It takes the body of one canonical point read and writes the whole
+    /// reply into the lane's buffer; it returns the reply's length plus 2^24 times the method's
+    /// number, or 0 where the ordinary way must answer.
+    #[napi(ts_return_type = "(body: Uint8Array) => number")]
+    pub fn as_function<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+        guard(|| {
+            let function = lane::create_function(env, self.0.clone())?;
+            Ok(Object::from_raw(env.raw(), function))
+        })
+    }
+}
+
+struct LaneReads(SharedLane);
+
+impl PointReads for LaneReads {
+    fn answer(&mut self, body: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        // Borrowed already only within a call of JavaScript, in which no request is read.
+        self.0.try_borrow_mut().ok()?.answer_into(body, out)
+    }
+}
+
+type Shared = Rc<RefCell<Answers<LaneReads>>>;
+
+struct Mounted(Shared, Vec<u8>);
+
+impl uws::Answer for Mounted {
+    fn answer(&mut self, token: &[u8], body: &[u8]) -> Option<&[u8]> {
+        let mut answers = self.0.try_borrow_mut().ok()?;
+        let reply = answers.answer(token, body, &now_ns)?;
+        self.1.clear();
+        self.1.extend_from_slice(reply);
+        Some(&self.1)
+    }
+}
+
+/// What was decided when a request with a token was admitted.
+#[napi(object, object_to_js = false)]
+pub struct Admission {
+    /// Value of accessVersion that it was decided at.
+    pub version: f64,
+    /// Unix milliseconds.
+    pub valid_from_ms: f64,
+    pub valid_until_ms: f64,
+    /// The row of the access in the limit table: its key, its first cell, and this edge's column.
+    pub key: BigInt,
+    pub row: f64,
+    pub edge: f64,
+    pub edges: f64,
+    pub in_flight_max: f64,
+    pub interval_ns: BigInt,
+    pub burst_ns: BigInt,
+    /// Cells of the token's usage, the half cell that counts requests in this minute, and its end.
+    pub usage: Float64Array,
+    pub usage_at: f64,
+    pub minute_ends_ms: f64,
+}
+
+/// Direct reads of one location at one edge.
+#[napi]
+pub struct DirectReads(Shared);
+
+#[napi]
+impl DirectReads {
+    /// `version`: cells, of which the first is accessVersion. `limits`: those of the limit table.
+    /// `bounds`: upper bounds of the buckets of histograms in seconds.
+    #[napi(constructor)]
+    pub fn new(
+        version: Float64Array,
+        limits: Float64Array,
+        bounds: Vec<f64>,
+        tokens_max: f64,
+    ) -> Result<DirectReads> {
+        guard(|| {
+            let tokens_max = whole(tokens_max, u32::MAX, "a count of tokens")? as usize;
+            let counts = Counts::new(bounds, METHODS);
+            let (version, limits) = (cells(version)?, cells(limits)?);
+            let answers = Answers::new(version, limits, tokens_max, counts);
+            Ok(DirectReads(Rc::new(RefCell::new(answers))))
+        })
+    }
+
+    /// Answers requests of an app of the compiled server. `type_lines` is the value of the reply's
+    /// Content-Type, with the header lines after it. False where there is no such app.
+    #[napi]
+    pub fn mount(&self, app: f64, type_lines: String, body_bytes_max: f64) -> Result<bool> {
+        guard(|| {
+            let bytes = whole(body_bytes_max, u32::MAX, "a bound of bodies")? as usize;
+            let answer = Mounted(self.0.clone(), Vec::new());
+            Ok(uws::mount(app, answer, &type_lines, bytes))
+        })
+    }
+
+    /// Answers requests with this token as long as what was decided holds.
+    #[napi]
+    pub fn register(&self, token: String, given: Admission, reads: &PointReadLane) -> Result<()> {
+        guard(|| {
+            let limit = Limit {
+                key: signed(&given.key)?,
+                row: whole(given.row, u32::MAX, "a row")? as usize,
+                edge: whole(given.edge, u32::MAX, "an edge")? as usize,
+                edges: whole(given.edges, u32::MAX, "a count of edges")? as usize,
+                in_flight_max: given.in_flight_max as i64,
+                interval_ns: signed(&given.interval_ns)?,
+                burst_ns: signed(&given.burst_ns)?,
+            };
+            let entry = Entry {
+                version: given.version,
+                valid_from_ms: given.valid_from_ms,
+                valid_until_ms: given.valid_until_ms,
+                limit,
+                usage_at: whole(given.usage_at, u32::MAX, "a cell")? as usize,
+                minute_ends_ms: given.minute_ends_ms,
+                usage: cells(given.usage)?,
+                reads: LaneReads(reads.0.clone()),
+            };
+            self.0.borrow_mut().register(token.as_bytes(), entry);
+            Ok(())
+        })
+    }
+
+    /// What was answered since the last call: for each method of the fast lane the cells of its
+    /// histogram.
+    #[napi]
+    pub fn take_counts(&self) -> Result<Vec<f64>> {
+        guard(|| Ok(self.0.borrow_mut().take_counts()))
+    }
+
+    /// Answers nothing any more.
+    #[napi]
+    pub fn close(&self) -> Result<()> {
+        guard(|| {
+            self.0.borrow_mut().close();
+            Ok(())
+        })
+    }
+}
+
+/// Cells in memory of JavaScript that does not move: not that of a small array on its heap.
+fn cells(mut array: Float64Array) -> Checked<Cells> {
+    const ON_HEAP_MAX: usize = 8;
+    if array.len() <= ON_HEAP_MAX {
+        return Err(wrong("cells must not be on the heap of JavaScript"));
+    }
+    // SAFETY: nothing else in Rust uses the array, and JavaScript does not run meanwhile.
+    let (first, count) = unsafe { (array.as_mut().as_mut_ptr(), array.len()) };
+    // SAFETY: the memory of an array that is not on the heap stays where it is as long as the
+    // array is referenced, which the owner does; this thread runs one thing at a time.
+    unsafe { Cells::new(first, count, Box::new(array)) }.ok_or_else(|| wrong("cells"))
+}

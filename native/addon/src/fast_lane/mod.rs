@@ -1,0 +1,4 @@
+//! The fast lane, for JavaScript and for the compiled server.
+
+pub mod direct_reads;
+pub mod lane;

@@ -1,0 +1,118 @@
+//! Which requests are answered: those of tokens that JavaScript has registered, as long as nothing
+//! has changed that it decided by.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::cells::Cells;
+use crate::counts::Counts;
+use crate::limit::{Clock, Limit};
+
+const NS_PER_MS: i64 = 1_000_000;
+
+/// The canonical point reads of one store.
+pub trait PointReads {
+    /// Appends the whole reply and returns the method's number; `None`, with nothing appended,
+    /// where the ordinary way must answer.
+    fn answer(&mut self, body: &[u8], out: &mut Vec<u8>) -> Option<usize>;
+}
+
+/// What JavaScript decided when it admitted a request with this token.
+pub struct Entry<R> {
+    /// Value of accessVersion that it was decided at.
+    pub version: f64,
+    /// Unix milliseconds: from the first on, before the second.
+    pub valid_from_ms: f64,
+    pub valid_until_ms: f64,
+    pub limit: Limit,
+    /// The token's counts of this minute: the half cell of its requests, and when it ends.
+    pub usage: Cells,
+    pub usage_at: usize,
+    pub minute_ends_ms: f64,
+    pub reads: R,
+}
+
+/// Unix nanoseconds in whole milliseconds, by the clock that `Date.now` reads.
+pub fn now_ns() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis())
+        .ok()?
+        .checked_mul(NS_PER_MS)
+}
+
+/// The tokens of one location at one edge.
+pub struct Answers<R> {
+    /// Its first cell is accessVersion.
+    version: Cells,
+    limits: Cells,
+    tokens: HashMap<Box<[u8]>, Entry<R>>,
+    tokens_max: usize,
+    is_open: bool,
+    counts: Counts,
+    reply: Vec<u8>,
+}
+
+impl<R: PointReads> Answers<R> {
+    pub fn new(version: Cells, limits: Cells, tokens_max: usize, counts: Counts) -> Self {
+        Answers {
+            version,
+            limits,
+            tokens: HashMap::new(),
+            tokens_max,
+            is_open: true,
+            counts,
+            reply: Vec::new(),
+        }
+    }
+
+    /// Answers requests with this token from now on, by this entry. Too many tokens are all
+    /// forgotten: each is registered again at its next request.
+    pub fn register(&mut self, token: &[u8], entry: Entry<R>) {
+        if self.tokens.len() >= self.tokens_max && !self.tokens.contains_key(token) {
+            self.tokens.clear();
+        }
+        self.tokens.insert(token.into(), entry);
+    }
+
+    /// Declines everything from now on.
+    pub fn close(&mut self) {
+        self.is_open = false;
+        self.tokens.clear();
+    }
+
+    /// What was counted since the last call.
+    pub fn take_counts(&mut self) -> Vec<f64> {
+        self.counts.take()
+    }
+
+    /// The whole reply to a request, or `None` where the ordinary way must answer. Then nothing was
+    /// counted or taken.
+    pub fn answer(&mut self, token: &[u8], body: &[u8], clock: Clock) -> Option<&[u8]> {
+        let entry = self.tokens.get_mut(token).filter(|_| self.is_open)?;
+        let version = self.version.word(0)?.load(SeqCst) as u64;
+        let now_ms = (clock()? / NS_PER_MS) as f64;
+        let is_current = f64::from_bits(version) == entry.version
+            && now_ms >= entry.valid_from_ms
+            && now_ms < entry.valid_until_ms
+            && now_ms < entry.minute_ends_ms;
+        let usage = entry.usage.half(entry.usage_at)?;
+        // The rate first, which costs a load: a client over it costs no read.
+        if !is_current || !entry.limit.allows(&self.limits, clock) {
+            return None;
+        }
+        let started = Instant::now();
+        self.reply.clear();
+        let method = entry.reads.answer(body, &mut self.reply)?;
+        if !entry.limit.take(&self.limits, clock) {
+            return None;
+        }
+        usage.fetch_add(1, SeqCst);
+        entry.limit.release(&self.limits);
+        self.counts.observe(method, started.elapsed().as_secs_f64());
+        Some(&self.reply)
+    }
+}
+
+#[cfg(test)]
+mod tests;

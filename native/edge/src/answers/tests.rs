@@ -1,0 +1,101 @@
+use super::*;
+use crate::cells::owned;
+
+/// Answers every body but `no` with itself.
+struct Echo;
+
+impl PointReads for Echo {
+    fn answer(&mut self, body: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        (body != b"no").then(|| out.extend_from_slice(body))?;
+        Some(1)
+    }
+}
+
+const NOW: Clock = &|| Some(1_700_000_000_000_000_000);
+const MS: f64 = 1_700_000_000_000.0;
+
+fn answers() -> Answers<Echo> {
+    let version = owned(1);
+    let bits = 3.0_f64.to_bits() as i64;
+    version.word(0).unwrap().store(bits, SeqCst);
+    let limits = owned(8);
+    limits.word(1).unwrap().store(7, SeqCst);
+    Answers::new(version, limits, 2, Counts::new(vec![1.0], 2))
+}
+
+fn entry() -> Entry<Echo> {
+    Entry {
+        version: 3.0,
+        valid_from_ms: MS,
+        valid_until_ms: MS + 1.0,
+        limit: Limit {
+            key: 7,
+            row: 1,
+            edge: 0,
+            edges: 1,
+            in_flight_max: 1,
+            interval_ns: 1_000_000_000,
+            burst_ns: 2_000_000_000,
+        },
+        usage: owned(2),
+        usage_at: 3,
+        minute_ends_ms: MS + 1.0,
+        reads: Echo,
+    }
+}
+
+fn usage(answers: &Answers<Echo>, token: &[u8]) -> i32 {
+    let entry = &answers.tokens[token];
+    entry.usage.half(3).unwrap().load(SeqCst)
+}
+
+#[test]
+fn a_registered_token_is_answered_within_its_limits_and_counted() {
+    let mut answers = answers();
+    assert!(answers.answer(b"t", b"hi", NOW).is_none());
+    answers.register(b"t", entry());
+    assert_eq!(answers.answer(b"t", b"hi", NOW), Some(&b"hi"[..]));
+    assert!(answers.answer(b"t", b"no", NOW).is_none());
+    assert_eq!(answers.answer(b"t", b"hi", NOW), Some(&b"hi"[..]));
+    assert!(answers.answer(b"t", b"hi", NOW).is_none(), "over the rate");
+    assert!(answers.answer(b"u", b"hi", NOW).is_none());
+    assert_eq!(usage(&answers, b"t"), 2);
+    assert_eq!(answers.take_counts()[3], 2.0);
+    let in_flight = answers.limits.half(6).unwrap();
+    assert_eq!(in_flight.load(SeqCst), 0);
+}
+
+#[test]
+fn whatever_has_changed_is_declined() {
+    let changes: [fn(&mut Entry<Echo>); 7] = [
+        |entry| entry.version = 2.0,
+        |entry| entry.valid_from_ms = MS + 1.0,
+        |entry| entry.valid_until_ms = MS,
+        |entry| entry.minute_ends_ms = MS,
+        |entry| entry.limit.key = 8,
+        |entry| entry.limit.in_flight_max = 0,
+        |entry| entry.usage_at = 4,
+    ];
+    for change in changes {
+        let mut answers = answers();
+        let mut changed = entry();
+        change(&mut changed);
+        answers.register(b"t", changed);
+        assert!(answers.answer(b"t", b"hi", NOW).is_none());
+        let arrival = answers.limits.word(2).unwrap();
+        assert_eq!(arrival.load(SeqCst), 0, "nothing is taken");
+        assert_eq!(answers.limits.half(6).unwrap().load(SeqCst), 0);
+    }
+}
+
+#[test]
+fn tokens_are_bounded_and_a_closed_location_answers_nothing() {
+    let mut answers = answers();
+    for token in [b"a", b"b", b"c"] {
+        answers.register(token, entry());
+    }
+    assert_eq!(answers.tokens.len(), 1);
+    answers.close();
+    answers.register(b"d", entry());
+    assert!(answers.answer(b"d", b"hi", NOW).is_none());
+}

@@ -1,0 +1,15 @@
+//! Answers of an edge before any JavaScript runs: a token that JavaScript has admitted a moment
+//! ago, within its limits, with a canonical point read. Everything else is declined, and goes the
+//! ordinary way, which alone refuses.
+
+#![deny(clippy::all)]
+
+mod answers;
+mod cells;
+mod counts;
+mod limit;
+
+pub use answers::{Answers, Entry, PointReads, now_ns};
+pub use cells::Cells;
+pub use counts::Counts;
+pub use limit::{Clock, Limit};

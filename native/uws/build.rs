@@ -1,0 +1,155 @@
+//! Compiles uWebSockets, uSockets and the binding in `cpp/`. Their sources are in a crate that
+//! Cargo downloads and checks; a copy of them is patched. Where something is missing this prints a
+//! warning and compiles nothing: then the prebuilt package serves.
+
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
+/// The C files of uSockets that a server on libuv without TLS needs.
+const C_FILES: [&str; 6] = [
+    "bsd.c",
+    "context.c",
+    "loop.c",
+    "socket.c",
+    "udp.c",
+    "eventing/libuv.c",
+];
+
+fn main() {
+    println!("cargo:rustc-check-cfg=cfg(compiled)");
+    for path in ["build.rs", "cpp", "patches", "sources/Cargo.lock"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
+    println!("cargo:rerun-if-env-changed=SLOTLINE_NODE_HEADERS");
+    match compile() {
+        Ok(()) => println!("cargo:rustc-cfg=compiled"),
+        Err(error) => println!("cargo:warning=the server is not compiled: {error}"),
+    }
+}
+
+fn compile() -> Result<()> {
+    let headers = node_headers()?;
+    let sources = PathBuf::from(std::env::var("OUT_DIR")?).join("sources");
+    if sources.exists() {
+        fs::remove_dir_all(&sources)?;
+    }
+    copy(&crate_folder()?.join("uWebSockets"), &sources)?;
+    patch(&sources)?;
+    let includes = [
+        sources.join("src"),
+        sources.join("uSockets/src"),
+        PathBuf::from("cpp"),
+        headers,
+    ];
+    let compiler = |is_cpp: bool| {
+        let mut build = cc::Build::new();
+        build
+            .includes(&includes)
+            .define("LIBUS_USE_LIBUV", None)
+            .define("LIBUS_NO_SSL", None)
+            .define("UWS_WITH_PROXY", None)
+            .flag("-fvisibility=hidden")
+            .opt_level(2)
+            .warnings(false);
+        if is_cpp {
+            // The prebuilt package may be loaded beside it: no symbol may be shared with it.
+            build
+                .cpp(true)
+                .std("c++20")
+                .flag_if_supported("-fno-gnu-unique");
+        }
+        build
+    };
+    let c_files = C_FILES.map(|file| sources.join("uSockets/src").join(file));
+    // Linked after the C++ that uses it.
+    compiler(true)
+        .file("cpp/server.cpp")
+        .try_compile("slotline_server")?;
+    compiler(false).files(c_files).try_compile("usockets")?;
+    Ok(())
+}
+
+/// The folder with `node_api.h`, `uv.h` and `zlib.h` that belongs to the `node` in use.
+fn node_headers() -> Result<PathBuf> {
+    let named = std::env::var_os("SLOTLINE_NODE_HEADERS").map(PathBuf::from);
+    let output = Command::new("node")
+        .args(["-p", "require('fs').realpathSync(process.execPath)"])
+        .output()?;
+    let binary = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    let beside = binary
+        .ancestors()
+        .nth(2)
+        .map(|prefix| prefix.join("include/node"));
+    let candidates = named
+        .into_iter()
+        .chain(beside)
+        .chain([PathBuf::from("/usr/include/node")]);
+    let is_complete = |folder: &PathBuf| {
+        ["node_api.h", "uv.h", "zlib.h"]
+            .iter()
+            .all(|file| folder.join(file).exists())
+    };
+    candidates
+        .into_iter()
+        .find(is_complete)
+        .ok_or_else(|| "no headers of Node.js beside its binary".into())
+}
+
+/// Where Cargo has unpacked the crate with the sources.
+fn crate_folder() -> Result<PathBuf> {
+    let output = Command::new(std::env::var("CARGO")?)
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .args(["--manifest-path", "sources/Cargo.toml"])
+        .args(["--filter-platform", &std::env::var("TARGET")?])
+        .output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr)
+            .replace('\n', " ")
+            .into());
+    }
+    let metadata = String::from_utf8(output.stdout)?;
+    metadata
+        .split('"')
+        .find(|text| text.contains("libuwebsockets-sys-") && text.ends_with("/Cargo.toml"))
+        .and_then(|manifest| Some(Path::new(manifest).parent()?.to_path_buf()))
+        .ok_or_else(|| "Cargo does not know the crate with the sources".into())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Applies the patches in the order of their names. Each changes one file, which it names after
+/// `+++ b/`.
+fn patch(sources: &Path) -> Result<()> {
+    let mut patches: Vec<PathBuf> = fs::read_dir("patches")?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    patches.retain(|path| path.extension().is_some_and(|ending| ending == "patch"));
+    patches.sort();
+    for path in patches {
+        let text = fs::read_to_string(&path)?;
+        let explain = |error: &dyn Error| format!("{}: {error}", path.display());
+        let diff = &text[text.find("--- a/").ok_or("a patch without a file")?..];
+        let patch = diffy::Patch::from_str(diff).map_err(|error| explain(&error))?;
+        let name = patch.modified().and_then(|name| name.strip_prefix("b/"));
+        let target = sources.join(name.ok_or("a patch without a file")?);
+        let patched = diffy::apply(&fs::read_to_string(&target)?, &patch);
+        fs::write(&target, patched.map_err(|error| explain(&error))?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+// State of the server in one JavaScript environment.
+#pragma once
+
+#include "connections.h"
+#include "table.h"
+#include "values.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace slotline {
+
+/**
+ * Answers a request: returns the length of the whole reply and where it is, valid until the next
+ * call; 0 where JavaScript must handle the request.
+ */
+using Answer = size_t (*)(void *data, const char *token, size_t tokenLength, const char *body,
+                          size_t bodyLength, const char **reply);
+
+/** What answers requests of an app before any JavaScript runs. */
+struct AppAnswer {
+    Answer answer = nullptr;
+    void *data = nullptr;
+    /** Messages of WebSockets that were answered. */
+    uint64_t messages = 0;
+};
+
+/** What each WebSocket carries. */
+struct SocketData {
+    double handle = -1;
+    /** Messages up to this size may be answered by this token before JavaScript; empty: none. */
+    std::string token;
+    size_t messageBytesMax = 0;
+};
+
+using Socket = uWS::WebSocket<false, true, SocketData>;
+
+struct Library {
+    napi_env env = nullptr;
+    Table<Response> responses;
+    Table<Socket> sockets;
+    /** Never freed before the process ends, as their event loop. */
+    std::vector<std::unique_ptr<uWS::App>> apps;
+    /** By the index of the app, as the next. */
+    std::vector<AppAnswer> answers;
+    std::vector<std::unique_ptr<Connections>> connections;
+    Table<us_listen_socket_t> listeners;
+    std::vector<us_socket_context_t *> socketContexts;
+    /** Functions of JavaScript that handle events of responses and sockets. */
+    Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onClose;
+    /** The environment ends: JavaScript must not be called any more. */
+    bool isStopped = false;
+
+    /** A request of the connection was authenticated. */
+    void authenticate(Response *connection) const {
+        for (const auto &known : connections)
+            if (known->has(connection)) known->authenticate(connection);
+    }
+
+    uWS::App *appOf(double index) const {
+        return index >= 0 && index < (double) apps.size() ? apps[(size_t) index].get() : nullptr;
+    }
+};
+
+/** One library per thread, because there is one event loop per thread. */
+inline thread_local Library *library = nullptr;
+
+} // namespace slotline

@@ -1,0 +1,248 @@
+// The functions of uWebSockets that JavaScript uses, over Node-API: one binary for every version of
+// Node.js. JavaScript refers to responses and sockets by number, never by pointer.
+
+#include "answers.h"
+#include "sockets.h"
+
+#include <uv.h>
+
+namespace slotline {
+
+/** A property that is text. */
+static std::string textOf(napi_env env, napi_value object, const char *name) {
+    napi_value value = nullptr;
+    Bytes text;
+    napi_get_named_property(env, object, name, &value);
+    return text.read(env, value) ? std::string(text.view()) : std::string();
+}
+
+/** Creates an app and returns its index: `(options)`. */
+static napi_value createApp(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    napi_value given = call.values[0];
+    double idleSeconds = numberOf(env, given, "idleSeconds");
+    double connectionsMax = numberOf(env, given, "connectionsMax");
+    if (!(connectionsMax >= 1)) return fail(env, "connectionsMax must be at least 1");
+    // The timers of uSockets have 240 steps of 4 s.
+    if (!(idleSeconds >= 1 && idleSeconds <= 900))
+        return fail(env, "idleSeconds must be from 1 to 900");
+    library->apps.push_back(std::make_unique<uWS::App>());
+    library->answers.emplace_back();
+    library->connections.push_back(std::make_unique<Connections>());
+    Connections *connections = library->connections.back().get();
+    connections->max = (size_t) connectionsMax;
+    library->apps.back()->filter([connections](Response *response, int change) {
+        if (change > 0) connections->add(response);
+        else connections->remove(response);
+    });
+    uWS::HttpOptions &options = library->apps.back()->httpOptions();
+    options.idleSeconds = (unsigned int) idleSeconds;
+    options.acceptsProxyHeader = numberOf(env, given, "acceptsProxyHeader") != 0;
+    options.errorReplies[uWS::HTTP_ERROR_400_BAD_REQUEST] = textOf(env, given, "badRequest");
+    options.errorReplies[uWS::HTTP_ERROR_431_REQUEST_HEADER_FIELDS_TOO_LARGE] =
+        textOf(env, given, "headTooLarge");
+    options.errorReplies[uWS::HTTP_ERROR_505_HTTP_VERSION_NOT_SUPPORTED] =
+        textOf(env, given, "versionUnsupported");
+    return toNumber(env, (double) (library->apps.size() - 1));
+}
+
+/** Mounts a handler: `(app, method, pattern, handler)`. Method `*` is any. */
+static napi_value mount(napi_env env, napi_callback_info info) {
+    Arguments<4> call(env, info);
+    Bytes method, pattern;
+    uWS::App *app = library->appOf(call.number(0));
+    if (app == nullptr || !method.read(env, call.values[1]) || !pattern.read(env, call.values[2]))
+        return fail(env, "no such app");
+    auto handler = [callback = Callback(env, call.values[3])](auto *response, auto *request) {
+        handleRequest(callback, response, request);
+    };
+    std::string path(pattern.view());
+    std::string_view name = method.view();
+    if (name == "GET") app->get(path, std::move(handler));
+    else if (name == "HEAD") app->head(path, std::move(handler));
+    else if (name == "POST") app->post(path, std::move(handler));
+    else if (name == "OPTIONS") app->options(path, std::move(handler));
+    else if (name == "*") app->any(path, std::move(handler));
+    else return fail(env, "no such method");
+    return nullptr;
+}
+
+/** Calls a function with 1 for each connection that opens, and -1 for each that closes. */
+static napi_value filter(napi_env env, napi_callback_info info) {
+    Arguments<2> call(env, info);
+    uWS::App *app = library->appOf(call.number(0));
+    if (app == nullptr) return fail(env, "no such app");
+    app->filter([callback = Callback(env, call.values[1])](auto *, int change) {
+        Library &lib = *library;
+        if (lib.isStopped) return;
+        Scope scope(lib.env);
+        callback.call({toNumber(lib.env, change)});
+    });
+    return nullptr;
+}
+
+/** Listens and returns the handle of the listening socket, or -1. */
+static napi_value listen(napi_env env, napi_callback_info info) {
+    Arguments<3> call(env, info);
+    Bytes host;
+    uWS::App *app = library->appOf(call.number(0));
+    double port = call.number(2);
+    if (app == nullptr || !host.read(env, call.values[1])) return fail(env, "no such app");
+    if (!(port >= 0 && port <= 65535)) return fail(env, "no such port");
+    double handle = -1;
+    app->listen(std::string(host.view()), (int) port, [&handle](us_listen_socket_t *listener) {
+        if (listener != nullptr) handle = library->listeners.add(listener);
+    });
+    return toNumber(env, handle);
+}
+
+static napi_value localPort(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    us_listen_socket_t *listener = library->listeners.find(call.number(0));
+    if (listener == nullptr) return fail(env, "not listening");
+    return toNumber(env, us_socket_local_port(0, (us_socket_t *) listener));
+}
+
+static napi_value closeListener(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    us_listen_socket_t *listener = library->listeners.find(call.number(0));
+    if (listener == nullptr) return nullptr;
+    library->listeners.remove(call.number(0));
+    us_listen_socket_close(0, listener);
+    return nullptr;
+}
+
+static napi_value publish(napi_env env, napi_callback_info info) {
+    Arguments<5> call(env, info);
+    Bytes topic, frame;
+    uWS::App *app = library->appOf(call.number(0));
+    if (app == nullptr || app->topicTree == nullptr) return toBoolean(env, false);
+    if (!topic.read(env, call.values[1]) || !frame.read(env, call.values[2]))
+        return fail(env, "a frame is text or bytes");
+    auto code = call.boolean(3) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT;
+    return toBoolean(env, app->publish(topic.view(), frame.view(), code, call.boolean(4)));
+}
+
+static napi_value numSubscribers(napi_env env, napi_callback_info info) {
+    Arguments<2> call(env, info);
+    Bytes topic;
+    uWS::App *app = library->appOf(call.number(0));
+    if (app == nullptr || app->topicTree == nullptr) return toNumber(env, 0);
+    if (!topic.read(env, call.values[1])) return fail(env, "a topic is text");
+    return toNumber(env, app->numSubscribers(topic.view()));
+}
+
+/** Messages of WebSockets of an app that were answered before JavaScript: `(app)`. */
+static napi_value answeredMessages(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    if (library->appOf(call.number(0)) == nullptr) return fail(env, "no such app");
+    return toNumber(env, (double) library->answers[(size_t) call.number(0)].messages);
+}
+
+/** Closes every connection of an app. Its listeners must be closed before. */
+static napi_value closeApp(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    uWS::App *app = library->appOf(call.number(0));
+    if (app == nullptr) return fail(env, "no such app");
+    app->close();
+    return nullptr;
+}
+
+/** Names the functions that are called with events: `(handlers)`. */
+static napi_value setHandlers(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    Library &lib = *library;
+    lib.onData = callbackOf(env, call.values[0], "onData");
+    lib.onAborted = callbackOf(env, call.values[0], "onAborted");
+    lib.onWritable = callbackOf(env, call.values[0], "onWritable");
+    lib.onOpen = callbackOf(env, call.values[0], "onOpen");
+    lib.onMessage = callbackOf(env, call.values[0], "onMessage");
+    lib.onDrain = callbackOf(env, call.values[0], "onDrain");
+    lib.onQueued = callbackOf(env, call.values[0], "onQueued");
+    lib.onClose = callbackOf(env, call.values[0], "onClose");
+    return nullptr;
+}
+
+static const struct {
+    const char *name;
+    napi_callback function;
+} FUNCTIONS[] = {
+    {"setHandlers", setHandlers},
+    {"createApp", createApp},
+    {"mount", mount},
+    {"mountSockets", mountSockets},
+    {"filter", filter},
+    {"listen", listen},
+    {"localPort", localPort},
+    {"closeListener", closeListener},
+    {"publish", publish},
+    {"numSubscribers", numSubscribers},
+    {"answeredMessages", answeredMessages},
+    {"closeApp", closeApp},
+    {"writeStatus", writeStatus},
+    {"writeHeader", writeHeader},
+    {"end", end},
+    {"endWithoutBody", endWithoutBody},
+    {"tryEnd", tryEnd},
+    {"write", write},
+    {"cork", cork},
+    {"close", closeResponse},
+    {"getWriteOffset", getWriteOffset},
+    {"getRemoteAddress", getRemoteAddress},
+    {"getProxiedRemoteAddress", getProxiedRemoteAddress},
+    {"setAuthenticated", setAuthenticated},
+    {"readBody", readBody},
+    {"watchWritable", watchWritable},
+    {"upgrade", upgrade},
+    {"sendFrame", sendFrame},
+    {"setSocketToken", setSocketToken},
+    {"endSocket", endSocket},
+    {"closeSocket", closeSocket},
+    {"getBufferedAmount", getBufferedAmount},
+    {"subscribe", subscribe},
+    {"unsubscribe", unsubscribe},
+    {"isSubscribed", isSubscribed},
+    {"getTopics", getTopics},
+};
+
+} // namespace slotline
+
+/**
+ * Creates the object with the functions of the server for this environment and its event loop.
+ * Returns nullptr where the environment has no event loop.
+ */
+extern "C" napi_value slotline_server_functions(napi_env env) noexcept {
+    using namespace slotline;
+    uv_loop_t *loop = nullptr;
+    if (napi_get_uv_event_loop(env, &loop) != napi_ok || loop == nullptr) return nullptr;
+    if (library == nullptr) {
+        uWS::Loop *uwsLoop = uWS::Loop::get(loop);
+        uwsLoop->integrate();
+        uwsLoop->setSilent(true);
+        library = new Library();
+        library->env = env;
+        napi_add_env_cleanup_hook(
+            env, [](void *stopped) { static_cast<Library *>(stopped)->isStopped = true; }, library);
+    }
+    napi_value functions = nullptr;
+    napi_create_object(env, &functions);
+    for (const auto &[name, callback] : FUNCTIONS) {
+        napi_value function = nullptr;
+        napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function);
+        napi_set_named_property(env, functions, name, function);
+    }
+    return functions;
+}
+
+/**
+ * See `mountAnswer`. False where there is no such app. `data` must live as long as the process.
+ */
+extern "C" bool slotline_mount_answer(double app, slotline::Answer answer, void *data, const char *typeLines,
+                                      size_t typeLinesLength, size_t bodyBytesMax) noexcept {
+    using namespace slotline;
+    uWS::App *known = library == nullptr ? nullptr : library->appOf(app);
+    if (known == nullptr) return false;
+    library->answers[(size_t) app] = {answer, data};
+    mountAnswer(*known, *library->connections[(size_t) app], answer, data, {typeLines, typeLinesLength}, bodyBytesMax);
+    return true;
+}

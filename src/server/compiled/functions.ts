@@ -1,0 +1,105 @@
+import { serverFunctions } from '../../native/server/functions.js'
+import type { AppOptions, Sendable } from '../library.js'
+
+/** A number in place of a pointer. The functions throw where it is no longer valid. */
+export type Handle = number
+
+/** Slots are the lower part of a handle: the index of an object while it lives. */
+const SLOTS = 2 ** 24
+
+export const slotOf = (handle: Handle): number => handle % SLOTS
+
+/** Handlers of events, by the slot of the response or WebSocket. */
+export type Handlers = {
+  onData(slot: number, chunk: ArrayBuffer, isLast: boolean): void
+  onAborted(slot: number): void
+  onWritable(slot: number, offset: number): boolean
+  onOpen(handle: Handle): void
+  onMessage(slot: number, message: ArrayBuffer, isBinary: boolean): void
+  onDrain(slot: number): void
+  /** A reply before JavaScript was not taken at once. */
+  onQueued(slot: number, bytes: number): void
+  onClose(slot: number, code: number): void
+}
+
+export type SocketOptions = {
+  readonly compression: number
+  readonly idleTimeout: number
+  readonly maxPayloadLength: number
+  readonly maxBackpressure: number
+  readonly closeOnBackpressureLimit: number
+}
+
+/** The functions of the compiled server, as `native/uws/cpp/server.cpp` declares them. */
+export type Functions = {
+  setHandlers(handlers: Handlers): void
+  createApp(options: AppOptions): number
+  mount(
+    app: number,
+    method: string,
+    pattern: string,
+    handler: (response: Handle, head: string) => void,
+  ): void
+  mountSockets(
+    app: number,
+    pattern: string,
+    options: SocketOptions,
+    upgrade: (response: Handle, head: string, context: number) => void,
+  ): void
+  filter(app: number, handle: (change: number) => void): void
+  /** Returns −1 where it failed. */
+  listen(app: number, host: string, port: number): Handle
+  localPort(listener: Handle): number
+  closeListener(listener: Handle): void
+  publish(
+    app: number,
+    topic: string,
+    frame: Sendable,
+    isBinary: boolean,
+    isCompressed: boolean,
+  ): boolean
+  numSubscribers(app: number, topic: string): number
+  answeredMessages(app: number): number
+  closeApp(app: number): void
+
+  writeStatus(response: Handle, status: string): void
+  writeHeader(response: Handle, name: string, value: string): void
+  end(response: Handle, body: Sendable | undefined, closeConnection: boolean): void
+  endWithoutBody(response: Handle): void
+  /** 1 where the client took everything, plus 2 where the response is whole. */
+  tryEnd(response: Handle, body: Sendable, totalBytes: number): number
+  write(response: Handle, chunk: Sendable): boolean
+  cork(response: Handle, write: () => void): void
+  close(response: Handle): void
+  getWriteOffset(response: Handle): number
+  getRemoteAddress(response: Handle): ArrayBuffer
+  getProxiedRemoteAddress(response: Handle): ArrayBuffer
+  setAuthenticated(response: Handle): void
+  readBody(response: Handle): void
+  watchWritable(response: Handle): void
+  upgrade(
+    response: Handle,
+    key: string,
+    protocol: string,
+    extensions: string,
+    context: number,
+  ): void
+
+  sendFrame(socket: Handle, frame: Sendable, isBinary: boolean, isCompressed: boolean): number
+  setSocketToken(socket: Handle, token: string, messageBytesMax: number): void
+  endSocket(socket: Handle, code: number, reason: Sendable): void
+  closeSocket(socket: Handle): void
+  getBufferedAmount(socket: Handle): number
+  subscribe(socket: Handle, topic: string): boolean
+  unsubscribe(socket: Handle, topic: string): boolean
+  isSubscribed(socket: Handle, topic: string): boolean
+  getTopics(socket: Handle): string[]
+}
+
+const isFunctions = (value: object): value is Functions => 'setHandlers' in value
+
+/** The functions for this thread's event loop; undefined where the server was not compiled. */
+export const loadFunctions = (): Functions | undefined => {
+  const functions = serverFunctions()
+  return functions !== undefined && isFunctions(functions) ? functions : undefined
+}

@@ -1,0 +1,102 @@
+import type { HttpResponse, Sendable, SocketContext } from '../library.js'
+import type { Functions, Handle } from './functions.js'
+
+const TAKEN = 1
+const DONE = 2
+
+/** A response of the compiled server, with the handlers that its events are given to. */
+export class CompiledResponse implements HttpResponse {
+  dataHandler: ((chunk: ArrayBuffer, isLast: boolean) => void) | undefined
+  abortHandler: (() => void) | undefined
+  writableHandler: ((offset: number) => boolean) | undefined
+  private readonly functions: Functions
+  private readonly handle: Handle
+  private readonly openSocket: (data: unknown, upgrade: () => void) => void
+
+  /** `openSocket` has the WebSocket that opens during a call get its data. */
+  constructor(
+    functions: Functions,
+    handle: Handle,
+    openSocket: (data: unknown, upgrade: () => void) => void,
+  ) {
+    this.functions = functions
+    this.handle = handle
+    this.openSocket = openSocket
+  }
+
+  setAuthenticated(): void {
+    this.functions.setAuthenticated(this.handle)
+  }
+
+  writeStatus(status: string): void {
+    this.functions.writeStatus(this.handle, status)
+  }
+
+  writeHeader(name: string, value: string): void {
+    this.functions.writeHeader(this.handle, name, value)
+  }
+
+  end(body?: Sendable, closeConnection = false): void {
+    this.functions.end(this.handle, body, closeConnection)
+  }
+
+  endWithoutBody(): void {
+    this.functions.endWithoutBody(this.handle)
+  }
+
+  tryEnd(body: Sendable, totalBytes: number): [boolean, boolean] {
+    const result = this.functions.tryEnd(this.handle, body, totalBytes)
+    return [(result & TAKEN) !== 0, (result & DONE) !== 0]
+  }
+
+  write(chunk: Sendable): boolean {
+    return this.functions.write(this.handle, chunk)
+  }
+
+  cork(write: () => void): void {
+    this.functions.cork(this.handle, write)
+  }
+
+  close(): void {
+    this.functions.close(this.handle)
+  }
+
+  getWriteOffset(): number {
+    return this.functions.getWriteOffset(this.handle)
+  }
+
+  getRemoteAddress(): ArrayBuffer {
+    return this.functions.getRemoteAddress(this.handle)
+  }
+
+  getProxiedRemoteAddress(): ArrayBuffer {
+    return this.functions.getProxiedRemoteAddress(this.handle)
+  }
+
+  onAborted(handle: () => void): void {
+    this.abortHandler = handle
+  }
+
+  onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): void {
+    this.dataHandler = handle
+    this.functions.readBody(this.handle)
+  }
+
+  onWritable(handle: (offset: number) => boolean): void {
+    this.writableHandler = handle
+    this.functions.watchWritable(this.handle)
+  }
+
+  upgrade<Data>(
+    data: Data,
+    key: string,
+    protocol: string,
+    extensions: string,
+    context: SocketContext,
+  ): void {
+    const { functions, handle } = this
+    this.openSocket(data, () =>
+      functions.upgrade(handle, key, protocol, extensions, Number(context)),
+    )
+  }
+}

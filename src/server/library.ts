@@ -1,0 +1,134 @@
+/**
+ * The part of uWebSockets.js that this server uses, under its names. Two libraries have it: the one
+ * that is compiled with the addon, and the prebuilt package.
+ */
+
+/** Text, or bytes that are copied or sent before the call returns. */
+export type Sendable = string | Uint8Array | ArrayBuffer
+
+/** The head of a request; valid until its handler returns. */
+export interface HttpRequest {
+  /** Whether it is of HTTP/1.0, which the prebuilt package refuses by itself. */
+  isAncient?(): boolean
+  getUrl(): string
+  getQuery(): string
+  getHeader(lowerCaseName: string): string
+  getCaseSensitiveMethod(): string
+  forEach(handle: (name: string, value: string) => void): void
+}
+
+/** One response. Every call throws after it was answered or aborted. */
+export interface HttpResponse {
+  /**
+   * The request was authenticated: its connection is not closed for others. Only of the compiled
+   * server.
+   */
+  setAuthenticated?(): void
+  writeStatus(status: string): unknown
+  writeHeader(name: string, value: string): unknown
+  end(body?: Sendable, closeConnection?: boolean): unknown
+  endWithoutBody(): unknown
+  /** Returns whether the client took everything, and whether the response is whole. */
+  tryEnd(body: Sendable, totalBytes: number): [boolean, boolean]
+  /** Returns whether the client took everything. */
+  write(chunk: Sendable): boolean
+  cork(write: () => void): unknown
+  /** Closes the connection. */
+  close(): unknown
+  getWriteOffset(): number
+  getRemoteAddress(): ArrayBuffer
+  getProxiedRemoteAddress(): ArrayBuffer
+  onAborted(handle: () => void): unknown
+  onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+  onWritable(handle: (offset: number) => boolean): unknown
+  upgrade<Data>(
+    data: Data,
+    key: string,
+    protocol: string,
+    extensions: string,
+    context: SocketContext,
+  ): void
+}
+
+/** Names the route of a handshake; passed to `upgrade` unchanged. */
+export type SocketContext = unknown
+
+/** One WebSocket. Every call throws after it was closed. */
+export interface WebSocket<Data> {
+  getUserData(): Data
+  send(frame: Sendable, isBinary?: boolean, isCompressed?: boolean): number
+  /**
+   * Has canonical point reads of this token answered before JavaScript, in messages up to a size;
+   * an empty token ends it. Only of the compiled server.
+   */
+  setToken?(token: string, messageBytesMax: number): void
+  end(code?: number, reason?: Sendable): unknown
+  close(): unknown
+  getBufferedAmount(): number
+  subscribe(topic: string): boolean
+  unsubscribe(topic: string): boolean
+  isSubscribed(topic: string): boolean
+  getTopics(): string[]
+}
+
+export type RequestHandler = (res: HttpResponse, req: HttpRequest) => void
+
+/** Handlers and bounds of the WebSockets of one pattern. */
+export type SocketBehavior<Data> = {
+  readonly compression: number
+  readonly idleTimeout: number
+  readonly sendPingsAutomatically: boolean
+  readonly maxPayloadLength: number
+  readonly maxBackpressure: number
+  readonly closeOnBackpressureLimit: number
+  readonly upgrade: (res: HttpResponse, req: HttpRequest, context: SocketContext) => void
+  readonly open: (ws: WebSocket<Data>) => void
+  readonly message: (ws: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean) => void
+  readonly drain: (ws: WebSocket<Data>) => void
+  /** A reply before JavaScript was not taken at once. */
+  readonly queued?: (ws: WebSocket<Data>, bytes: number) => void
+  readonly close: (ws: WebSocket<Data>, code: number) => void
+}
+
+/** Routes, listeners and connections of one server. */
+export interface App<Listener> {
+  /** Number of the app, for what answers its requests natively; only of the compiled server. */
+  readonly index?: number
+  get(pattern: string, handler: RequestHandler): unknown
+  head(pattern: string, handler: RequestHandler): unknown
+  post(pattern: string, handler: RequestHandler): unknown
+  options(pattern: string, handler: RequestHandler): unknown
+  any(pattern: string, handler: RequestHandler): unknown
+  ws<Data>(pattern: string, behavior: SocketBehavior<Data>): unknown
+  /** `change` is 1 for a connection that opens, −1 for one that closes. */
+  filter(handle: (res: unknown, change: { valueOf(): number }) => void): unknown
+  /** Calls back before it returns, with `false` where it failed. */
+  listen(host: string, port: number, handle: (listener: Listener | false) => void): unknown
+  publish(topic: string, frame: Sendable, isBinary?: boolean, isCompressed?: boolean): boolean
+  numSubscribers(topic: string): number
+  /** Messages of WebSockets that were answered before JavaScript. */
+  answeredMessages?(): number
+  close(): unknown
+}
+
+/** Options of the compiled server only. */
+export type AppOptions = {
+  /** A connection without a request is closed after this time. */
+  readonly idleSeconds: number
+  /** Connections and WebSockets at a time. */
+  readonly connectionsMax: number
+  /** A proxy is trusted: 1 where its PROXY headers are read, else 0. */
+  readonly acceptsProxyHeader: number
+  /** Whole replies to requests that cannot be parsed. */
+  readonly badRequest: string
+  readonly headTooLarge: string
+  readonly versionUnsupported: string
+}
+
+export interface Library<Listener> {
+  createApp(options: AppOptions): App<Listener>
+  us_listen_socket_close(listener: Listener): void
+  us_socket_local_port(listener: Listener): number
+  readonly SHARED_COMPRESSOR: number
+  readonly DISABLED: number
+}

@@ -1,0 +1,34 @@
+import { request } from 'node:http'
+import t from 'tap'
+import { openMetricsPage, type MetricsPage } from '../../src/control/metrics-page.js'
+import { createLog } from '../../src/shared/log.js'
+import { createMetrics } from '../../src/shared/metrics.js'
+import { freePort } from '../fixtures/dashboard/dashboard.js'
+
+t.test('metrics are served under names of this machine, and not through a proxy', async t => {
+  const port = await freePort()
+  const page: MetricsPage = await openMetricsPage({
+    host: '127.0.0.1',
+    port,
+    hosts: ['node-1.internal'],
+    metrics: createMetrics('control'),
+    request: call => setImmediate(() => page.onCollected(call, [])),
+    log: createLog('test', () => {}),
+  })
+  t.teardown(() => page.close())
+  const ask = (headers: Record<string, string>) =>
+    new Promise<number>((resolve, reject) => {
+      const options = { port, host: '127.0.0.1', path: '/metrics', agent: false, headers }
+      request(options, response => {
+        response.resume()
+        resolve(response.statusCode ?? 0)
+      })
+        .on('error', reject)
+        .end()
+    })
+  t.equal(await ask({}), 200)
+  t.equal(await ask({ host: `localhost:${port}` }), 200)
+  t.equal(await ask({ host: 'node-1.internal:9464' }), 200)
+  t.equal(await ask({ host: 'evil.example' }), 404)
+  t.equal(await ask({ 'x-forwarded-for': '203.0.113.7' }), 404)
+})

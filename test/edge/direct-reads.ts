@@ -1,0 +1,183 @@
+// Requests played through two locations with the same store and tokens: one answers canonical point
+// reads before JavaScript, one does not. Their replies must not differ.
+import fc from 'fast-check'
+import t from 'tap'
+import { LIMITS } from '../fixtures/access/access.js'
+import { ACCOUNT, agree, KEY, MISSING, openBoth, read } from '../fixtures/edge/direct.js'
+import type { Location } from '../fixtures/edge/location.js'
+import { applyAccounts } from '../fixtures/rpc/store.js'
+import { connect, isPrebuilt, replyCount, statusOf } from '../fixtures/server/server.js'
+
+const skip = isPrebuilt ? 'the prebuilt package serves' : false
+type Piece = { path: string; lines: string[]; body: string; version: string; method: string }
+
+const requestOf = ({ path, lines, body, version, method }: Piece): string =>
+  [
+    `${method} ${path} HTTP/${version}`,
+    'Host: a',
+    ...lines,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n')
+
+/** Sends a request on a new connection; returns all in which two replies can differ. */
+const play = async ({ port }: Location, request: string): Promise<string> => {
+  const connection = await connect(port)
+  connection.socket.write(request)
+  const received = await connection.until(now => replyCount(now) > 0)
+  connection.socket.destroy()
+  return received
+    .replace(/Date: .{29}/, 'Date')
+    .replace(/"retryAfterMs":\d+|Retry-After: \d+/g, 'later')
+}
+
+const pieceOf = (token: string): fc.Arbitrary<Piece> => {
+  const wrong = `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`
+  const headers = [
+    'Content-Type: application/json',
+    'Content-Type: application/json; charset=utf-8',
+    'Content-Type: text/plain',
+    'Connection: keep-alive',
+    'Connection: close',
+    'Expect: 100-continue',
+    'X-Forwarded-For: 8.8.8.8',
+    `X-Token: ${token}`,
+    `X-Token: ${wrong}`,
+    `Authorization: Bearer ${token}`,
+  ]
+  const canonical = [
+    read(KEY),
+    read(MISSING, 'x'),
+    read(KEY, null),
+    '{"jsonrpc":"2.0","id":2,"method":"getLatestBlockhash"}',
+    `{"jsonrpc":"2.0","id":3,"method":"getMultipleAccounts","params":[["${KEY}","${MISSING}"]]}`,
+    `{"jsonrpc":"2.0","id":4,"method":"getTokenSupply","params":["${KEY}"]}`,
+  ]
+  const others = [
+    '',
+    'x',
+    read('not a key'),
+    `[${read(KEY)},${read(KEY, 2)}]`,
+    '{"jsonrpc":"2.0","id":5,"method":"getBalance","params":["11111111111111111111111111111111"]}',
+    '{"jsonrpc":"2.0","method":"getLatestBlockhash"}',
+    '{"jsonrpc":"2.0","id":6,"method":"nothing"}',
+    ' '.repeat(10_001),
+  ]
+  return fc.record({
+    method: fc.constantFrom('POST', 'POST', 'POST', 'POST', 'GET'),
+    path: fc.constantFrom(
+      `/${token}`,
+      `/${token}`,
+      '/',
+      `/${wrong}`,
+      `/${token}?a=b`,
+      `/${token}/x`,
+    ),
+    lines: fc.uniqueArray(fc.constantFrom(...headers), {
+      maxLength: 3,
+      selector: line => line.split(':')[0],
+    }),
+    body: fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...canonical) },
+      { weight: 1, arbitrary: fc.constantFrom(...others) },
+    ),
+    version: fc.constantFrom('1.1', '1.1', '1.1', '1.0'),
+  })
+}
+
+t.test('both ways answer with the same bytes, counts and limits', { skip }, async t => {
+  const both = await openBoth(t)
+  const { direct, ordinary, client } = both
+  await fc.assert(
+    fc.asyncProperty(pieceOf(client.token), async piece => {
+      const request = requestOf(piece)
+      const answers = [await play(direct, request), await play(ordinary, request)]
+      t.equal(answers[0], answers[1], request)
+      return answers[0] === answers[1]
+    }),
+    { numRuns: 600 },
+  )
+  await agree(t, both)
+  const directCount = ordinary.handledCount() - direct.handledCount()
+  t.ok(directCount >= 15, `${directCount} were answered before JavaScript`)
+})
+
+t.test('limits that are reached are refused the same way', { skip }, async t => {
+  const both = await openBoth(t, { ...LIMITS, requestsPerSecondMax: 1, requestsBurstMax: 5 })
+  const { direct, ordinary, client } = both
+  const request = requestOf({
+    method: 'POST',
+    path: `/${client.token}`,
+    lines: [],
+    body: read(KEY),
+    version: '1.1',
+  })
+  const answers: [string, string][] = []
+  for (let count = 0; count < 12; count++)
+    answers.push([await play(direct, request), await play(ordinary, request)])
+  for (const [one, other] of answers) t.equal(one, other)
+  const statuses = answers.map(([one]) => statusOf(one))
+  t.strictSame(statuses.slice(0, 5), ['200', '200', '200', '200', '200'])
+  t.ok(statuses.slice(5).filter(status => status === '429').length >= 6)
+  await agree(t, both)
+})
+
+t.test('what was decided ends at once', { skip }, async t => {
+  const { direct, control, client, indexer } = await openBoth(t)
+  const request = requestOf({
+    method: 'POST',
+    path: `/${client.token}`,
+    lines: [],
+    body: read(KEY),
+    version: '1.1',
+  })
+  const isDirect = async (): Promise<boolean> => {
+    const before = direct.handledCount()
+    t.equal(statusOf(await play(direct, request)), '200')
+    return direct.handledCount() === before
+  }
+  t.notOk(await isDirect(), 'the first request is admitted by JavaScript')
+  t.ok(await isDirect())
+  direct.raiseVersion()
+  t.notOk(await isDirect(), 'a change of accesses is decided anew')
+  t.ok(await isDirect())
+  applyAccounts(indexer, [{ ...ACCOUNT, account: { ...ACCOUNT.account, lamports: 6 } }], 6)
+  t.match(await play(direct, request), '"lamports":6', 'the newest block')
+  await control.tokenManager.revoke(client.scope)
+  direct.raiseVersion()
+  t.equal(statusOf(await play(direct, request)), '401', 'a revoked token')
+})
+
+t.test('a token that is bound to an address is left to JavaScript', { skip }, async t => {
+  const { direct, control, client } = await openBoth(t)
+  const request = requestOf({
+    method: 'POST',
+    path: `/${client.token}`,
+    lines: [],
+    body: read(KEY),
+    version: '1.1',
+  })
+  for (let count = 0; count < 2; count++) t.equal(statusOf(await play(direct, request)), '200')
+  await control.tokenManager.restrict(client.scope, '8.8.8.8')
+  direct.raiseVersion()
+  for (let count = 0; count < 2; count++) t.equal(statusOf(await play(direct, request)), '403')
+})
+
+t.test('pipelined requests are answered in order, by either way', { skip }, async t => {
+  const { direct, client } = await openBoth(t)
+  const bodies = [read(KEY, 1), '{"jsonrpc":"2.0","id":2,"method":"nothing"}', read(KEY, 3)]
+  const pipelined = bodies.map(body =>
+    requestOf({ method: 'POST', path: `/${client.token}`, lines: [], body, version: '1.1' }),
+  )
+  for (let round = 0; round < 3; round++) {
+    const connection = await connect(direct.port)
+    connection.socket.write(pipelined.join(''))
+    const received = await connection.until(now => replyCount(now) === 3)
+    t.strictSame(
+      [...received.matchAll(/"id":(\d)/g)].map(([, id]) => id),
+      ['1', '2', '3'],
+    )
+    connection.socket.destroy()
+  }
+})

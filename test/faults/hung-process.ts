@@ -1,0 +1,91 @@
+import { chmodSync, statSync } from 'node:fs'
+import t from 'tap'
+import { call, runToEnd, type Service } from '../fixtures/processes/deployment.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { isSoak } from '../fixtures/soak.js'
+import { until } from '../fixtures/until.js'
+
+/**
+ * A page or a command must answer within this beside a process that is stopped. Other suites run
+ * beside this one in `npm test`: starting a command then takes up to a second.
+ */
+const ANSWER_MS = isSoak ? 2_000 : 5_000
+/** From the stop of a process to the end of its restart: five pings, and its start. */
+const RECOVERY_MS = 15_000
+const NAMES = { edge: 'edge 0', indexer: 'indexer one', control: 'control' } as const
+type Stopped = keyof typeof NAMES
+
+const open = async () => {
+  const chain = await startSandboxChain({ slotMs: 100 })
+  t.teardown(() => chain.close())
+  const feed = { endpoint: chain.geyserUrl, startSlot: 1 }
+  return prepareServe(t, { one: feed }, { status: { writeMs: 200, staleMs: 1_000 } })
+}
+
+const timed = async <T>(work: () => Promise<T>): Promise<readonly [T, number]> => {
+  const startMs = performance.now()
+  return [await work(), performance.now() - startMs]
+}
+
+t.test('a process that answers nothing for 5 s is restarted', async t => {
+  const prepared = await open()
+  // The mode of a folder that the service did not make.
+  chmodSync(prepared.dataDir, 0o750)
+  const service: Service = await prepared.start()
+  t.equal(statSync(prepared.dataDir).mode & 0o777, 0o750, 'the mode is unchanged')
+  t.match(service.output(), 'other users may open the data directory')
+  const url = prepared.urlOf('one')
+  await until('a slot is served', () => call(url, 'getSlot', []).then(Boolean, () => false))
+  const page = async (): Promise<string> => (await fetch(prepared.metricsUrl)).text()
+  const stuckOf = (text: string, role: string): number =>
+    Number(
+      new RegExp(`slotline_process_stuck_total\\{[^}]*role="${role}"\\} (\\d+)`).exec(text)?.[1],
+    )
+  const slotOf = (text: string): number =>
+    Number(/slotline_tip_slot\{process="edge 0",network="one"\} (\d+)/.exec(text)?.[1])
+  t.ok(slotOf(await page()) > 0)
+
+  for (const role of ['edge', 'indexer', 'control'] as const satisfies Stopped[])
+    await t.test(role, async t => {
+      const config = ['--config', prepared.configFile]
+      const stopped = requirePid(service.pidsOf(role)[0])
+      process.kill(stopped, 'SIGSTOP')
+      if (role === 'control') {
+        const [listed, ms] = await timed(() => runToEnd(t, ['access', 'list', ...config]))
+        t.equal(listed.code, 1)
+        t.match(listed.output, /the admin API at \S+ has not answered for 1200 ms/)
+        t.ok(ms < ANSWER_MS, `access list ended after ${ms} ms`)
+      } else {
+        const [text, pageMs] = await timed(page)
+        t.ok(pageMs < ANSWER_MS, `the metrics took ${pageMs} ms`)
+        t.match(text, `slotline_process_up{process="supervisor",child="${NAMES[role]}"} 0\n`)
+        t.ok(slotOf(text) > 0, 'its last values are shown')
+      }
+      const [status, statusMs] = await timed(() => runToEnd(t, ['status', ...config]))
+      t.ok([0, 1].includes(status.code ?? 2), status.output)
+      t.ok(statusMs < ANSWER_MS, `status took ${statusMs} ms`)
+      await until(
+        'it is restarted',
+        () => service.pidsOf(role).length > 0 && !service.pidsOf(role).includes(stopped),
+        RECOVERY_MS,
+      )
+      await until('it answers', async () => {
+        const text = await page().catch(() => '')
+        const isUp = text.includes(`child="${NAMES[role]}"} 1\n`)
+        return stuckOf(text, role) === 1 && (isUp || role === 'control')
+      })
+      const line = service
+        .output()
+        .split('\n')
+        .find(line => line.includes('a child does not answer') && line.includes(NAMES[role]))
+      t.match(line, `"childPid":${stopped}`)
+    })
+
+  const { pid = 0 } = service.supervisor
+  process.kill(pid, 'SIGHUP')
+  await until('every process has ended', () => service.output().includes('every process has ended'))
+  t.match(service.output(), /"signal":"SIGHUP".*"msg":"draining: requests in flight are finished/)
+  t.equal(await service.stop(), 0, 'SIGHUP drains as SIGTERM does')
+})

@@ -1,0 +1,65 @@
+import { inspect } from 'node:util'
+import t from 'tap'
+import * as addon from '#native'
+import { POOLS, STORE } from '../../fixtures/rpc/store.js'
+import { list, record, text, whole, wrongCalls, type Spec } from '../../fixtures/native/wrong.js'
+
+const U32_MAX = 2 ** 32 - 1
+/** Eight cells or fewer are on the heap of JavaScript, where memory moves. */
+const cells: Spec = {
+  right: new Float64Array(9),
+  wrong: [undefined, null, 5, 'x', {}, [], new Float64Array(8), new Uint8Array(80)],
+}
+const number: Spec = { right: 1, wrong: [undefined, null, '1', {}, 1n] }
+const integer: Spec = { right: 1n, wrong: [undefined, null, 1, '1', 2n ** 63n, -(2n ** 64n)] }
+const admission = record({
+  version: number,
+  validFromMs: number,
+  validUntilMs: number,
+  key: integer,
+  row: whole(0, U32_MAX),
+  edge: whole(0, U32_MAX),
+  edges: whole(1, U32_MAX),
+  inFlightMax: number,
+  intervalNs: integer,
+  burstNs: integer,
+  usage: cells,
+  usageAt: whole(0, U32_MAX),
+  minuteEndsMs: number,
+})
+
+/** Calls that were not refused. */
+const notRefused = (call: (args: unknown[]) => unknown, calls: unknown[][]): string[] =>
+  calls.flatMap(args => {
+    try {
+      call(args)
+      return [inspect(args, { depth: 3, breakLength: Infinity })]
+    } catch (error) {
+      return error instanceof Error ? [] : [`threw ${inspect(error)}`]
+    }
+  })
+
+t.test('wrong arguments of direct reads are refused', async t => {
+  const indexer = new addon.Indexer(t.testdir(), STORE)
+  const reader = indexer.openReader(POOLS)
+  t.teardown(() => {
+    reader.close()
+    indexer.close()
+  })
+  const lane = reader.fastLane(new Uint8Array(4_096), 8)
+  const specs = [cells, cells, list(number), whole(8, U32_MAX)]
+  const construct = (args: unknown[]): unknown => Reflect.construct(addon.DirectReads, args)
+  t.strictSame(notRefused(construct, wrongCalls(specs)), [])
+
+  const direct = new addon.DirectReads(new Float64Array(9), new Float64Array(9), [1], 8)
+  const register = (args: unknown[]): unknown => Reflect.apply(direct.register, direct, args)
+  const laneSpec: Spec = { right: lane, wrong: [undefined, null, {}, reader] }
+  t.strictSame(notRefused(register, wrongCalls([text('token'), admission, laneSpec])), [])
+  register(['token', admission.right, lane])
+
+  const mount = (args: unknown[]): unknown => Reflect.apply(direct.mount, direct, args)
+  t.strictSame(notRefused(mount, wrongCalls([number, text('x'), whole(1_000, U32_MAX)])), [])
+  for (const app of [-1, 0.5, 1e9, NaN]) t.equal(direct.mount(app, 'x', 1_000), false, String(app))
+  t.strictSame(new Set(direct.takeCounts()), new Set([0]), 'nothing was answered')
+  direct.close()
+})

@@ -1,0 +1,127 @@
+import t, { type Test } from 'tap'
+import bs58 from 'bs58'
+import { createHash } from 'node:crypto'
+import { defaults } from '../../../src/rpc/options.js'
+import { applyAccounts, openStore } from '../../fixtures/rpc/store.js'
+import { askText, openDispatch, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
+
+const keyOf = (nth: number): string => bs58.encode(createHash('sha256').update(`${nth}`).digest())
+const KEYS = Array.from({ length: 2_000 }, (_, nth) => keyOf(nth))
+
+const callOf = (method: string, params: unknown, id: unknown = 1): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, method, params })
+
+/** A dispatcher over a store with one block and no account. */
+const openEmpty = (t: Test) => {
+  const { indexer, reader } = openStore(t)
+  applyAccounts(indexer, [], VECTOR_SLOT)
+  return openDispatch(reader.reads({ ...defaults }))
+}
+
+t.test('a long list of addresses is answered as a short one', async t => {
+  const dispatch = openEmpty(t)
+  const ask = (text: string): Promise<string> => askText(dispatch, text)
+  t.ok(callOf('getMultipleAccounts', [KEYS]).length > defaults.loopBytesMax)
+  const nulls = Array(KEYS.length).fill('null').join(',')
+  const body = await ask(callOf('getMultipleAccounts', [KEYS, { encoding: 'base64' }]))
+  t.match(body, `"value":[${nulls}]},"id":1}`)
+  const spaced = JSON.stringify(JSON.parse(callOf('getMultipleAccounts', [KEYS])), undefined, 2)
+  t.equal(await ask(spaced), body, 'however it is written')
+  const errors: [name: string, text: string, error: string][] = [
+    [
+      'an address that is none',
+      callOf('getMultipleAccounts', [[...KEYS, '0', '']]),
+      '"message":"Invalid param: could not decode pubkey 0"',
+    ],
+    [
+      'an address of another size',
+      callOf('getMultipleAccounts', [[...KEYS, '', '0']]),
+      '"message":"Invalid param: WrongSize"',
+    ],
+    [
+      'a number between addresses',
+      callOf('getMultipleAccounts', [['0', ...KEYS, 5, 'a', {}]]),
+      '"message":"Invalid param at index 0: invalid type: integer `5`, expected a string"',
+    ],
+    [
+      'an encoding that is none',
+      callOf('getMultipleAccounts', [KEYS, { encoding: 'hex' }]),
+      '"message":"unsupported encoding: hex"',
+    ],
+    [
+      'a method that takes no list',
+      callOf('getAccountInfo', [KEYS]),
+      '"message":"Invalid param at index 0: invalid type: sequence, expected a string"',
+    ],
+    [
+      'long text beside the addresses',
+      callOf('getMultipleAccounts', [KEYS, { encoding: 'a'.repeat(65_536) }]),
+      '"message":"Message holds more than 65536 bytes beside its addresses"',
+    ],
+    [
+      'many elements beside the addresses',
+      callOf('getMultipleAccounts', [KEYS, Array(5_000).fill(0)]),
+      '"message":"Message holds more than 4096 elements"',
+    ],
+    [
+      'empty objects as addresses',
+      callOf('getMultipleAccounts', [Array(40_000).fill({})]),
+      '"message":"Invalid param at index 0: invalid type: map, expected a string"',
+    ],
+    ['no JSON', `${callOf('getMultipleAccounts', [KEYS])}}`, '"code":-32700'],
+    [
+      'a list that does not end',
+      callOf('getMultipleAccounts', [KEYS]).slice(0, -10),
+      '"code":-32700',
+    ],
+    ['deep arrays', '['.repeat(70_000), '"code":-32700'],
+    ['bytes that are no UTF-8', `"${'é'.repeat(40_000)}`, '"code":-32700'],
+  ]
+  for (const [name, text, error] of errors) t.match(await ask(text), error, name)
+})
+
+t.test('a long batch is answered in order, each call with its addresses', async t => {
+  const dispatch = openEmpty(t)
+  const calls = [
+    callOf('getMultipleAccounts', [KEYS.slice(0, 1_000)], 'a'),
+    callOf('getSlot', [], 'b'),
+    callOf('getMultipleAccounts', [KEYS.slice(0, 999)], 'c'),
+    callOf('getMultipleAccounts', [[]], 'd'),
+  ]
+  const replies: { id: string; result: { value: unknown[] } }[] = JSON.parse(
+    await askText(dispatch, `[${calls.join(',')}]`),
+  )
+  t.strictSame(
+    replies.map(({ id, result }) => [id, result.value?.length]),
+    [
+      ['a', 1_000],
+      ['b', undefined],
+      ['c', 999],
+      ['d', 0],
+    ],
+  )
+  const many = Array(101).fill(calls[0]).join(',')
+  t.match(await askText(dispatch, `[${many}]`), '"message":"Batch holds more than 100 calls"')
+})
+
+t.test('a long message is charged by its bytes, before it is read', async t => {
+  const dispatch = openEmpty(t)
+  const charged: number[] = []
+  const acquireMore = (requests: number) => {
+    charged.push(requests)
+    return { status: 429, contentType: 'a/b', body: 'refused' }
+  }
+  const reply = await dispatch.handle(Buffer.alloc(8 * 1024 ** 2), { id: 'r', acquireMore })
+  t.equal(reply.body, 'refused')
+  t.strictSame(charged, [127])
+})
+
+t.test('the filters of a page are bounded', async t => {
+  const dispatch = openEmpty(t)
+  const page = (count: number): Promise<string> => {
+    const filters = Array(count).fill({ dataSize: 1 })
+    return askText(dispatch, callOf('getProgramAccountsV2', [KEYS[0], { filters }]))
+  }
+  t.match(await page(16), '"result"')
+  t.match(await page(17), '"message":"Invalid params: Too many filters provided; max 16"')
+})
