@@ -249,14 +249,14 @@ t.test('the credential is redacted from answers of the engine', async t => {
     t,
     socket =>
       socket.write(
-        json('401 Unauthorized', {
-          error: { code: -1, message: 'bad key canary', data: 'canary' },
+        json('400 Bad Request', {
+          error: { code: -1, message: 'bad bundle canary', data: 'canary' },
         }),
       ),
     { credential: 'canary' },
   )
   const { text, headers } = await send()
-  t.match(text, 'bad key [redacted]')
+  t.match(text, 'bad bundle [redacted]')
   t.notMatch(text, 'canary')
   t.notMatch(JSON.stringify(await recorded(headers['x-relay-submission-id'])), 'canary')
 })
