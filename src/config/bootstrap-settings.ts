@@ -1,9 +1,12 @@
-import type { Config } from './config.js'
+import type { IndexerConfig } from './child-config.js'
 import type { BootstrapSettings } from '../ingest/bootstrap/network-bootstraps.js'
 import { toStoreOptions } from '../storage/store-options.js'
 
 /** The configuration of one network's bootstraps. Throws where it has no such network. */
-export const toBootstrapSettings = (config: Config, id: string): BootstrapSettings => {
+export const toBootstrapSettings = (
+  config: Pick<IndexerConfig, 'dataDir' | 'networks' | 'bootstrap' | 'store'>,
+  id: string,
+): BootstrapSettings => {
   const network = config.networks.find(network => network.id === id)
   if (network === undefined) throw new Error(`no network ${id}`)
   return {

@@ -1,22 +1,21 @@
 import { stringify } from 'smol-toml'
 import { REDACTED } from '../shared/secret.js'
+import { SECRETS } from './secrets.js'
+import type { SecretPart } from './validators/validators.js'
+
+const namesOf = (part: SecretPart): ReadonlySet<string> =>
+  new Set(SECRETS.filter(secret => secret.part === part).map(({ keys }) => keys.at(-1) ?? ''))
 
 /** Options that are secrets. */
-const SECRETS: ReadonlySet<string> = new Set(['xToken', 'credential', 'clientSecret'])
+const WHOLE = namesOf('all')
 /** URLs that may contain a secret: some feeds have one in their path. */
-const URLS: ReadonlySet<string> = new Set(['endpoint', 'urls', 'snapshots'])
+const URLS = namesOf('url')
 /** Paths after an upstream's URL: a query may contain a key that belongs in `credential`. */
-const PATHS: ReadonlySet<string> = new Set([
-  'path',
-  'pingPath',
-  'transactionPath',
-  'bundlePath',
-  'batchPath',
-])
+const PATHS = namesOf('query')
 
 /** An option's value with secrets removed. */
 export const toPrintable = (key: string, value: unknown): unknown => {
-  if (SECRETS.has(key)) return REDACTED
+  if (WHOLE.has(key)) return REDACTED
   if (PATHS.has(key) && typeof value === 'string') return value.replace(/\?.*$/s, `?${REDACTED}`)
   if (!URLS.has(key)) return value
   if (Array.isArray(value)) return value.map(url => toPrintable(key, url))

@@ -4,12 +4,12 @@ import { createAccessService, type AccessService, type EdgeNotifier } from '../a
 import { openWriter, type AccessStore } from '../access/store/store.js'
 import { createSealing } from '../access/tokens/sealing.js'
 import { createTokenManager } from '../access/tokens/token-manager.js'
-import type { Config } from '../config/config.js'
+import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 
 /** Opens the access store to write, and the service over it. */
 export const openAccess = async (
-  config: Config,
+  config: ControlConfig,
   notifier: EdgeNotifier,
   log: Log,
 ): Promise<{ readonly store: AccessStore; readonly accessService: AccessService }> => {

@@ -1,8 +1,8 @@
 import type { Product } from '../access/accesses/product.js'
-import type { Config } from '../config/config.js'
+import type { ControlConfig } from '../config/child-config.js'
 import type { Catalog, CatalogLocation } from '../dashboard/api/catalog.js'
 
-type Location = Config['locations'][number]
+type Location = ControlConfig['locations'][number]
 
 /** The addresses of a location. */
 const toLocation = (location: Location): CatalogLocation => {
@@ -19,7 +19,7 @@ const toLocation = (location: Location): CatalogLocation => {
 }
 
 /** The products, each with its networks and locations. */
-export const productsOf = (config: Config): readonly Product[] =>
+export const productsOf = (config: ControlConfig): readonly Product[] =>
   config.products.map(product => ({
     ...product,
     networks: product.networks ?? config.networks.map(({ id }) => id),
@@ -30,7 +30,7 @@ export const productsOf = (config: Config): readonly Product[] =>
  * Products, networks and locations of the configuration, with their names. What the configuration
  * no longer has is shown by its id.
  */
-export const createCatalog = (config: Config): Catalog => {
+export const createCatalog = (config: ControlConfig): Catalog => {
   const locations = new Map(config.locations.map(location => [location.id, toLocation(location)]))
   const networks = new Map(config.networks.map(({ id, name }) => [id, name ?? id]))
   const products = new Map(config.products.map(({ id, name, kind }) => [id, { id, name, kind }]))

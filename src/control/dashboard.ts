@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AccessService } from '../access/service.js'
 import type { AccessStore } from '../access/store/store.js'
-import type { Config } from '../config/config.js'
+import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import { createCookies } from '../dashboard/http/cookies.js'
@@ -22,7 +22,7 @@ import { publicUrlOf } from './public-url.js'
 
 /** What the dashboard of control is made of. */
 export type ControlDashboardParts = {
-  readonly config: Config
+  readonly config: ControlConfig
   readonly store: AccessStore
   readonly accessService: AccessService
   readonly catalog: Catalog

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { PointReadLane } from '../native/server/direct-reads.js'
 import { openReader, type Reader } from '../native/reader.js'
 import type { Reads } from '../native/reads.js'
@@ -72,7 +72,7 @@ class LiveNetworkView implements NetworkView {
   reader: Reader | undefined
   tipSlot: number | undefined
   isIncomplete = false
-  private readonly config: Config
+  private readonly config: EdgeConfig
   private readonly modules: NetworkViewModules
   private readonly stores: string
   private generation: string | undefined
@@ -80,7 +80,7 @@ class LiveNetworkView implements NetworkView {
   private failedGeneration: string | undefined
   private tipMovedMs = 0
 
-  constructor(config: Config, network: string, modules: NetworkViewModules) {
+  constructor(config: EdgeConfig, network: string, modules: NetworkViewModules) {
     this.config = config
     this.network = network
     this.modules = modules
@@ -163,7 +163,7 @@ class LiveNetworkView implements NetworkView {
 
 /** Serves a network from its live store, from the first one on. */
 export const createNetworkView = (
-  config: Config,
+  config: EdgeConfig,
   network: string,
   modules: NetworkViewModules,
 ): NetworkView => new LiveNetworkView(config, network, modules)

@@ -3,7 +3,7 @@ import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.
 import { UsageLimiter } from '../access/limiter/usage-limiter.js'
 import { openReader } from '../access/store/store.js'
 import { openUsage } from '../access/usage/usage.js'
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import { createRevalidate, type Revalidate } from './websocket/group.js'
 
@@ -26,7 +26,7 @@ export type OpenAccess = {
 
 /** Opens the access store, the limits and the usage counts of one edge. */
 export const openAccess = async (
-  config: Pick<Config, 'dataDir' | 'access'>,
+  config: Pick<EdgeConfig, 'dataDir' | 'access'>,
   { index, edgeCount, version, log }: AccessModules,
 ): Promise<OpenAccess> => {
   const { dataDir, access: options } = config

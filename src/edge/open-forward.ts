@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { createForward, type Forward, type Forwarded } from '../rpc/forward.js'
 import { UpstreamFailure } from '../upstream/errors.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
@@ -14,7 +14,7 @@ const HEADERS = { 'content-type': 'application/json' }
 
 /** Opens the upstream RPC of a network; undefined where it has none. */
 export const openForward = async (
-  { id, rpc }: Config['networks'][number],
+  { id, rpc }: EdgeConfig['networks'][number],
   modules: SubmissionModules,
 ): Promise<OpenForward | undefined> => {
   if (rpc === undefined) return undefined

@@ -1,10 +1,10 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import { Lander, LANDER_ROUTES, type LanderMeter } from '../submission/lander/lander.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
-type Network = Config['networks'][number]
+type Network = EdgeConfig['networks'][number]
 
 /** Looks the series of the usual outcome up once, those of errors when they occur. */
 const createMeter = (network: string, metrics: Metrics): LanderMeter => {
@@ -37,7 +37,7 @@ export type OpenLander = {
 
 /** Opens the lander of a network; undefined where it has none. */
 export const openNetworkLander = async (
-  config: Config,
+  config: EdgeConfig,
   network: Network,
   modules: SubmissionModules,
 ): Promise<OpenLander | undefined> => {

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { boundUnsent } from '../native/os.js'
 import { openServer, type Server } from '../server/server.js'
 import type { Log } from '../shared/log.js'
@@ -47,10 +47,10 @@ const boundSendBuffers = (bytes: number, log: Log): void => {
 export class EdgeLocations {
   readonly servers: Server[] = []
   private readonly sockets: EdgeSockets[] = []
-  private readonly config: Config
+  private readonly config: EdgeConfig
   private readonly modules: LocationsModules
 
-  constructor(config: Config, modules: LocationsModules) {
+  constructor(config: EdgeConfig, modules: LocationsModules) {
     this.config = config
     this.modules = modules
   }
@@ -82,7 +82,7 @@ export class EdgeLocations {
   }
 
   private async openLocation(
-    { id: location, listeners }: Config['locations'][number],
+    { id: location, listeners }: EdgeConfig['locations'][number],
     { onRefusal, newSubmissionId, budget }: SharedByLocations,
   ): Promise<void> {
     const { config } = this

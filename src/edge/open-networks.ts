@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { CallContext } from '../rpc/call-context.js'
 import type { Connection, Socket } from '../shared/socket.js'
 import { createCallMeter } from './metrics.js'
@@ -67,7 +67,7 @@ export class EdgeNetworks {
 
 /** Opens the upstream RPC, the subscriptions and the view of every network. */
 export const openNetworks = async (
-  config: Config,
+  config: EdgeConfig,
   modules: NetworksModules,
 ): Promise<EdgeNetworks> => {
   const { log, now, metrics, publish } = modules

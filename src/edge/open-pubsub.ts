@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { PubSub } from '../pubsub/pubsub.js'
 import type { SetTimer } from '../pubsub/failure-backoff.js'
 import type { Log } from '../shared/log.js'
@@ -41,8 +41,8 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
 
 /** Opens the subscriptions of a network at this edge. */
 export const openPubSub = (
-  config: Pick<Config, 'pubsub' | 'rpc'>,
-  { id: network, feed, scope: scopeOptions }: Config['networks'][number],
+  config: Pick<EdgeConfig, 'pubsub' | 'rpc'>,
+  { id: network, feed, scope: scopeOptions }: EdgeConfig['networks'][number],
   { log, metrics, publish }: Modules,
 ): OpenPubSub => {
   const { subscriptionsMax, chunkBytesMax } = config.pubsub

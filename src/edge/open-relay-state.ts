@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { lockFile, sharedCells } from '../native/os.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../shared/log-throttle.js'
 import type { Metrics } from '../shared/metrics.js'
@@ -39,7 +39,7 @@ const WORDS_FILE = 'lock-table'
 
 /** Opens the store of an edge and recovers the submissions that its last process left in flight. */
 export const openRelayState = async (
-  config: Config,
+  config: EdgeConfig,
   { index, count }: EdgeNumber,
   { wordCount, sendMs }: RelayStateBounds,
   modules: SubmissionModules,

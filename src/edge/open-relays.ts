@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import type { RelayMeter, RelayOptions } from '../submission/relay/relay-types.js'
@@ -11,7 +11,7 @@ import type { RelayRoute } from '../submission/store/submission.js'
 import { openRelayState, type EdgeNumber, type RelayState } from './open-relay-state.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
-type Network = Config['networks'][number]
+type Network = EdgeConfig['networks'][number]
 type Section = NonNullable<Network['relay']>
 
 /** Sections of a network's configuration, by their route. */
@@ -47,7 +47,7 @@ type RouteConfig = {
 
 /** Opens every configured relay route. Without one, nothing is opened and no file is created. */
 export const openRelays = async (
-  config: Config,
+  config: EdgeConfig,
   edge: EdgeNumber,
   modules: SubmissionModules,
 ): Promise<OpenRelays> => {
@@ -70,7 +70,7 @@ export const openRelays = async (
   }
 }
 
-const routesOf = (config: Config): readonly RouteConfig[] =>
+const routesOf = (config: EdgeConfig): readonly RouteConfig[] =>
   config.networks.flatMap((network, networkIndex) =>
     SECTIONS.flatMap(([route, name], sectionIndex) => {
       const section = network[name]
@@ -90,7 +90,7 @@ type OpenRoute = {
 }
 
 const openRoute = async (
-  config: Config,
+  config: EdgeConfig,
   routeConfig: RouteConfig,
   modules: SubmissionModules,
   { words, store, singleFlight }: RelayState,
@@ -143,7 +143,7 @@ const openRoute = async (
   return { relay, checks, close }
 }
 
-const createRouteChecks = (config: Config, section: Section): TransactionChecks =>
+const createRouteChecks = (config: EdgeConfig, section: Section): TransactionChecks =>
   createTransactionChecks(
     {
       tipClasses: [

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import { meterChecks } from './metrics.js'
 import { openNetworkLander } from './open-lander.js'
@@ -13,7 +13,7 @@ export type OpenSubmissions = {
 }
 
 export const openSubmissions = async (
-  config: Config,
+  config: EdgeConfig,
   edge: { readonly index: number; readonly count: number },
   modules: SubmissionModules,
 ): Promise<OpenSubmissions> => {

@@ -1,10 +1,10 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { Secret } from '../shared/secret.js'
 import type { Upstream, UpstreamOptions } from '../upstream/client.js'
 
-type UpstreamConfig = NonNullable<Config['networks'][number]['lander']>['upstream']
+type UpstreamConfig = NonNullable<EdgeConfig['networks'][number]['lander']>['upstream']
 
 /** What the submission routes of one process share. */
 export type SubmissionModules = {

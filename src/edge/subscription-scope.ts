@@ -1,11 +1,11 @@
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { decodePubkey } from '../native/encoding.js'
 import type { Filter, Reads } from '../native/reads.js'
 import type { IndexedScope } from '../pubsub/subscription.js'
 import { RpcError } from '../shared/errors.js'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../shared/token-programs.js'
 
-type ScopeOptions = NonNullable<Config['networks'][number]['scope']>
+type ScopeOptions = NonNullable<EdgeConfig['networks'][number]['scope']>
 
 /** The indexed scope of a network, as its live store has it. */
 export type SubscriptionScope = IndexedScope & { setReads(reads: Pick<Reads, 'balance'>): void }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
-import type { Config } from '../config/config.js'
+import type { ControlConfig } from '../config/child-config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { createAccessUsage } from '../control/access-usage.js'
 import { openAccess } from '../control/access.js'
@@ -22,7 +22,7 @@ import type { SendEvent } from '../supervision/messages.js'
 import { openSharedMemory } from './shared-memory.js'
 import type { Start } from './start.js'
 
-const openNotifier = (config: Config, send: SendEvent, log: Log) =>
+const openNotifier = (config: ControlConfig, send: SendEvent, log: Log) =>
   createEdgeNotifier({
     shared: openSharedMemory(config.dataDir),
     confirmMs: config.processes.accessConfirmMs,
@@ -39,7 +39,7 @@ const openNotifier = (config: Config, send: SendEvent, log: Log) =>
  * Control: the only writer of the access store. Serves the dashboard, and the metrics of every
  * process.
  */
-export const startControl: Start = async ({ config }, send) => {
+export const startControl: Start<'control'> = async ({ config }, send) => {
   const { log, flush } = openLog('control', config.log)
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Config } from '../config/config.js'
+import type { EdgeConfig } from '../config/child-config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
 import { meterLog, meterServers, meterViews } from '../edge/metrics.js'
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
@@ -15,7 +15,7 @@ import { openSharedMemory, type SharedMemory } from './shared-memory.js'
 import { sendMetrics, type Running, type Start } from './start.js'
 
 type EdgeParts = {
-  readonly config: Config
+  readonly config: EdgeConfig
   readonly index: number
   readonly send: SendEvent
   readonly log: Log
@@ -120,7 +120,7 @@ class Edge implements Running {
 }
 
 /** An edge: serves the RPC, WebSocket and submission URLs of every location of this machine. */
-export const startEdge: Start = async ({ config, index }, send) => {
+export const startEdge: Start<'edge'> = async ({ config, index }, send) => {
   const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
   const metrics = createMetrics(`edge ${index}`)
   meterLog(metrics, droppedCount)

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js'
+import type { IndexerConfig, IndexerNetwork } from '../config/child-config.js'
 import { startSweep } from '../ingest/accounts-rpc/sweep-schedule.js'
 import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
 import { createBootstraps } from '../ingest/bootstrap/network-bootstraps.js'
@@ -21,8 +21,6 @@ import { toBootstrapSettings } from '../config/bootstrap-settings.js'
 import type { SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, sendMetrics, type Start } from './start.js'
 
-type Network = Config['networks'][number]
-
 const incomplete = (isLoading: boolean): FeedHealth => ({
   isHealthy: false,
   reason: isLoading
@@ -32,7 +30,7 @@ const incomplete = (isLoading: boolean): FeedHealth => ({
 })
 
 /** The plan of a repair step. */
-const toPlan = (step: RepairStepName, { snapshots }: Network): BootstrapPlan => {
+const toPlan = (step: RepairStepName, { snapshots }: IndexerNetwork): BootstrapPlan => {
   switch (step) {
     case 'incremental':
       return { kind: 'incremental', location: snapshots.at(-1) ?? '' }
@@ -44,8 +42,8 @@ const toPlan = (step: RepairStepName, { snapshots }: Network): BootstrapPlan => 
 }
 
 type IndexerParts = {
-  readonly config: Config
-  readonly network: Network
+  readonly config: IndexerConfig
+  readonly network: IndexerNetwork
   readonly chain: ChainOverride | undefined
   readonly send: SendEvent
   readonly log: Log
@@ -201,9 +199,9 @@ class NetworkIndexer {
 }
 
 /** Starts the indexer of one network. */
-export const startIndexer: Start = async ({ config, network: id, chain }, send) => {
+export const startIndexer: Start<'indexer'> = async ({ config, network: id, chain }, send) => {
   const network = config.networks.find(network => network.id === id)
-  if (network === undefined) throw new Error(`no network ${id ?? ''}`)
+  if (network === undefined) throw new Error(`no network ${id}`)
   const { log, flush, droppedCount } = openLog(`indexer ${network.id}`, config.log)
   const metrics = createMetrics(`indexer ${network.id}`)
   const dropped = metrics.gauge('logDropped')

@@ -1,15 +1,20 @@
 import { dieWithParent } from '../native/os.js'
-import type { Assignment, Command, Role, SendEvent } from '../supervision/messages.js'
+import type { Assignments, Command, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
-const loadChainProvider = async ({ chainProvider }: Assignment): Promise<Start> => {
-  if (chainProvider === undefined) throw new Error('a chain provider needs its program')
-  const { start } = (await import(chainProvider.module)) as { readonly start: Start }
+const loadChainProvider = async ({
+  chainProvider,
+}: Assignments['chain-provider']): Promise<Start<'chain-provider'>> => {
+  const { start } = (await import(chainProvider.module)) as {
+    readonly start: Start<'chain-provider'>
+  }
   return start
 }
 
 /** Each role's code is loaded in its own process only. */
-const LOADERS: Readonly<Record<Role, (assignment: Assignment) => Promise<Start>>> = {
+const LOADERS: {
+  readonly [R in Role]: (assignment: Assignments[R]) => Promise<Start<R>>
+} = {
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
   control: async () => (await import('./control.js')).startControl,
@@ -23,7 +28,7 @@ const send: SendEvent = event => {
   if (process.connected) process.send?.(event)
 }
 
-const start = async (role: Role, assignment: Assignment): Promise<Running> => {
+const start = async <R extends Role>(role: R, assignment: Assignments[R]): Promise<Running> => {
   const startRole = await LOADERS[role](assignment)
   const running = await startRole(assignment, send)
   send({ kind: 'ready', detail: running.detail ?? {}, chain: running.chain })

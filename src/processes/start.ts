@@ -1,6 +1,6 @@
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { Metrics } from '../shared/metrics.js'
-import type { Assignment, Command, SendEvent } from '../supervision/messages.js'
+import type { Assignments, Command, Role, SendEvent } from '../supervision/messages.js'
 
 /** A role that runs. */
 export type Running = {
@@ -13,7 +13,10 @@ export type Running = {
 }
 
 /** Starts a role in this process. */
-export type Start = (assignment: Assignment, send: SendEvent) => Promise<Running>
+export type Start<R extends Role> = (
+  assignment: Assignments[R],
+  send: SendEvent,
+) => Promise<Running>
 
 /** Answers `collectMetrics` with the metrics of this process. */
 export const sendMetrics = async (metrics: Metrics, send: SendEvent, call: number): Promise<void> =>

@@ -2,6 +2,12 @@ import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
+import {
+  toChainProviderConfig,
+  toControlConfig,
+  toEdgeConfig,
+  toIndexerConfig,
+} from '../config/child-config.js'
 import type { Config } from '../config/config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
@@ -139,14 +145,12 @@ class Supervisor implements Service {
    * of another chain first removes the store of the last one.
    */
   async start(): Promise<void> {
-    if (this.chainProvider !== undefined)
-      this.add('chain-provider', this.chainProvider.name, { chainProvider: this.chainProvider })
-    this.add('control', 'control', {})
+    if (this.chainProvider !== undefined) this.addChainProvider(this.chainProvider)
+    this.add('control', 'control', () => ({ config: toControlConfig(this.config) }))
     await this.untilReady()
-    for (const { id } of this.config.networks) this.add('indexer', `indexer ${id}`, { network: id })
+    for (const { id } of this.config.networks) this.addIndexer(id)
     await this.untilReady()
-    for (let index = 0; index < edgeCountOf(this.config); index += 1)
-      this.add('edge', `edge ${index}`, { index })
+    for (let index = 0; index < edgeCountOf(this.config); index += 1) this.addEdge(index)
     await this.untilReady()
     this.isUp = true
   }
@@ -184,7 +188,29 @@ class Supervisor implements Service {
     return this.withRole('control')[0]
   }
 
-  private add(role: Role, name: string, own: Partial<Assignment>): void {
+  private addChainProvider({ module, name, options }: ChainProvider): void {
+    const config = toChainProviderConfig(this.config)
+    this.add('chain-provider', name, () => ({ config, chainProvider: { module, options } }))
+  }
+
+  private addIndexer(network: string): void {
+    const config = toIndexerConfig(this.config, network)
+    this.add('indexer', `indexer ${network}`, () => ({ config, network, chain: this.chain }))
+  }
+
+  private addEdge(index: number): void {
+    const config = toEdgeConfig(this.config)
+    const assignment = (): Assignment => ({ config, index })
+    // Its requests in flight ended with it and must not count against the limits.
+    this.add('edge', `edge ${index}`, assignment, () => this.limits.clearEdge(index))
+  }
+
+  private add(
+    role: Role,
+    name: string,
+    assignment: () => Assignment,
+    onFailure: () => void = () => {},
+  ): void {
     const { processes } = this.config
     const child = startChild({
       role,
@@ -195,12 +221,11 @@ class Supervisor implements Service {
         readyMaxMs: processes.restartReadyMaxMs,
         settledMs: processes.restartSettledMs,
       },
-      assignment: () => ({ config: this.config, index: 0, chain: this.chain, ...own }),
+      assignment,
       onEvent: (event, from) => this.onEvent(event, from),
       onExit: this.shared.leaveEdge,
       onFailure: (failed, reason, retryInMs) => {
-        // Its requests in flight ended with it and must not count against the limits.
-        if (role === 'edge') this.limits.clearEdge(own.index ?? 0)
+        onFailure()
         this.onChildFailure(failed, reason, retryInMs)
       },
     })

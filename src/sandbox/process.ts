@@ -42,9 +42,8 @@ const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFla
 }
 
 /** Starts the local upstreams: dev chain with feed and RPC, lander, bundle engines, identity. */
-export const start: Start = async ({ config, chainProvider }, send) => {
+export const start: Start<'chain-provider'> = async ({ config, chainProvider }, send) => {
   process.title = 'slotline sandbox'
-  if (chainProvider === undefined) throw new Error('the sandbox needs its options')
   const { flags, users } = chainProvider.options as SandboxOptions
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')

@@ -1,4 +1,9 @@
-import type { Config } from '../config/config.js'
+import type {
+  ChainProviderConfig,
+  ControlConfig,
+  EdgeConfig,
+  IndexerConfig,
+} from '../config/child-config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
@@ -14,17 +19,31 @@ export type ChainProviderProgram = {
   readonly options: unknown
 }
 
-/** What a child needs to start. Everything else is in the data directory. */
-export type Assignment = {
-  readonly config: Config
-  /** Number among the children of its role, from 0. */
-  readonly index: number
-  /** The indexer's network. */
-  readonly network?: string | undefined
-  /** The chain that a sandbox provides in place of the configured feed. */
-  readonly chain?: ChainOverride | undefined
-  readonly chainProvider?: ChainProviderProgram | undefined
+/**
+ * What a child needs to start, and nothing that it does not: its part of the configuration has no
+ * secret of another role. Everything else is in the data directory.
+ */
+export type Assignments = {
+  readonly edge: {
+    readonly config: EdgeConfig
+    /** Number among the edges, from 0. */
+    readonly index: number
+  }
+  readonly indexer: {
+    readonly config: IndexerConfig
+    readonly network: string
+    /** The chain that a sandbox provides in place of the configured feed. */
+    readonly chain: ChainOverride | undefined
+  }
+  readonly control: { readonly config: ControlConfig }
+  readonly 'chain-provider': {
+    readonly config: ChainProviderConfig
+    readonly chainProvider: ChainProviderProgram
+  }
 }
+
+/** What a child of any role needs to start. */
+export type Assignment = Assignments[Role]
 
 /** From the supervisor to a child. */
 export type Command =

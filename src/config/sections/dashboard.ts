@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { described, host, privateBase, privateOrigin } from '../validators/validators.js'
+import { described, host, privateBase, privateOrigin, secret } from '../validators/validators.js'
 import { defaults } from '../../dashboard/options.js'
 import { integer, optionEntries, text } from '../validators/options-schema.js'
 
@@ -7,7 +7,7 @@ const identity = v.strictObject({
   issuer: described(privateBase, 'Its issuer, exactly as in its discovery document.'),
   clientId: described(text(), 'Client id of the service there.'),
   clientSecret: described(
-    v.optional(text()),
+    secret(v.optional(text()), 'all', 'control'),
     'Client secret; absent for a public client with PKCE only. Never printed.',
   ),
   scope: described(

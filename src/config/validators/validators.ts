@@ -7,6 +7,25 @@ import { isPubkey } from './pubkey.js'
 export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
   v.pipe(schema, v.description(reason))
 
+/** The kinds of process of the service that can need a secret. */
+export type SecretOwner = 'edge' | 'indexer' | 'control'
+
+/** Where an option contains its secret: all of it, a URL after the host, or the query of a path. */
+export type SecretPart = 'all' | 'url' | 'query'
+
+/** An option that is, or may contain, a secret, and the processes that receive it. */
+export type SecretOption = {
+  readonly part: SecretPart
+  readonly owners: readonly [SecretOwner, ...SecretOwner[]]
+}
+
+/** Marks an option that is or may contain a secret. `toPrintable` removes what `part` says. */
+export const secret = <S extends v.GenericSchema>(
+  schema: S,
+  part: SecretPart,
+  ...owners: SecretOption['owners']
+) => v.pipe(schema, v.metadata({ secret: { part, owners } satisfies SecretOption }))
+
 /** A table that may be absent; its options then have their defaults. */
 export const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
 

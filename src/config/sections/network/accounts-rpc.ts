@@ -1,12 +1,25 @@
 import * as v from 'valibot'
-import { base, caFile, credential, described, headerName } from '../../validators/validators.js'
+import {
+  base,
+  caFile,
+  credential,
+  described,
+  headerName,
+  secret,
+} from '../../validators/validators.js'
 import { DATA_ENCODINGS, defaults } from '../../../ingest/accounts-rpc/options.js'
 import { integer, oneOf, optionEntries } from '../../validators/options-schema.js'
 
 /** The upstream RPC of account reads: a bootstrap without a snapshot, and the sweep. */
 export const accountsRpcSection = v.strictObject({
-  endpoint: described(base, 'Its URL. Everything after the host is never printed.'),
-  credential: described(v.optional(credential), 'The service’s credential there. Never printed.'),
+  endpoint: described(
+    secret(base, 'url', 'indexer'),
+    'Its URL. Everything after the host is never printed.',
+  ),
+  credential: described(
+    secret(v.optional(credential), 'all', 'indexer'),
+    'The service’s credential there. Never printed.',
+  ),
   caFile: described(
     v.optional(caFile),
     'PEM of a private certificate authority, instead of those of the system.',

@@ -1,15 +1,21 @@
 import * as v from 'valibot'
 import { defaults, PLANS, TRANSACTIONS } from '../../../ingest/feed/geyser.js'
 import { integer, oneOf, optionEntries, text } from '../../validators/options-schema.js'
-import { caFile, described, endpoint } from '../../validators/validators.js'
+import { caFile, described, endpoint, secret } from '../../validators/validators.js'
 
 // At least the largest account, 10 MiB, with its overhead.
 const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
 
 /** One Yellowstone server of a feed. */
 const source = {
-  endpoint: described(endpoint, 'Yellowstone gRPC server of the network.'),
-  xToken: described(v.optional(text()), 'Sent to it as `x-token`. Never printed.'),
+  endpoint: described(
+    secret(endpoint, 'url', 'indexer'),
+    'Yellowstone gRPC server of the network.',
+  ),
+  xToken: described(
+    secret(v.optional(text()), 'all', 'indexer'),
+    'Sent to it as `x-token`. Never printed.',
+  ),
   caFile: described(
     v.optional(caFile),
     'PEM of a private certificate authority, instead of those of the system.',

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defaults } from '../../../submission/lander/options.js'
 import { integer, optionEntries } from '../../validators/options-schema.js'
-import { described, path, pubkey } from '../../validators/validators.js'
+import { described, path, pubkey, secret } from '../../validators/validators.js'
 import { upstreamSection } from './upstream.js'
 
 /** A lander. */
@@ -18,8 +18,8 @@ export const landerSection = v.strictObject({
   ...optionEntries(defaults, {
     findingsWaitMs: integer(0, 2 ** 31 - 1, 'milliseconds'),
     tipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
-    transactionPath: path,
-    bundlePath: path,
-    batchPath: path,
+    transactionPath: secret(path, 'query', 'edge'),
+    bundlePath: secret(path, 'query', 'edge'),
+    batchPath: secret(path, 'query', 'edge'),
   }),
 })

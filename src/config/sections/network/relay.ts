@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defaults, engineDefaults, EXEMPT_PROGRAMS } from '../../../submission/relay/options.js'
 import { integer, optionEntries } from '../../validators/options-schema.js'
-import { described, path, pubkey } from '../../validators/validators.js'
+import { described, path, pubkey, secret } from '../../validators/validators.js'
 import { upstreamSection } from './upstream.js'
 
 /** A relay route and its bundle engine; `own` are the defaults that differ between routes. */
@@ -26,7 +26,7 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
     ...optionEntries(
       { ...defaults, path: own.path },
       {
-        path,
+        path: secret(path, 'query', 'edge'),
         serviceTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
         engineTipFloorLamports: integer(0, Number.MAX_SAFE_INTEGER, 'lamports'),
         requestsPerSecondMax: integer(1, 1_000_000, 'requests'),

@@ -8,6 +8,7 @@ import {
   described,
   headerName,
   pathOrEmpty,
+  secret,
 } from '../../validators/validators.js'
 
 /** An upstream of submissions; `own` are the defaults that differ between routes. */
@@ -15,11 +16,11 @@ export const upstreamSection = (own: Partial<typeof defaults> = {}) =>
   withRenamed(
     v.strictObject({
       urls: described(
-        v.pipe(v.array(base), v.minLength(1, 'at least one URL')),
+        secret(v.pipe(v.array(base), v.minLength(1, 'at least one URL')), 'url', 'edge'),
         'Regional URLs in order of preference. The next one is used only when no connection can be opened.',
       ),
       credential: described(
-        v.optional(credential),
+        secret(v.optional(credential), 'all', 'edge'),
         'The service’s credential at the upstream. Never printed.',
       ),
       ...optionEntries(
@@ -27,7 +28,7 @@ export const upstreamSection = (own: Partial<typeof defaults> = {}) =>
         {
           credentialIn: oneOf(['header', 'query']),
           credentialName: headerName,
-          pingPath: pathOrEmpty,
+          pingPath: secret(pathOrEmpty, 'query', 'edge'),
           inFlightMax: integer(1, 65_536, 'requests'),
           warmCount: integer(1, 256, 'connections'),
         },

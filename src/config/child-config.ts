@@ -1,0 +1,126 @@
+import type { Config } from './config.js'
+
+type Network = Config['networks'][number]
+
+const pick = <T extends object, const K extends keyof T>(
+  from: T,
+  keys: readonly K[],
+): Pick<T, K> => {
+  const picked: Partial<T> = {}
+  for (const key of keys) if (key in from) picked[key] = from[key]
+  return picked as Pick<T, K>
+}
+
+/** Sections that an edge needs; of `access` no files of keys. */
+const EDGE = [
+  'dataDir',
+  'trustedProxies',
+  'locations',
+  'server',
+  'rpc',
+  'store',
+  'pools',
+  'pubsub',
+  'submissionStore',
+  'processes',
+  'log',
+] as const
+/** What an edge needs of each network: its upstreams, and how its store is opened. */
+const EDGE_NETWORK = [
+  'id',
+  'changedPrograms',
+  'scope',
+  'rpc',
+  'lander',
+  'relay',
+  'relayBundle',
+] as const
+
+const INDEXER = ['dataDir', 'store', 'processes', 'status', 'bootstrap', 'log'] as const
+/** What an indexer needs of its network: every source of accounts, and no upstream of requests. */
+const INDEXER_NETWORK = [
+  'id',
+  'feed',
+  'repair',
+  'repairSteps',
+  'snapshots',
+  'snapshotsCaFile',
+  'changedPrograms',
+  'scope',
+  'accountsRpc',
+] as const
+
+const CONTROL = [
+  'dataDir',
+  'trustedProxies',
+  'locations',
+  'products',
+  'access',
+  'dashboard',
+  'submissionStore',
+  'processes',
+  'metrics',
+  'log',
+] as const
+/** Control shows networks by their names; it calls none of their sources and upstreams. */
+const CONTROL_NETWORK = ['id', 'name'] as const
+
+/** A network as its edges know it. */
+export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
+  /** Whether transactions can be subscribed to; where the feed is, is for the indexer. */
+  readonly feed: Pick<Network['feed'], 'transactions'>
+}
+
+/** The configuration of an edge. */
+export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
+  readonly access: Omit<Config['access'], 'keyFile' | 'adminTokenFile'>
+  readonly networks: readonly EdgeNetwork[]
+}
+
+/** A network as its indexer knows it. */
+export type IndexerNetwork = Pick<Network, (typeof INDEXER_NETWORK)[number]>
+
+/** The configuration of the indexer of one network. */
+export type IndexerConfig = Pick<Config, (typeof INDEXER)[number]> & {
+  readonly networks: readonly IndexerNetwork[]
+}
+
+/** The configuration of control. */
+export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
+  readonly networks: readonly Pick<Network, (typeof CONTROL_NETWORK)[number]>[]
+}
+
+/** The configuration of a process that provides a chain in place of a feed. */
+export type ChainProviderConfig = Pick<Config, 'log'> & {
+  readonly dashboard: Omit<Config['dashboard'], 'identity'>
+}
+
+/** What an edge receives: no source of accounts, no session, no sealing and no admin secret. */
+export const toEdgeConfig = (config: Config): EdgeConfig => ({
+  ...pick(config, EDGE),
+  access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
+  networks: config.networks.map(network => ({
+    ...pick(network, EDGE_NETWORK),
+    feed: pick(network.feed, ['transactions']),
+  })),
+})
+
+/** What the indexer of this network receives: nothing of another network, no upstream. */
+export const toIndexerConfig = (config: Config, id: string): IndexerConfig => ({
+  ...pick(config, INDEXER),
+  networks: config.networks
+    .filter(network => network.id === id)
+    .map(network => pick(network, INDEXER_NETWORK)),
+})
+
+/** What control receives: no source of accounts and no upstream. */
+export const toControlConfig = (config: Config): ControlConfig => ({
+  ...pick(config, CONTROL),
+  networks: config.networks.map(network => pick(network, CONTROL_NETWORK)),
+})
+
+/** What a chain provider receives: how to log, and where browsers find the dashboard. */
+export const toChainProviderConfig = ({ dashboard, log }: Config): ChainProviderConfig => {
+  const { identity: _secret, ...shown } = dashboard
+  return { log, dashboard: shown }
+}
