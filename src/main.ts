@@ -2,6 +2,10 @@
 import { formatError } from './cli/command.js'
 import { createProgram } from './cli/program.js'
 
+// Inherited by every process: what the service makes is its user's alone (files 0600, folders
+// 0700), also where a library creates it.
+process.umask(0o077)
+
 createProgram()
   .parseAsync()
   .catch((error: unknown) => {

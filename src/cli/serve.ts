@@ -68,5 +68,10 @@ export const addServeCommand = (program: Command, load: LoadConfig): void => {
     .command('serve')
     .description('run the service of this machine')
     .requiredOption('--config <file>', 'TOML file; see `slotline config dump`')
-    .action(async ({ config }) => serve(await load(config)))
+    .action(async ({ config: file }) => {
+      const config = await load(file)
+      const { demandPrivateFiles } = await import('../config/private-files.js')
+      demandPrivateFiles(config, file)
+      await serve(config)
+    })
 }

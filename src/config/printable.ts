@@ -32,3 +32,14 @@ export const formatConfig = (config: object): string => {
   )
   return stringify(printable)
 }
+
+/** True where an option is a secret, or a URL or path with a part that is never printed. */
+export const holdsSecret = (config: object): boolean => {
+  let isFound = false
+  JSON.stringify(config, (key, value: unknown) => {
+    const shown = toPrintable(key, value)
+    isFound ||= JSON.stringify(shown) !== JSON.stringify(value)
+    return value
+  })
+  return isFound
+}

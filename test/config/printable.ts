@@ -1,6 +1,6 @@
 import t from 'tap'
 import { EXAMPLE, parseConfig, toConfig } from '../../src/config/config.js'
-import { formatConfig } from '../../src/config/printable.js'
+import { formatConfig, holdsSecret } from '../../src/config/printable.js'
 import { FILE, MINIMAL } from '../fixtures/config.js'
 
 t.test('a dumped configuration parses to the same', t => {
@@ -97,5 +97,32 @@ t.test('a key of an upstream is not printed from any part of its options', t => 
     t.match(dumped, new RegExp(`${name} = "/\\w+\\?\\[redacted\\]"`))
   t.match(dumped, 'pingPath = "/ping?[redacted]"')
   t.match(dumped, '\npath = "/v1?[redacted]"')
+  t.end()
+})
+
+t.test('a configuration holds a secret where a part of it is never printed', t => {
+  const feed = { endpoint: 'https://feed.example' }
+  const network = { id: 'n', feed }
+  const lander = { upstream: { urls: ['https://a.example'] }, tipAddresses: ['1'.repeat(32)] }
+  const upstream = { ...lander.upstream, credential: 'canary' }
+  const cases: [given: object, expected: boolean][] = [
+    [network, false],
+    [{ ...network, lander }, false],
+    [{ ...network, snapshots: ['/srv/snapshot.tar.zst'] }, false],
+    [{ ...network, feed: { ...feed, xToken: 'canary' } }, true],
+    [{ ...network, feed: { endpoint: 'https://feed.example/canary' } }, true],
+    [{ ...network, feed: { ...feed, fallbacks: [{ ...feed, xToken: 'canary' }] } }, true],
+    [{ ...network, snapshots: ['https://a.example/canary'] }, true],
+    [{ ...network, lander: { ...lander, upstream } }, true],
+    [{ ...network, lander: { ...lander, bundlePath: '/b?key=canary' } }, true],
+  ]
+  for (const [given, expected] of cases)
+    t.equal(
+      holdsSecret(toConfig({ ...MINIMAL, networks: [given] })),
+      expected,
+      JSON.stringify(given),
+    )
+  const identity = { issuer: 'https://id.example', clientId: 'us', clientSecret: 'canary' }
+  t.equal(holdsSecret(toConfig({ ...MINIMAL, dashboard: { identity } })), true)
   t.end()
 })

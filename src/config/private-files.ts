@@ -1,0 +1,33 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from './config.js'
+import { holdsSecret } from './printable.js'
+
+/** Permissions of users other than the owner. */
+const OTHERS = 0o077
+
+type Private = { readonly path: string; readonly mode: '600' | '700' }
+
+const privateOf = (config: Config, configFile: string): readonly Private[] => [
+  ...(holdsSecret(config) ? [{ path: configFile, mode: '600' } as const] : []),
+  { path: config.access.keyFile, mode: '600' },
+  { path: config.access.adminTokenFile, mode: '600' },
+  // Its files are reached through it only.
+  { path: join(config.dataDir, 'access'), mode: '700' },
+]
+
+/**
+ * Throws where users other than the owner have any permission on a file or folder that holds
+ * credentials; the message names it, its mode, and the command that corrects it. What does not
+ * exist yet is created with the right mode. The mode is read, not tried: root may read everything.
+ */
+export const demandPrivateFiles = (config: Config, configFile: string): void => {
+  for (const { path, mode } of privateOf(config, configFile)) {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found === undefined || (found.mode & OTHERS) === 0) continue
+    const given = (found.mode & 0o777).toString(8)
+    throw new Error(
+      `${path} holds secrets and is open to others (mode ${given}); run: chmod ${mode} ${path}`,
+    )
+  }
+}
