@@ -1,9 +1,26 @@
 import t from 'tap'
+import { loadCompiled } from '../../src/server/compiled/library.js'
+import { loadPrebuilt, PrebuiltUnavailable } from '../../src/server/prebuilt.js'
+import { runToEnd } from '../fixtures/processes/deployment.js'
+import { prepareServe } from '../fixtures/processes/serve.js'
 import { exchange, isPrebuilt, openTestServer, post, statusOf } from '../fixtures/server/server.js'
 
 const LINE = 'the prebuilt package uWebSockets.js serves'
 
+/** Why the prebuilt package cannot serve here through no fault of ours; else undefined. */
+const findObstacle = async (): Promise<string | undefined> => {
+  try {
+    await loadPrebuilt()
+    return undefined
+  } catch (error) {
+    const isKnown = error instanceof PrebuiltUnavailable && error.reason !== 'other'
+    return isKnown ? error.message : undefined
+  }
+}
+
 t.test('the prebuilt package answers, and a line says that it serves', async t => {
+  const obstacle = await findObstacle()
+  if (obstacle !== undefined) return t.skip(obstacle)
   const { port, lines } = await openTestServer(t, [{}], { options: { library: 'prebuilt' } })
   t.equal(statusOf(await exchange(port, post('/t', 'hi'))), '200')
   t.match(lines.join(''), LINE)
@@ -13,3 +30,38 @@ t.test('the compiled server says nothing', { skip: isPrebuilt && 'not compiled' 
   const { lines } = await openTestServer(t, [{}])
   t.notMatch(lines.join(''), LINE)
 })
+
+/** Makes each process look for the binary of another Node. */
+const asNodeWith = (modules: string): string =>
+  `--import=data:text/javascript,Object.defineProperty(process,'versions',` +
+  `{value:{...process.versions,modules:'${modules}'}})`
+
+const NODE_24 = '137'
+const report = process.report.getReport() as {
+  readonly header: { readonly glibcVersionRuntime?: string }
+}
+const isOldLibrary = Number(report.header.glibcVersionRuntime?.split('.')[1]) < 38
+
+const obstacles: [name: string, modules: string, why: RegExp, skip: string | false][] = [
+  ['an absent binary', '999', new RegExp(`no binary for Node ${process.version} on `), false],
+  ['an old C library', NODE_24, /needs GLIBC_2\.\d+, /, !isOldLibrary && 'it is new here'],
+]
+
+for (const [name, modules, why, skip] of obstacles)
+  t.test(`a start fails with one line about ${name}`, { skip }, async t => {
+    const feeds = { one: { endpoint: 'http://127.0.0.1:1' } }
+    const prepared = await prepareServe(t, feeds, {
+      processes: { edgeCount: 1 },
+      server: { library: 'prebuilt' },
+      log: { level: 'fatal' },
+    })
+    const args = ['serve', '--config', prepared.configFile]
+    const { code, output } = await runToEnd(t, args, asNodeWith(modules))
+    t.equal(code, 1)
+    t.equal(output.split('\n').length, 2, output)
+    t.match(output, /^slotline: the prebuilt server cannot be loaded: /)
+    t.match(output, why)
+    t.match(output, `uws_${process.platform}_${process.arch}_${modules}.node`)
+    const isCompiled = loadCompiled() !== undefined
+    t.match(output, isCompiled ? '; remove server.library, ' : '; compile the server: ')
+  })
