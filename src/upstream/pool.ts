@@ -14,7 +14,17 @@ export type WireRequest = {
 }
 
 /** A connection, for one request at a time. */
-type Connection = { readonly client: Client; lastUsedMs: number }
+type Connection = {
+  readonly client: Client
+  lastUsedMs: number
+  /**
+   * The event loop has not asked the socket again since the last answer: an end of the connection
+   * that came with the answer is not known yet.
+   */
+  isSettling: boolean
+  /** Starts the request that waits for that. */
+  start: (() => void) | undefined
+}
 
 /**
  * The connections to one URL. The one used last is used next, so that under little traffic the
@@ -45,7 +55,7 @@ export class ConnectionPool {
    * Rejects with an UpstreamFailure. `onWrite` is called right before the first byte is written.
    */
   send(request: WireRequest, onWrite: () => void): Promise<UpstreamReply> {
-    return this.sendOn(this.idle.pop() ?? this.open(), request, onWrite)
+    return this.sendOn(this.takeIdle() ?? this.open(), request, onWrite)
   }
 
   /**
@@ -90,8 +100,17 @@ export class ConnectionPool {
       }
       const attempt = new Attempt(this.options, onWrite, onEnd)
       const asked = { ...headers, 'accept-encoding': 'identity' }
-      connection.client.dispatch({ method, path: this.toPath(path), headers: asked, body }, attempt)
+      const options = { method, path: this.toPath(path), headers: asked, body }
+      const start = (): void => void connection.client.dispatch(options, attempt)
+      if (connection.isSettling) connection.start = start
+      else start()
     })
+  }
+
+  /** The settled one that was used last, or the one used last where none is settled. */
+  private takeIdle(): Connection | undefined {
+    const index = this.idle.findLastIndex(({ isSettling }) => !isSettling)
+    return index === -1 ? this.idle.pop() : this.idle.splice(index, 1)[0]
   }
 
   /** Where the URL has no path, the one that follows it may be empty or a query. */
@@ -103,8 +122,9 @@ export class ConnectionPool {
   private takeBack(connection: Connection, isBroken: boolean): void {
     if (!this.all.has(connection)) return
     connection.lastUsedMs = this.now()
-    if (isBroken) this.drop(connection)
-    else this.idle.push(connection)
+    if (isBroken) return this.drop(connection)
+    this.idle.push(connection)
+    settle(connection)
   }
 
   private drop(connection: Connection): void {
@@ -124,7 +144,12 @@ export class ConnectionPool {
       keepAliveMaxTimeout: idleMs,
       pipelining: 1,
     })
-    const connection = { client, lastUsedMs: 0 }
+    const connection: Connection = {
+      client,
+      lastUsedMs: 0,
+      isSettling: false,
+      start: undefined,
+    }
     this.all.add(connection)
     // A connection in use reports its end to its attempt.
     client.on('disconnect', () => {
@@ -146,4 +171,20 @@ export class ConnectionPool {
     )
     return index === -1 ? undefined : this.idle.splice(index, 1)[0]
   }
+}
+
+/**
+ * Holds a request back until the sockets were asked once more. undici waits for the end of this
+ * turn of the event loop only, and the end of a connection is read one turn after an answer that it
+ * came with: a request that is written in between is lost, and its outcome unknown.
+ */
+const settle = (connection: Connection): void => {
+  connection.isSettling = true
+  const onNextTurn = (): void => {
+    connection.isSettling = false
+    const { start } = connection
+    connection.start = undefined
+    start?.()
+  }
+  setImmediate(() => setImmediate(onNextTurn))
 }

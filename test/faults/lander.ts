@@ -21,6 +21,7 @@ const SCRIPTS: readonly Script[] = [
   s => s.write(answer(OK, { status: '503 Busy' })),
   s => s.end(answer(OK)),
   s => s.end(answer(OK, { lines: ['Connection: close'] })),
+  s => s.write(answer(OK), () => s.destroy()),
   s => s.write(answer(OK), () => s.resetAndDestroy()),
   s => s.write(Buffer.concat([answer(OK), answer(OK)])),
   s => s.destroy(),

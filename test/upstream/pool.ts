@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import type net from 'node:net'
 import tls from 'node:tls'
 import t from 'tap'
 import { UpstreamFailure } from '../../src/upstream/errors.js'
@@ -18,6 +19,19 @@ t.test('a connection is used again as soon as an answer is complete', async t =>
   }
   t.equal(raw.connectionCount(), 1)
 })
+
+const endings: [name: string, end: (socket: net.Socket) => void][] = [
+  ['closed', socket => socket.destroy()],
+  ['reset', socket => socket.resetAndDestroy()],
+]
+
+for (const [name, end] of endings)
+  t.test(`a connection that is ${name} right after its answer gets no other request`, async t => {
+    const raw = await openRawUpstream(t, s => s.write(answer('{}'), () => end(s)))
+    const { send } = await openUpstream(t, [raw.url])
+    for (let nth = 0; nth < 20; nth++) t.match(await send(String(nth)), { status: 200 })
+    t.equal(raw.connectionCount(), 20)
+  })
 
 t.test('bytes without a request close the connection and answer no request', async t => {
   let closedCount = 0
