@@ -51,7 +51,6 @@ fn compile() -> Result<()> {
             .includes(&includes)
             .define("LIBUS_USE_LIBUV", None)
             .define("LIBUS_NO_SSL", None)
-            .define("UWS_WITH_PROXY", None)
             .flag("-fvisibility=hidden")
             .opt_level(2)
             .warnings(false);

@@ -27,7 +27,7 @@ const table = v.strictObject({
   ),
   trustedProxies: described(
     v.optional(v.array(peers), []),
-    'Peers whose PROXY header or X-Forwarded-For is trusted.',
+    'Peers whose X-Forwarded-For is trusted.',
   ),
   networks: described(
     v.pipe(v.array(network), v.minLength(1, 'at least one network')),

@@ -37,7 +37,6 @@ export interface HttpResponse {
   close(): unknown
   getWriteOffset(): number
   getRemoteAddress(): ArrayBuffer
-  getProxiedRemoteAddress(): ArrayBuffer
   onAborted(handle: () => void): unknown
   onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
   onWritable(handle: (offset: number) => boolean): unknown
@@ -117,8 +116,6 @@ export type AppOptions = {
   readonly idleSeconds: number
   /** Connections and WebSockets at a time. */
   readonly connectionsMax: number
-  /** A proxy is trusted: 1 where its PROXY headers are read, else 0. */
-  readonly acceptsProxyHeader: number
   /** Whole replies to requests that cannot be parsed. */
   readonly badRequest: string
   readonly headTooLarge: string

@@ -70,7 +70,7 @@ export const defaults = {
    * `none` is off.
    */
   socketCompression: 'none',
-  /** Peers whose PROXY v2 header or X-Forwarded-For is trusted: addresses or `address/bits`. */
+  /** Peers whose X-Forwarded-For is trusted: addresses or `address/bits`. */
   trustedProxies: Object.freeze([]) as readonly string[],
   /**
    * A connection without a request is closed after this time, which replies state in `Keep-Alive`.

@@ -211,13 +211,9 @@ const PREBUILT_IDLE_SECONDS = 8
  */
 const TIMER_STEP_SECONDS = 4
 
-const appOptions = (
-  { failures, options, proxies }: ServerContext,
-  idleSeconds: number,
-): AppOptions => ({
+const appOptions = ({ failures, options }: ServerContext, idleSeconds: number): AppOptions => ({
   connectionsMax: options.connectionsMax,
   idleSeconds: idleSeconds + TIMER_STEP_SECONDS,
-  acceptsProxyHeader: proxies === undefined ? 0 : 1,
   badRequest: toClosingReply(failures.badRequest),
   headTooLarge: toClosingReply(failures.headTooLarge),
   versionUnsupported: toClosingReply(failures.versionUnsupported),

@@ -3,7 +3,17 @@ import { loadCompiled } from '../../src/server/compiled/library.js'
 import { loadPrebuilt, PrebuiltUnavailable } from '../../src/server/prebuilt.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
-import { exchange, isPrebuilt, openTestServer, post, statusOf } from '../fixtures/server/server.js'
+import {
+  connect,
+  exchange,
+  isPrebuilt,
+  openTestServer,
+  post,
+  proxyHeader,
+  replyCount,
+  statusOf,
+  text,
+} from '../fixtures/server/server.js'
 
 const LINE = 'the prebuilt package uWebSockets.js serves'
 
@@ -65,3 +75,26 @@ for (const [name, modules, why, skip] of obstacles)
     const isCompiled = loadCompiled() !== undefined
     t.match(output, isCompiled ? '; remove server.library, ' : '; compile the server: ')
   })
+
+t.test('it consumes a PROXY header, and its address is never believed', async t => {
+  const obstacle = await findObstacle()
+  if (obstacle !== undefined) return t.skip(obstacle)
+  const seen: string[] = []
+  const { port } = await openTestServer(
+    t,
+    [{ open: request => void seen.push(request.address), handle: () => text('handled') }],
+    { options: { library: 'prebuilt', trustedProxies: ['127.0.0.9'] } },
+  )
+  const requests = [
+    proxyHeader('9.9.9.9') + post('/t', 'x'),
+    proxyHeader('8.8.8.8') + post('/t', 'x', ['X-Forwarded-For: 7.7.7.7']),
+    proxyHeader('6.6.6.6') + post('/t', 'x'),
+  ]
+  const connection = await connect(port, { localAddress: '127.0.0.9' })
+  for (const [index, request] of requests.entries()) {
+    connection.socket.write(request, 'latin1')
+    await connection.until(now => replyCount(now) > index)
+  }
+  connection.socket.destroy()
+  t.strictSame(seen, ['127.0.0.9', '7.7.7.7', '127.0.0.9'])
+})

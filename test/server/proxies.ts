@@ -38,6 +38,7 @@ frontend front
   bind 127.0.0.1:${port}
   default_backend back
 backend back
+  option forwardfor
   option httpchk GET /health
   server one 127.0.0.1:${upstream} check inter 100ms
 `,
@@ -60,7 +61,9 @@ http {
   map $http_upgrade $connection_upgrade { default upgrade; '' close; }
   server {
     listen 127.0.0.1:${port};
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
     location /socket {
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
       proxy_pass http://127.0.0.1:${upstream};
       proxy_http_version 1.1;
       proxy_set_header Upgrade $http_upgrade;
@@ -107,9 +110,15 @@ const openBehind = async (t: Test, proxy: Proxy) => {
     t,
     [
       { handle: (_, body) => text(Buffer.from(body).toString()) },
+      {
+        pattern: '/address',
+        open: request => request.address,
+        handle: address => text(String(address)),
+      },
       { method: 'GET', pattern: '/health', bodyBytesMax: 0, handle: () => text('ok') },
     ],
     {
+      options: { trustedProxies: ['127.0.0.1'] },
       sockets: [
         {
           pattern: '/socket',
@@ -161,7 +170,7 @@ for (const proxy of [HAPROXY, NGINX, CADDY]) {
       return
     }
     const port = await openBehind(t, proxy)
-    const dispatcher = new Agent({ connections: 4 })
+    const dispatcher = new Agent({ connections: 4, localAddress: '127.0.0.5' })
     t.teardown(() => dispatcher.close())
     const post = async (body: string): Promise<string> => {
       const reply = await request(`http://127.0.0.1:${port}/t`, {
@@ -177,6 +186,11 @@ for (const proxy of [HAPROXY, NGINX, CADDY]) {
       replies,
       bodies.map(body => `200 ${body}`),
     )
+    for (const headers of [{}, { 'x-forwarded-for': '9.9.9.9' }]) {
+      const url = `http://127.0.0.1:${port}/address`
+      const reply = await request(url, { method: 'POST', body: 'x', headers, dispatcher })
+      t.equal(await reply.body.text(), '127.0.0.5', 'the address of the client')
+    }
     const client = await openSocket(port, { path: '/socket' })
     t.teardown(() => client.destroy())
     for (const message of ['one', 'two']) {

@@ -30,10 +30,8 @@ inline void mountAnswer(uWS::App &app, Connections &connections, Answer answer, 
                         bodyBytesMax](auto *response, auto *request) {
         std::string_view body = request->getWholeBody();
         std::string_view token = tokenOf(request);
-        // A client that does not take its replies is bounded by JavaScript; so is one behind a
-        // PROXY header, whose connection ends with its reply.
-        if (token.empty() || body.length() > bodyBytesMax || response->getBufferedAmount() > 0 ||
-            !response->getProxiedRemoteAddress().empty())
+        // A client that does not take its replies is bounded by JavaScript.
+        if (token.empty() || body.length() > bodyBytesMax || response->getBufferedAmount() > 0)
             return false;
         const char *reply = nullptr;
         size_t length =

@@ -156,12 +156,6 @@ inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {
     return toArrayBuffer(env, call.response->getRemoteAddress());
 }
 
-inline napi_value getProxiedRemoteAddress(napi_env env, napi_callback_info info) {
-    ResponseCall<1> call(env, info);
-    if (call.response == nullptr) return nullptr;
-    return toArrayBuffer(env, call.response->getProxiedRemoteAddress());
-}
-
 /** The request was authenticated: its connection is not closed for others. */
 inline napi_value setAuthenticated(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);

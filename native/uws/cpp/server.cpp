@@ -37,7 +37,6 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
     });
     uWS::HttpOptions &options = library->apps.back()->httpOptions();
     options.idleSeconds = (unsigned int) idleSeconds;
-    options.acceptsProxyHeader = numberOf(env, given, "acceptsProxyHeader") != 0;
     options.errorReplies[uWS::HTTP_ERROR_400_BAD_REQUEST] = textOf(env, given, "badRequest");
     options.errorReplies[uWS::HTTP_ERROR_431_REQUEST_HEADER_FIELDS_TOO_LARGE] =
         textOf(env, given, "headTooLarge");
@@ -189,7 +188,6 @@ static const struct {
     {"close", closeResponse},
     {"getWriteOffset", getWriteOffset},
     {"getRemoteAddress", getRemoteAddress},
-    {"getProxiedRemoteAddress", getProxiedRemoteAddress},
     {"setAuthenticated", setAuthenticated},
     {"readBody", readBody},
     {"watchWritable", watchWritable},

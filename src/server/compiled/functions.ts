@@ -73,7 +73,6 @@ export type Functions = {
   close(response: Handle): void
   getWriteOffset(response: Handle): number
   getRemoteAddress(response: Handle): ArrayBuffer
-  getProxiedRemoteAddress(response: Handle): ArrayBuffer
   setAuthenticated(response: Handle): void
   readBody(response: Handle): void
   watchWritable(response: Handle): void

@@ -69,10 +69,6 @@ export class CompiledResponse implements HttpResponse {
     return this.functions.getRemoteAddress(this.handle)
   }
 
-  getProxiedRemoteAddress(): ArrayBuffer {
-    return this.functions.getProxiedRemoteAddress(this.handle)
-  }
-
   onAborted(handle: () => void): void {
     this.abortHandler = handle
   }

@@ -84,7 +84,7 @@ export class Exchange extends Responder {
 
   private open(): Reply | undefined {
     try {
-      if (this.request.keepProxyHeaders()) this.isClosing = true
+      this.request.keepForwardedFor()
       const opened = this.mounted.route.open(this.request)
       if (isReply(opened)) return opened
       this.context = opened

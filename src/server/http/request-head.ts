@@ -55,27 +55,17 @@ export class RequestHead implements Request {
   }
 
   /**
-   * Keeps what the headers say about the client's address; whether it counts is decided where the
-   * address is read. Returns true where a PROXY header gave the address: a second one on this
-   * connection would replace the first, so the connection must not carry a second request.
+   * Keeps what X-Forwarded-For says about the client's address; whether it counts is decided where
+   * the address is read.
    */
-  keepProxyHeaders(): boolean {
-    const { proxies } = this.server
-    const { res } = this
-    if (proxies === undefined || res === undefined) return false
-    const proxied = formatAddress(new Uint8Array(res.getProxiedRemoteAddress()))
-    if (proxied !== '' && proxies.isTrustedPeer(new Uint8Array(res.getRemoteAddress()))) {
-      this.knownAddress = proxied
-      return true
-    }
-    if (!this.headers.isForwarded) return false
+  keepForwardedFor(): void {
+    if (this.server.proxies === undefined || !this.headers.isForwarded) return
     // All lines: a proxy that adds one of its own leaves the client's before it.
     const lines: string[] = []
     this.liveRequest().forEach((name, value) => {
       if (name === 'x-forwarded-for') lines.push(value)
     })
     this.forwardedFor = lines.join(',')
-    return false
   }
 
   /** The headers are handled: `req` becomes invalid. */

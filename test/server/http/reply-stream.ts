@@ -4,6 +4,7 @@ import {
   connect,
   eventually,
   exchange,
+  isPrebuilt,
   openTestServer,
   post,
   replyCount,
@@ -236,4 +237,30 @@ t.test('HEAD and an empty source send no body', async t => {
   t.match(await connection.until(now => now.endsWith('\r\n\r\n')), /Content-Length: 100\r/)
   connection.socket.destroy()
   t.strictSame([empty.state.closeCount, headed.state.closeCount], [1, 1])
+})
+
+t.test('a reply that closes its connection', { skip: isPrebuilt && 'no HTTP/1.0' }, async t => {
+  const ancient = 'POST /t HTTP/1.0\r\nContent-Length: 1\r\n\r\nx'
+  const reused = Buffer.alloc(5)
+  const reusing = await openTestServer(t, [
+    {
+      handle: () => {
+        setImmediate(() => reused.fill('!'))
+        return text(reused.fill('a'))
+      },
+    },
+  ])
+  t.match(await exchange(reusing.port, ancient), /\r\n\r\naaaaa$/, 'is its own')
+  for (const isKnown of [true, false]) {
+    const { source, state } = alphabet(MIB, false, isKnown)
+    const { port, server } = await openTestServer(t, [{ handle: () => text(source) }])
+    const whole = await connect(port)
+    whole.socket.write(ancient)
+    await whole.closed
+    const [reply] = splitReplies(whole.received())
+    t.notMatch(reply?.head, /keep-alive/i)
+    t.equal(reply?.body.length, MIB, 'the whole reply, then the end')
+    t.equal(state.closeCount, 1)
+    t.equal(server.stats().replyBytesInFlight, 0)
+  }
 })
