@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { us_listen_socket } from 'uWebSockets.js'
 import { loadCompiled } from './compiled/library.js'
 import type { Library } from './library.js'
+import { PREBUILT_BINARIES } from './prebuilt-binaries.js'
 
-/** The package has no binary for this Node and machine, or needs a newer C library. */
-type Reason = 'no-binary' | 'c-library' | 'other'
+/** Why no binary serves: there is none, it is not the recorded one, or the C library is too old. */
+type Reason = 'no-binary' | 'checksum' | 'c-library' | 'other'
 
 const SELECT = 'remove server.library, and the server that is compiled with the addon serves'
 const COMPILE =
@@ -23,38 +26,53 @@ export class PrebuiltUnavailable extends Error {
   }
 }
 
+const findBinary = (name: string): string => {
+  try {
+    return createRequire(import.meta.url).resolve(`uWebSockets.js/${name}`)
+  } catch {
+    const { platform, arch, version } = process
+    const why = `uWebSockets.js has no binary for Node ${version} on ${platform} ${arch} (${name})`
+    throw new PrebuiltUnavailable('no-binary', why)
+  }
+}
+
+/** The binary would run with every secret of the process: only a recorded one is loaded. */
+const verifyBinary = (name: string): void => {
+  const digest = createHash('sha256')
+    .update(readFileSync(findBinary(name)))
+    .digest('hex')
+  const recorded = PREBUILT_BINARIES.get(name)
+  if (digest === recorded) return
+  const why = `the SHA-256 of ${name} is ${digest}, not ${recorded ?? 'a recorded one'}`
+  throw new PrebuiltUnavailable('checksum', why)
+}
+
 /** A binary that was linked with a newer C or C++ library, in the words of the GNU loader. */
 const MISSING_VERSION = /version `([\w.]+)' not found/
 
 /** Says what the package's own error does not, which lists versions of Node. */
-const explain = (error: unknown): PrebuiltUnavailable => {
-  const { platform, arch, version, versions } = process
-  const binary = `uws_${platform}_${arch}_${versions.modules}.node`
-  try {
-    createRequire(import.meta.url).resolve(`uWebSockets.js/${binary}`)
-  } catch {
-    const why = `uWebSockets.js has no binary for Node ${version} on ${platform} ${arch} (${binary})`
-    return new PrebuiltUnavailable('no-binary', why)
-  }
+const explain = (name: string, error: unknown): PrebuiltUnavailable => {
   const text = error instanceof Error ? error.message : String(error)
   const needed = MISSING_VERSION.exec(text)?.[1]
   if (needed === undefined)
-    return new PrebuiltUnavailable('other', `${binary}: ${text.split('\n').at(-1) ?? text}`)
-  const why = `${binary} needs ${needed}, and the C library of this machine is older`
+    return new PrebuiltUnavailable('other', `${name}: ${text.split('\n').at(-1) ?? text}`)
+  const why = `${name} needs ${needed}, and the C library of this machine is older`
   return new PrebuiltUnavailable('c-library', why)
 }
 
 const importPackage = async () => {
+  const name = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
+  verifyBinary(name)
   try {
     return (await import('uWebSockets.js')).default
   } catch (error) {
-    throw explain(error)
+    throw explain(name, error)
   }
 }
 
 /**
  * Loads uWebSockets.js, which reads `UWS_ENVIRONMENT` at this moment. Rejects with
- * `PrebuiltUnavailable` where it has no binary that this process can load.
+ * `PrebuiltUnavailable` where it has no recorded binary that this process can load.
  */
 export const loadPrebuilt = async (): Promise<Library<us_listen_socket>> => {
   const uWS = await importPackage()

@@ -3,23 +3,25 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { PREBUILT_BINARIES } from '../../src/server/prebuilt-binaries.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
-const DECISION = repositoryPath('docs/decisions/0001-uwebsockets-from-npm.md')
-const recorded = new Map(
-  [...readFileSync(DECISION, 'utf8').matchAll(/^\| `(\S+\.node)` \| `([0-9a-f]{64})` \|/gm)].map(
-    ([, name = '', digest = '']) => [name, digest],
-  ),
-)
-const folder = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'))
+/** ABIs of Node.js 20, 22 and 24. */
+const ABIS = ['115', '127', '137']
 
-t.test('the binary that this process would load is recorded', async t => {
-  const name = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  t.ok(recorded.has(name), `docs/decisions/0001 records ${name}`)
-})
-
-for (const [name, digest] of recorded)
-  t.test(`${name} has the recorded checksum`, async t => {
-    const hash = createHash('sha256').update(readFileSync(join(folder, name)))
-    t.equal(hash.digest('hex'), digest)
+t.test('each binary of uWebSockets.js that may be loaded has the recorded checksum', async t => {
+  const { napi } = JSON.parse(readFileSync(repositoryPath('package.json'), 'utf8'))
+  const targets: string[] = napi.targets
+  const names = targets.flatMap(target => {
+    const [arch, , platform] = target.split('-')
+    return ABIS.map(abi => `uws_${platform}_${arch === 'x86_64' ? 'x64' : 'arm64'}_${abi}.node`)
   })
+  t.strictSame([...PREBUILT_BINARIES.keys()], names, 'every platform of the addon')
+  const folder = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'))
+  for (const [name, recorded] of PREBUILT_BINARIES) {
+    const digest = createHash('sha256')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex')
+    t.equal(digest, recorded, name)
+  }
+})

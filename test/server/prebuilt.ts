@@ -1,8 +1,13 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { loadCompiled } from '../../src/server/compiled/library.js'
 import { loadPrebuilt, PrebuiltUnavailable } from '../../src/server/prebuilt.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import {
   connect,
   exchange,
@@ -23,8 +28,9 @@ const findObstacle = async (): Promise<string | undefined> => {
     await loadPrebuilt()
     return undefined
   } catch (error) {
-    const isKnown = error instanceof PrebuiltUnavailable && error.reason !== 'other'
-    return isKnown ? error.message : undefined
+    const isObstacle =
+      error instanceof PrebuiltUnavailable && ['no-binary', 'c-library'].includes(error.reason)
+    return isObstacle ? error.message : undefined
   }
 }
 
@@ -76,9 +82,7 @@ for (const [name, modules, why, skip] of obstacles)
     t.match(output, isCompiled ? '; remove server.library, ' : '; compile the server: ')
   })
 
-t.test('it consumes a PROXY header, and its address is never believed', async t => {
-  const obstacle = await findObstacle()
-  if (obstacle !== undefined) return t.skip(obstacle)
+t.test('it consumes a PROXY header, and its address is never believed', { skip }, async t => {
   const seen: string[] = []
   const { port } = await openTestServer(
     t,
@@ -97,4 +101,32 @@ t.test('it consumes a PROXY header, and its address is never believed', async t 
   }
   connection.socket.destroy()
   t.strictSame(seen, ['127.0.0.9', '7.7.7.7', '127.0.0.9'])
+})
+
+t.test('a binary with another checksum is not loaded', { skip }, async t => {
+  const dir = t.testdir()
+  const installed = dirname(createRequire(import.meta.url).resolve('uWebSockets.js'))
+  const copied = join(dir, 'node_modules', 'uWebSockets.js')
+  const binary = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
+  mkdirSync(copied, { recursive: true })
+  for (const name of ['package.json', 'ESM_wrapper.mjs', 'uws.js', binary])
+    copyFileSync(join(installed, name), join(copied, name))
+  cpSync(repositoryPath('dist'), join(dir, 'dist'), {
+    recursive: true,
+    filter: path => !path.startsWith(repositoryPath('dist/test')),
+  })
+  copyFileSync(repositoryPath('package.json'), join(dir, 'package.json'))
+  symlinkSync(repositoryPath('native'), join(dir, 'native'))
+  const load = () => {
+    const code = "import('./dist/server/prebuilt.js').then(({ loadPrebuilt }) => loadPrebuilt())"
+    return spawnSync(process.execPath, ['--eval', code], { cwd: dir, encoding: 'utf8' })
+  }
+  const recorded = load()
+  t.equal(recorded.status, 0, `the recorded one is loaded: ${recorded.stderr}`)
+  const bytes = readFileSync(join(copied, binary))
+  bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1)
+  writeFileSync(join(copied, binary), bytes)
+  const { status, stderr } = load()
+  t.not(status, 0)
+  t.match(stderr, /cannot be loaded: the SHA-256 of \S+ is [0-9a-f]{64}, not [0-9a-f]{64};/)
 })
