@@ -15,6 +15,8 @@ import {
   startDeployment,
   type Deployment,
 } from '../fixtures/processes/deployment.js'
+import { StoreReaders } from '../../src/submission/store/store-readers.js'
+import { parseId } from '../../src/submission/store/submission-id.js'
 import { runDocumented } from '../fixtures/docs/documented.js'
 import { post, sendBundle, type Answered } from '../fixtures/submission/relay.js'
 import { setFault, received } from '../fixtures/sandbox/upstream.js'
@@ -232,9 +234,14 @@ t.test('the relay routes of a deployment with two edges', async t => {
         const { json } = await send(`/${token}/relay`, ask('getSubmission', [id]))
         return json.result as Record<string, unknown>
       }
-      const joined = await look(answered[0]?.headers['x-relay-submission-id'])
-      t.match(joined, { outcome: 'unknown', forwardedAtMs: null })
-      const left = await look(joined['joined'])
+      const joinedId = String(answered[0]?.headers['x-relay-submission-id'])
+      const shown = await look(joinedId)
+      t.match(shown, { outcome: 'unknown', forwardedAtMs: null, joined: true })
+      const readers = new StoreReaders(dataDir, undefined)
+      const findSent = () => readers.find(parseId(joinedId) ?? new Uint8Array())?.joined
+      await until('it is on the disk', () => typeof findSent() === 'string')
+      const left = await look(findSent())
+      await readers.close()
       t.match(left, { outcome: 'unknown', answeredAtMs: null, checks: 'passed' })
       t.type(left['forwardedAtMs'], 'number', 'the time of sending is stored')
       t.strictSame(readdirSync(join(dataDir, 'edges')).sort(), ['0', '1', 'lock-table'])

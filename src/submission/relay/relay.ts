@@ -103,8 +103,10 @@ export class Relay {
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)
       return { outcome: { result: 'null' } }
-    const { accessId: _accessId, tokenId: _tokenId, result, error, ...rest } = found
-    const parsed = { result: parseJson(result), error: parseJson(error) }
+    const { accessId: _accessId, tokenId: _tokenId, result, error, joined, ...rest } = found
+    // The other submission may be another customer's, and its id tells when it was made.
+    const isJoined = { joined: joined !== null }
+    const parsed = { result: parseJson(result), error: parseJson(error), ...isJoined }
     const submission = { submissionId: formatId(id), ...rest, ...parsed }
     return { outcome: { result: JSON.stringify(submission) } }
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { RpcError } from '../../shared/errors.js'
 import type { Params } from '../../shared/jsonrpc.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
-import type { SendResult, StartedSend } from '../single-flight/single-flight.js'
+import type { SendResult, SendTask, StartedSend } from '../single-flight/single-flight.js'
 import { formatId } from '../store/submission-id.js'
 import type { Ending, Submission } from '../store/submission.js'
 import {
@@ -30,6 +30,10 @@ type Checked = {
 
 /** How a submission ended, and the other submission that was sent for it, if any. */
 type Settled = Exclude<SendResult, string>
+
+/** True where the bundle got no turn. */
+const isUnsent = ({ outcome, forwardedAtMs, engine }: Ending): boolean =>
+  outcome === 'full' && forwardedAtMs === null && engine === null
 
 /** Sends the bundles of one relay route: validate, reserve, record, send, settle. */
 export class BundleSender {
@@ -81,16 +85,11 @@ export class BundleSender {
     if (refused !== undefined) return { outcome: { reply: refused }, bundleId }
     const { recheck } = origin
     const checked: Checked = { submissionId, startMs, transactions, bundleId, pending, recheck }
-    const sent = await this.modules.singleFlight.run({
-      key: this.keyOf(bundleId),
-      id: submissionId,
-      isSame: other => this.isSame(other, bundleId),
-      prepare: () => this.reserve(checked),
-    })
+    const sent = await this.run(checked)
     const outcome = this.toOutcome(this.settle(sent, checked), checked)
     // Its access may have ended while it waited for the engine.
-    const isUnsent = typeof sent !== 'string' && sent.ending.forwardedAtMs === null
-    const ended = isUnsent ? origin.recheck() : undefined
+    const hasWaited = typeof sent !== 'string' && sent.ending.forwardedAtMs === null
+    const ended = hasWaited ? origin.recheck() : undefined
     return { outcome: ended === undefined ? outcome : { reply: ended }, bundleId }
   }
 
@@ -120,6 +119,21 @@ export class BundleSender {
     const outcome = error.name === 'checksOverloaded' ? 'full' : 'invalid'
     const times = { forwardedAtMs: null, answeredAtMs: this.modules.now() }
     this.modules.store.record(id, { ...pending, outcome, checks: error.message, ...times })
+  }
+
+  /** Sends the bundle, or joins its send. */
+  private async run(checked: Checked): Promise<SendResult> {
+    const { submissionId, bundleId } = checked
+    const task: SendTask = {
+      key: this.keyOf(bundleId),
+      id: submissionId,
+      isSame: other => this.isSame(other, bundleId),
+      prepare: () => this.reserve(checked),
+    }
+    const sent = await this.modules.singleFlight.run(task)
+    const isSettled = typeof sent === 'string' || sent.joined === null || !isUnsent(sent.ending)
+    // A turn that another access did not get may be this one's.
+    return isSettled ? sent : this.modules.singleFlight.run(task)
   }
 
   private keyOf(bundleId: string): Buffer {
@@ -168,7 +182,10 @@ export class BundleSender {
     return { ...answer, forwardedAtMs: isSent ? sentAtMs : null, answeredAtMs: now() }
   }
 
-  /** The engine's answer as this route takes it. Reports an answer that names another bundle. */
+  /**
+   * The engine's answer, where an accepted bundle is the one that was sent. Of another result it is
+   * not known what was accepted.
+   */
   private compare(answer: EngineAnswer, checked: Checked): EngineAnswer {
     if (answer.outcome !== 'accepted' || answer.result === this.expectedResult(checked))
       return answer
@@ -182,9 +199,7 @@ export class BundleSender {
         'the engine named another bundle',
       ),
     )
-    // Without an id no client can query the bundle, so it counts as not accepted.
-    const isId = route === '/relay' || answer.result?.startsWith('"') === true
-    return isId ? answer : { ...answer, outcome: 'unknown', result: null }
+    return { ...answer, outcome: 'unknown', result: null }
   }
 
   /** The `result` of an engine that accepts the bundle, as JSON. */
@@ -203,18 +218,18 @@ export class BundleSender {
     if (typeof sent === 'string') own = { ...pending, outcome: sent, ...times }
     else {
       meter.onJoined()
-      const { outcome, result, error, engine } = sent.ending
-      own = { ...pending, joined: sent.joined, outcome, result, error, engine, ...times }
+      // What the engine said beside its answer belongs to the submission that was sent.
+      const { outcome, result, error } = sent.ending
+      own = { ...pending, joined: sent.joined, outcome, result, error, engine: null, ...times }
     }
     store.record(submissionId, own)
-    return { ending: own, joined: own.joined }
+    return typeof sent === 'string' ? { ending: own, joined: null } : sent
   }
 
   private toOutcome({ ending, joined }: Settled, checked: Checked): Outcome {
     switch (ending.outcome) {
       case 'accepted':
-        if (this.options.route === '/relay') return { result: this.expectedResult(checked) }
-        return { result: ending.result ?? '' }
+        return { result: this.expectedResult(checked) }
       case 'refused':
         if (ending.error !== null) return { error: ending.error }
         return new RpcError('engineRefused', { status: ending.engine?.status ?? 0 })

@@ -1,4 +1,3 @@
-import bs58 from 'bs58'
 import t from 'tap'
 import { answer } from '../../fixtures/submission/raw-upstream.js'
 import { post, sendBundle, toBundle } from '../../fixtures/submission/relay.js'
@@ -7,10 +6,14 @@ import {
   FULL,
   ID,
   failed,
+  idOf,
   json,
   openEngine,
   page,
+  signaturesOf,
 } from '../../fixtures/submission/relay-engine.js'
+
+const [SIGNATURE] = signaturesOf(toBundle('/relay-bundle'))
 
 t.test('each answer of the engine to a bundle, and the reply to the client', async t => {
   const refused = (code: number, message: string, data?: unknown) => ({
@@ -37,8 +40,26 @@ t.test('each answer of the engine to a bundle, and the reply to the client', asy
     [
       'another id',
       json('200 OK', { jsonrpc: '2.0', result: 'f'.repeat(64), id: 1 }),
-      { result: 'f'.repeat(64) },
-      'accepted',
+      { unknown },
+      'unknown',
+    ],
+    [
+      'its id in capitals',
+      json('200 OK', { jsonrpc: '2.0', result: ID.toUpperCase(), id: 1 }),
+      { unknown },
+      'unknown',
+    ],
+    [
+      'a signature',
+      json('200 OK', { jsonrpc: '2.0', result: SIGNATURE, id: 1 }),
+      { unknown },
+      'unknown',
+    ],
+    [
+      'a result true',
+      json('200 OK', { jsonrpc: '2.0', result: true, id: 1 }),
+      { unknown },
+      'unknown',
     ],
 
     [
@@ -215,32 +236,43 @@ t.test('each answer of the engine to a bundle, and the reply to the client', asy
     t.type(submission['forwardedAtMs'], 'number')
     t.type(submission['answeredAtMs'], 'number')
   }
-  t.equal(edge.meterEvents.filter(word => word === 'mismatch').length, 2, 'other ids are reported')
+  t.equal(edge.meterEvents.filter(word => word === 'mismatch').length, 5, 'other ids are reported')
   const lines = edge.lines.filter(line => line.includes('named another bundle'))
   t.equal(lines.length, 1, 'one line in a second')
   t.match(lines[0], '"suppressedCount":0')
 })
 
-t.test('/relay answers the signatures that were sent, whatever the engine returns', async t => {
+t.test('/relay accepts the signatures that were sent and no other result', async t => {
   const bundle = toBundle('/relay')
-  const signatures = bundle.map(text => bs58.encode(Buffer.from(text, 'base64').subarray(1, 65)))
-  const results: [result: unknown, isMismatch: boolean][] = [
-    [signatures, false],
-    [[...signatures].reverse(), true],
-    [signatures.slice(1), true],
-    ['bundle', true],
-    [[], true],
+  const signatures = signaturesOf(bundle)
+  const results: [result: unknown, isAccepted: boolean][] = [
+    [signatures, true],
+    [[...signatures].reverse(), false],
+    [signatures.slice(1), false],
+    [[...signatures, signatures[0]], false],
+    [idOf(bundle), false],
+    ['bundle', false],
+    [signatures.join(), false],
+    [{ ...signatures }, false],
+    [[], false],
+    [true, false],
   ]
   let result: unknown
-  const { edge } = await openEngine(t, socket =>
+  const { edge, recorded } = await openEngine(t, socket =>
     socket.write(json('200 OK', { jsonrpc: '2.0', result, id: 1 })),
   )
-  for (const [given, isMismatch] of results) {
+  for (const [given, isAccepted] of results) {
     result = given
     edge.meterEvents.length = 0
-    const { json } = await post(edge.port, '/relay', sendBundle('/relay', bundle))
-    t.strictSame(json, { jsonrpc: '2.0', result: signatures, id: 1 })
-    t.equal(edge.meterEvents.includes('mismatch'), isMismatch, JSON.stringify(given))
+    const { json, headers } = await post(edge.port, '/relay', sendBundle('/relay', bundle))
+    const submissionId = headers['x-relay-submission-id']
+    const data = { submissionId }
+    const error = { code: -32_603, message: 'submission outcome unknown', data }
+    const name = JSON.stringify(given)
+    t.strictSame(json, { jsonrpc: '2.0', ...(isAccepted ? { result } : { error }), id: 1 }, name)
+    t.equal(edge.meterEvents.includes('mismatch'), !isAccepted, name)
+    const { outcome } = await recorded(submissionId)
+    t.equal(outcome, isAccepted ? 'accepted' : 'unknown', name)
   }
 })
 

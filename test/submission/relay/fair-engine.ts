@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { defaults } from '../../../src/submission/relay/options.js'
-import { openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import { openMachine, post, sendBundle, toBundle } from '../../fixtures/submission/relay.js'
 import {
-  ACCEPTED,
-  ID,
+  accepted,
+  acceptedResult,
   json,
   openEngine,
   STATUS_BODY,
@@ -29,7 +29,8 @@ const accepting =
   (socket: import('node:net').Socket, { body }: { body: Buffer }) => {
     const { method, id } = JSON.parse(body.toString()) as { method: string; id: unknown }
     bodies.push(method)
-    const result = method === 'sendBundle' ? ID : { context: { slot: 1 }, value: [] }
+    const isBundle = method === 'sendBundle'
+    const result = isBundle ? acceptedResult(body) : { context: { slot: 1 }, value: [] }
     socket.write(json('200 OK', { jsonrpc: '2.0', result, id }))
   }
 
@@ -105,7 +106,7 @@ t.test('a bundle that waits is not sent once its access has ended', async t => {
   const relay = { requestsPerSecondMax: 5, requestsBurstMax: 1 }
   const { engine, edge } = await openEngine(
     t,
-    socket => socket.write(json('200 OK', JSON.parse(ACCEPTED))),
+    (socket, { body }) => socket.write(answer(accepted(body))),
     { relay, recheck: () => (isEnded ? ended : undefined) },
   )
   const send = openSenders(edge.port)

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { RpcError } from '../../../src/shared/errors.js'
+import { accepted, idOf } from '../../fixtures/submission/relay-engine.js'
 import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import {
   type MachineOptions,
@@ -15,10 +16,12 @@ const ID = 'ab'.repeat(32)
 const ids = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => String(index).repeat(64))
 
-const ACCEPTED = JSON.stringify({ jsonrpc: '2.0', result: ID, id: 1 })
+const STATUSES = JSON.stringify({ jsonrpc: '2.0', result: ID, id: 1 })
 
 const open = async (t: Test, edgeCount = 1, more: Partial<MachineOptions> = {}) => {
-  const engine = await openRawUpstream(t, socket => socket.write(answer(ACCEPTED)))
+  const engine = await openRawUpstream(t, (socket, { body }) =>
+    socket.write(answer(body.includes('"sendBundle"') ? accepted(body) : STATUSES)),
+  )
   const { edges } = await openMachine(t, { urls: [engine.url], edgeCount, ...more })
   const [edge] = edges
   const call = (route: string, method: string, params?: unknown, headers = {}) =>
@@ -81,7 +84,7 @@ t.test('status methods are those of /relay-bundle', async t => {
   for (const method of ['getBundleStatuses', 'getInflightBundleStatuses']) {
     t.equal((await call('/relay', method, [[ID]])).json.error?.code, -32_601)
     t.equal(engine.received.length, 0)
-    t.equal((await call('/relay-bundle', method, [[ID]])).text, ACCEPTED)
+    t.equal((await call('/relay-bundle', method, [[ID]])).text, STATUSES)
     t.equal(engine.received.length, 1)
     engine.received.length = 0
   }
@@ -120,7 +123,7 @@ t.test('bundle ids: 1 to 5 of them, unique, of 64 hexadecimal characters', async
     for (const [name, params, error] of cases) {
       engine.received.length = 0
       const { json, text } = await call('/relay-bundle', method, params)
-      if (error === undefined) t.equal(text, ACCEPTED, name)
+      if (error === undefined) t.equal(text, STATUSES, name)
       else t.match(json, { id: 7, error: { code: -32_602, message: error } }, name)
       t.equal(engine.received.length, error === undefined ? 1 : 0, name)
     }
@@ -174,11 +177,11 @@ t.test('a submission is returned to its own access, on either route, at any edge
     route: '/relay-bundle',
     bundleId: sent.headers['x-bundle-id'],
     checks: 'passed',
-    joined: null,
+    joined: false,
     outcome: 'accepted',
-    result: ID,
+    result: idOf(bundle),
     error: null,
-    engine: { status: 200, words: ACCEPTED },
+    engine: { status: 200, words: sent.text },
   })
   t.equal((found['signatures'] as unknown[]).length, 2)
   t.notOk('accessId' in found)
@@ -221,7 +224,8 @@ t.test('a submission that a check refused is returned, too', async t => {
 
 t.test('an access that ended meanwhile forwards nothing and reads nothing', async t => {
   const refusal = { status: 401, contentType: 'application/json', body: '{}' }
-  const bundle = [toBundle('/relay-bundle'), { encoding: 'base64' }]
+  const texts = toBundle('/relay-bundle')
+  const bundle = [texts, { encoding: 'base64' }]
   const cases: [method: string, params: unknown, asked: number][] = [
     ['sendBundle', bundle, 0],
     ['sendBundle', bundle, 1],
@@ -241,7 +245,7 @@ t.test('an access that ended meanwhile forwards nothing and reads nothing', asyn
   // What is forwarded is answered: its outcome is the client's to know.
   let count = 0
   const { call } = await open(t, 1, { recheck: () => (count++ < 2 ? undefined : refusal) })
-  t.equal((await call('/relay-bundle', 'sendBundle', bundle)).json.result, ID)
+  t.equal((await call('/relay-bundle', 'sendBundle', bundle)).json.result, idOf(texts))
 })
 
 t.test('an internal fault is answered without its message and logged with its ids', async t => {

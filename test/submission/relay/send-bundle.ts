@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { RELAY_ROUTES, type RelayRoute } from '../../../src/submission/store/submission.js'
-import { answer, openRawUpstream, type Received } from '../../fixtures/submission/raw-upstream.js'
+import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import {
   base64,
   openMachine,
@@ -12,31 +11,12 @@ import {
   toBundle,
   toTransaction,
 } from '../../fixtures/submission/relay.js'
+import { accepted, idOf, signaturesOf } from '../../fixtures/submission/relay-engine.js'
 import { casesOf } from '../../fixtures/submission/send-bundle-cases.js'
 
-const signatureOf = (text: string): string =>
-  bs58.encode(Buffer.from(text, 'base64').subarray(1, 65))
-const signaturesOf = (texts: readonly string[]): string[] => texts.map(signatureOf)
-/** SHA-256 of the base58 first signatures, joined by commas. */
-const idOf = (texts: readonly string[]): string =>
-  createHash('sha256').update(signaturesOf(texts).join(',')).digest('hex')
-
-/** The answer of an engine that accepts everything, in the form of the route. */
-const accept =
-  (route: RelayRoute) =>
-  ({ body }: Received): string => {
-    const { params, id } = JSON.parse(body.toString())
-    return JSON.stringify({
-      jsonrpc: '2.0',
-      result: route === '/relay' ? signaturesOf(params[0]) : idOf(params[0]),
-      id,
-    })
-  }
-
 const openRoute = async (t: Test, route: RelayRoute) => {
-  const toResult = accept(route)
-  const engine = await openRawUpstream(t, (socket, received) =>
-    socket.write(answer(toResult(received))),
+  const engine = await openRawUpstream(t, (socket, { body }) =>
+    socket.write(answer(accepted(body))),
   )
   const { edges } = await openMachine(t, { urls: [engine.url] })
   const send = (body: string) => post(edges[0].port, route, body)
