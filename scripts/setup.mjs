@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -42,8 +43,8 @@ const filesUnder = (path, skip) =>
       return entry.isDirectory() ? filesUnder(name, skip) : [name]
     })
 
-const digestOf = files => {
-  const hash = createHash('sha256').update(process.version)
+const digestOf = (files, ...others) => {
+  const hash = createHash('sha256').update([process.version, ...others].join('\0'))
   for (const file of files.toSorted()) hash.update(file).update(readFileSync(join(root, file)))
   return hash.digest('hex')
 }
@@ -101,8 +102,21 @@ const run = (label, command, args, progress) =>
     })
   })
 
-const [major = 0] = process.versions.node.split('.').map(Number)
-if (major < 20) fail(`Node ${process.versions.node} is too old: Slotline needs Node 20 or newer`)
+/** `engines` is a list of `^<major>.<minor>.0`: what the tests run on, from its first release. */
+const checkNode = () => {
+  const { node: version } = process.versions
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const [major, minor] = version.split('.').map(Number)
+  const first = engines.node
+    .split(' || ')
+    .map(range => range.slice(1).split('.').map(Number))
+    .findLast(([startMajor]) => startMajor <= major)
+  if (first === undefined || (first[0] === major && minor < first[1]))
+    fail(`Node ${version} is too old: Slotline runs on Node ${engines.node}`)
+  if (first[0] !== major)
+    process.stderr.write(`slotline: Node ${version} is not tested, only Node ${engines.node} is\n`)
+}
+checkNode()
 
 const packages = digestOf(['package.json', 'package-lock.json'])
 
@@ -131,12 +145,24 @@ const buildTestRunner = async () => {
   markDone('tap', packages)
 }
 
-const native = digestOf([
-  'package.json',
-  ...filesUnder('native', ['target', 'index.js', 'index.d.ts', 'fuzz']).filter(
-    f => !f.endsWith('.node'),
-  ),
-])
+/** Whether the server can be compiled depends on these too: see native/uws/build.rs. */
+const serverInputs = () => {
+  const beside = join(dirname(dirname(realpathSync(process.execPath))), 'include', 'node')
+  const hasHeaders = [beside, '/usr/include/node'].some(path => existsSync(join(path, 'uv.h')))
+  const { SLOTLINE_NODE_HEADERS: named = '', CXX: compiler = 'c++' } = process.env
+  const hasCompiler = spawnSync(compiler, ['--version'], { stdio: 'ignore' }).status === 0
+  return [named, String(hasHeaders), compiler, String(hasCompiler)]
+}
+
+const native = digestOf(
+  [
+    'package.json',
+    ...filesUnder('native', ['target', 'index.js', 'index.d.ts', 'fuzz']).filter(
+      f => !f.endsWith('.node'),
+    ),
+  ],
+  ...serverInputs(),
+)
 const isBuilt = readdirSync(join(root, 'native/addon')).some(name => name.endsWith('.node'))
 
 const outputOf = (command, args) =>
@@ -166,7 +192,7 @@ const buildNative = async () => {
   let compiled = 0
   const progress = line => {
     const absent = /the server is not compiled: .*/.exec(line)
-    if (absent) process.stderr.write(`${absent[0]}: the prebuilt package serves\n`)
+    if (absent) process.stderr.write(`${absent[0]}\n`)
     if (!/^\s*Compiling /.test(line)) return undefined
     compiled += 1
     return `${Math.min(99, Math.round((compiled / crates) * 100))} %, ${line.trim()},`
@@ -210,6 +236,15 @@ const buildPage = async () => {
   markDone('page', page)
 }
 
+/** Without a server that is compiled with the addon, the prebuilt package must load. */
+const demandServer = async () => {
+  const { loadCompiled } = await import('../dist/server/compiled/library.js')
+  if (loadCompiled() !== undefined) return
+  const { loadPrebuilt } = await import('../dist/server/prebuilt.js')
+  await loadPrebuilt().catch(error => fail(error.message))
+  process.stderr.write('slotline: the server is not compiled: the prebuilt package serves\n')
+}
+
 // A later build of the addon writes its declarations again, which the compiler of TypeScript reads.
 const firstBuild = isBuilt ? undefined : buildNative()
 await installPackages()
@@ -219,3 +254,4 @@ await compileSource()
 if (isForTests) await compileTests()
 await buildPage()
 await firstBuild
+await demandServer()

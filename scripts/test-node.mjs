@@ -58,7 +58,12 @@ if (installedIntegrity() !== integrity) {
   }
 }
 
-const env = { ...process.env, PATH: `${binaries}${delimiter}${process.env['PATH']}` }
+const env = {
+  ...process.env,
+  PATH: `${binaries}${delimiter}${process.env['PATH']}`,
+  // test/repository/node.ts compares it with the Node that runs it.
+  SLOTLINE_TEST_NODE: version,
+}
 // By its name, as the processes of the tests find it.
 const shown = spawnSync('node', ['-p', 'process.version'], { env, encoding: 'utf8' })
 if (shown.stdout?.trim() !== `v${version}`)

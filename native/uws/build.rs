@@ -27,7 +27,11 @@ fn main() {
     println!("cargo:rerun-if-env-changed=SLOTLINE_NODE_HEADERS");
     match compile() {
         Ok(()) => println!("cargo:rustc-cfg=compiled"),
-        Err(error) => println!("cargo:warning=the server is not compiled: {error}"),
+        Err(error) => {
+            println!("cargo:warning=the server is not compiled: {error}");
+            // A file that does not exist: the next build tries again.
+            println!("cargo:rerun-if-changed=compiled-server");
+        }
     }
 }
 
