@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
@@ -102,12 +102,23 @@ export class Meter {
   }
 }
 
+/** Names of the files of tokens, the least recently written one first. */
+const filesByAge = (dir: string): string[] =>
+  readdirSync(dir)
+    .filter(name => name !== UNKNOWN_TOKEN)
+    .map(name => ({ name, atMs: statSync(join(dir, name)).mtimeMs }))
+    .sort((one, other) => one.atMs - other.atMs)
+    .map(({ name }) => name)
+
 /** The counts of one edge, by token. The edge is the only writer of its files. */
 export class Usage {
   readonly #dir: string
   readonly #tokensMax: number
+  readonly #filesMax: number
   readonly #onFault: (fault: unknown) => void
   readonly #meters = new Map<string, Meter>()
+  /** Names of files without a meter, the least recently used one first. */
+  readonly #unused: Set<string>
   /** Of attempts with tokens that do not exist. */
   readonly #unknown: Meter
 
@@ -115,7 +126,9 @@ export class Usage {
   constructor(dir: string, options: Options, onFault: (fault: unknown) => void) {
     this.#dir = dir
     this.#tokensMax = options.tokensMax
+    this.#filesMax = options.filesMax
     this.#onFault = onFault
+    this.#unused = new Set(filesByAge(dir))
     this.#unknown = this.#open(UNKNOWN_TOKEN)
   }
 
@@ -124,6 +137,8 @@ export class Usage {
     const known = this.#meters.get(tokenId)
     if (known !== undefined) return known
     if (this.#meters.size >= this.#tokensMax) this.#evictOldest()
+    this.#unused.delete(tokenId)
+    this.#removeOverMax()
     const meter = this.#open(tokenId)
     this.#meters.set(tokenId, meter)
     return meter
@@ -145,11 +160,13 @@ export class Usage {
     const oldestMs = nowMs - MINUTES * MINUTE_MS
     try {
       for (const [tokenId, { minute }] of this.#meters)
-        if (minute * MINUTE_MS < oldestMs) this.#meters.delete(tokenId)
-      for (const name of readdirSync(this.#dir)) {
+        if (minute * MINUTE_MS < oldestMs) this.#evict(tokenId)
+      for (const name of this.#unused) {
         const path = join(this.#dir, name)
-        const isKept = name === UNKNOWN_TOKEN || this.#meters.has(name)
-        if (!isKept && statSync(path).mtimeMs < oldestMs) unlinkSync(path)
+        const known = statSync(path, { throwIfNoEntry: false })
+        if (known !== undefined && known.mtimeMs >= oldestMs) continue
+        this.#unused.delete(name)
+        rmSync(path, { force: true })
       }
     } catch (fault) {
       this.#onFault(fault)
@@ -174,7 +191,26 @@ export class Usage {
     let oldestMinute = Infinity
     for (const [tokenId, { minute }] of this.#meters)
       if (minute < oldestMinute) [oldest, oldestMinute] = [tokenId, minute]
-    if (oldest !== undefined) this.#meters.delete(oldest)
+    if (oldest !== undefined) this.#evict(oldest)
+  }
+
+  /** The file of the token stays. */
+  #evict(tokenId: string): void {
+    this.#meters.delete(tokenId)
+    this.#unused.add(tokenId)
+  }
+
+  /** Removes files, so that there is room for one more. */
+  #removeOverMax(): void {
+    for (const name of this.#unused) {
+      if (this.#meters.size + this.#unused.size < this.#filesMax) return
+      this.#unused.delete(name)
+      try {
+        rmSync(join(this.#dir, name), { force: true })
+      } catch (fault) {
+        this.#onFault(fault)
+      }
+    }
   }
 }
 

@@ -145,6 +145,28 @@ t.test('files of tokens unused for a day are removed', async t => {
   t.match(countedOf(dir, NOW_MS + 1_442 * MINUTE_MS, 'tok_old'), [{ age: 0, requests: 1 }])
 })
 
+t.test('thousands of tokens fill no disk, and displace none that is in use', async t => {
+  const dir = t.testdir()
+  const options = { ...defaults, tokensMax: 4, filesMax: 16 }
+  const path = usagePath(dir, 0)
+  const files = () => readdirSync(path).filter(name => name !== 'unknown')
+  const usage = openUsage(dir, 0, { options, onFault })
+  for (let nth = 0; nth < 1_000; nth++) {
+    usage.meterOf(TOKEN).addRequests(1, NOW_MS + nth * MINUTE_MS)
+    usage.meterOf(`tok_${nth}`).addRequests(1, NOW_MS + nth * MINUTE_MS)
+    if (files().length > 16) t.fail(`${files().length} files`)
+  }
+  const nowMs = NOW_MS + 999 * MINUTE_MS
+  t.equal(countedOf(dir, nowMs).length, 1_000, 'a token in use keeps its counts')
+  t.match(countedOf(dir, nowMs, 'tok_999'), [{ age: 0 }])
+  t.match(countedOf(dir, nowMs, 'tok_985'), [{ age: 14 }], 'the newest ones stay')
+  t.strictSame(countedOf(dir, nowMs, 'tok_984'), [])
+  for (const name of files()) utimesSync(join(path, name), 0, name === 'tok_990' ? 1 : 2)
+  openUsage(dir, 0, { options, onFault }).meterOf('tok_new')
+  t.equal(files().length, 16, 'also after a restart')
+  t.notOk(files().includes('tok_990'), 'the one that was not used for the longest time goes first')
+})
+
 t.test('requests continue if counts cannot be stored', async t => {
   const dir = t.testdir({ edges: { 0: { usage: { tok_1: {} } } } })
   const faults: unknown[] = []
