@@ -5,6 +5,7 @@ import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createIds } from '../submission/store/submission-id.js'
 import { describeFailure, type AdmissionParts } from './admission.js'
+import { readDescriptorsMax, shareOfDescriptors } from './descriptors.js'
 import { DirectReads } from './direct-reads.js'
 import { createRefusalCounter } from './metrics.js'
 import type { OpenAccess } from './open-access.js'
@@ -49,6 +50,8 @@ export class EdgeLocations {
   private readonly sockets: EdgeSockets[] = []
   private readonly config: EdgeConfig
   private readonly modules: LocationsModules
+  /** Of one location. */
+  private connectionsMax = 1
 
   constructor(config: EdgeConfig, modules: LocationsModules) {
     this.config = config
@@ -59,6 +62,7 @@ export class EdgeLocations {
   async open(): Promise<void> {
     const { config, modules } = this
     const { processes } = config
+    this.boundConnections()
     const shared = {
       onRefusal: createRefusalCounter(modules.metrics),
       newSubmissionId: createIds(Date.now),
@@ -79,6 +83,20 @@ export class EdgeLocations {
   /** Revalidates all open WebSockets, and closes those whose access has ended. */
   revalidateSockets(): void {
     for (const sockets of this.sockets) sockets.revalidateAll()
+  }
+
+  /** Bounds the connections of each location by the descriptors that this process may have. */
+  private boundConnections(): void {
+    const { server, processes, locations } = this.config
+    const descriptorsMax = readDescriptorsMax()
+    const { descriptorsReserved } = processes
+    const share = shareOfDescriptors(descriptorsMax, descriptorsReserved, locations.length)
+    const connectionsMax = Math.min(server.connectionsMax, share)
+    const { log } = this.modules
+    const line = { descriptorsMax, connectionsMax }
+    if (connectionsMax === server.connectionsMax) log.info(line, 'connections are bounded')
+    else log.warn(line, 'connections are bounded by the open files that the system allows')
+    this.connectionsMax = connectionsMax
   }
 
   private async openLocation(
@@ -126,7 +144,11 @@ export class EdgeLocations {
       listeners,
       log,
       now: () => performance.now(),
-      options: { ...config.server, trustedProxies: config.trustedProxies },
+      options: {
+        ...config.server,
+        trustedProxies: config.trustedProxies,
+        connectionsMax: this.connectionsMax,
+      },
       describeFailure,
       direct,
     })

@@ -114,8 +114,11 @@ export interface App<Listener> {
 export type AppOptions = {
   /** A connection without a request is closed after this time. */
   readonly idleSeconds: number
-  /** Connections and WebSockets at a time. */
+  /** Connections and WebSockets at a time: of all addresses, and of one that is no proxy. */
   readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
+  /** Whether the bytes of an address are those of a trusted proxy. */
+  readonly isProxy: (address: ArrayBuffer) => boolean
   /** Whole replies to requests that cannot be parsed. */
   readonly badRequest: string
   readonly headTooLarge: string

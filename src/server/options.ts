@@ -84,6 +84,11 @@ export const defaults = {
    * The prebuilt package has no such bound.
    */
   connectionsMax: 65_536,
+  /**
+   * The same for one address (of IPv6, for its first 64 bits) that is no trusted proxy: enough for
+   * many clients behind one address, and too few to take the connections of all others.
+   */
+  connectionsPerAddressMax: 16_384,
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
   /**

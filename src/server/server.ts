@@ -211,8 +211,13 @@ const PREBUILT_IDLE_SECONDS = 8
  */
 const TIMER_STEP_SECONDS = 4
 
-const appOptions = ({ failures, options }: ServerContext, idleSeconds: number): AppOptions => ({
+const appOptions = (
+  { failures, options, proxies }: ServerContext,
+  idleSeconds: number,
+): AppOptions => ({
   connectionsMax: options.connectionsMax,
+  connectionsPerAddressMax: options.connectionsPerAddressMax,
+  isProxy: address => proxies?.isTrustedPeer(new Uint8Array(address)) === true,
   idleSeconds: idleSeconds + TIMER_STEP_SECONDS,
   badRequest: toClosingReply(failures.badRequest),
   headTooLarge: toClosingReply(failures.headTooLarge),

@@ -159,7 +159,8 @@ inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {
 /** The request was authenticated: its connection is not closed for others. */
 inline napi_value setAuthenticated(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);
-    if (call.response != nullptr) library->authenticate(call.response);
+    if (call.response == nullptr) return nullptr;
+    if (Connections *known = library->connectionsOf(call.response)) known->authenticate(call.response);
     return nullptr;
 }
 
@@ -209,8 +210,9 @@ inline napi_value upgrade(napi_env env, napi_callback_info info) {
     if (key.view().length() != 24 || !(context >= 0 && context < (double) lib.socketContexts.size()))
         return fail(env, "not a handshake");
     lib.responses.remove(call.handle);
-    lib.authenticate(call.response);
-    call.response->upgrade<SocketData>({}, key.view(), protocol.view(), extensions.view(),
+    SocketData data;
+    if (Connections *known = lib.connectionsOf(call.response)) data.peer = known->detach(call.response);
+    call.response->upgrade<SocketData>(std::move(data), key.view(), protocol.view(), extensions.view(),
                                        lib.socketContexts[(size_t) context]);
     return nullptr;
 }

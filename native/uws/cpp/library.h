@@ -32,6 +32,8 @@ struct SocketData {
     /** Messages up to this size may be answered by this token before JavaScript; empty: none. */
     std::string token;
     size_t messageBytesMax = 0;
+    /** See `Connections::detach`. */
+    Peers::value_type *peer = nullptr;
 };
 
 using Socket = uWS::WebSocket<false, true, SocketData>;
@@ -52,10 +54,11 @@ struct Library {
     /** The environment ends: JavaScript must not be called any more. */
     bool isStopped = false;
 
-    /** A request of the connection was authenticated. */
-    void authenticate(Response *connection) const {
+    /** The connections of the app that a connection is of. */
+    Connections *connectionsOf(Response *connection) const {
         for (const auto &known : connections)
-            if (known->has(connection)) known->authenticate(connection);
+            if (known->has(connection)) return known.get();
+        return nullptr;
     }
 
     uWS::App *appOf(double index) const {

@@ -2,7 +2,10 @@
 // Node.js. JavaScript refers to responses and sockets by number, never by pointer.
 
 #include "answers.h"
+#include "descriptors.h"
 #include "sockets.h"
+
+#include <cerrno>
 
 #include <uv.h>
 
@@ -22,7 +25,9 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
     napi_value given = call.values[0];
     double idleSeconds = numberOf(env, given, "idleSeconds");
     double connectionsMax = numberOf(env, given, "connectionsMax");
-    if (!(connectionsMax >= 1)) return fail(env, "connectionsMax must be at least 1");
+    double perAddressMax = numberOf(env, given, "connectionsPerAddressMax");
+    if (!(connectionsMax >= 1 && perAddressMax >= 1))
+        return fail(env, "a limit of connections must be at least 1");
     // The timers of uSockets have 240 steps of 4 s.
     if (!(idleSeconds >= 1 && idleSeconds <= 900))
         return fail(env, "idleSeconds must be from 1 to 900");
@@ -31,6 +36,16 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
     library->connections.push_back(std::make_unique<Connections>());
     Connections *connections = library->connections.back().get();
     connections->max = (size_t) connectionsMax;
+    connections->perPeerMax = (size_t) perAddressMax;
+    connections->isProxy = [callback = callbackOf(env, given, "isProxy")](std::string_view address) {
+        Library &lib = *library;
+        if (lib.isStopped) return false;
+        Scope scope(lib.env);
+        napi_value result = callback.call({toArrayBuffer(lib.env, address)});
+        bool isProxy = false;
+        if (result != nullptr) napi_get_value_bool(lib.env, result, &isProxy);
+        return isProxy;
+    };
     library->apps.back()->filter([connections](Response *response, int change) {
         if (change > 0) connections->add(response);
         else connections->remove(response);
@@ -219,6 +234,7 @@ extern "C" napi_value slotline_server_functions(napi_env env) noexcept {
         uwsLoop->setSilent(true);
         library = new Library();
         library->env = env;
+        openSpareDescriptor();
         napi_add_env_cleanup_hook(
             env, [](void *stopped) { static_cast<Library *>(stopped)->isStopped = true; }, library);
     }
@@ -230,6 +246,11 @@ extern "C" napi_value slotline_server_functions(napi_env env) noexcept {
         napi_set_named_property(env, functions, name, function);
     }
     return functions;
+}
+
+/** Called by uSockets where a connection cannot be accepted. */
+extern "C" void slotline_on_accept_error(int listener) noexcept {
+    if (errno == EMFILE || errno == ENFILE) slotline::refuseConnections(listener);
 }
 
 /**

@@ -123,7 +123,7 @@ inline napi_value mountSockets(napi_env env, napi_callback_info info) {
     };
     behavior.drain = [](auto *socket) { onDrain(socket); };
     behavior.close = [index = (size_t) call.number(0)](auto *socket, int code, std::string_view) {
-        library->connections[index]->removeSocket();
+        library->connections[index]->removeSocket(socket->getUserData()->peer);
         onClose(socket, code);
     };
     app->ws<SocketData>(std::string(pattern.view()), std::move(behavior));

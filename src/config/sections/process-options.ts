@@ -47,6 +47,11 @@ export const defaults = {
    */
   unsentBytesMax: 128 * 1024,
   /**
+   * Descriptors of an edge that its connections leave free for upstreams, stores and files; at most
+   * half of those that the system allows it. What is left bounds `server.connectionsMax`.
+   */
+  descriptorsReserved: 1_024,
+  /**
    * Longest JSON body: about 180,000 addresses of getMultipleAccounts, which has no limit of its
    * own.
    */

@@ -9,6 +9,7 @@ const { trustedProxies: _proxies, ...server } = defaults
 export const serverSection = withRenamed(
   optionsSchema(server, {
     connectionsMax: integer(16, 2 ** 20, 'connections'),
+    connectionsPerAddressMax: integer(16, 2 ** 20, 'connections'),
     // The timers of uWebSockets have 240 steps of 4 s.
     idleSeconds: integer(1, 900, 'seconds'),
     // The range that uWebSockets.js accepts; its timers have steps of 4 s.

@@ -1,7 +1,9 @@
 import t, { type Test } from 'tap'
+import type { Options } from '../../../src/server/options.js'
 import type { Route } from '../../../src/shared/http.js'
 import {
   connect,
+  eventually,
   isPrebuilt,
   openTestServer,
   replyCount,
@@ -15,7 +17,7 @@ import { openSocket } from '../../fixtures/server/socket.js'
 const skip = isPrebuilt ? 'the prebuilt package has no bound' : false
 
 /** At `/valid` requests are authenticated; at `/slow` they are answered by `answer`. */
-const open = async (t: Test, connectionsMax: number) => {
+const open = async (t: Test, options: Partial<Options>, host = '127.0.0.1') => {
   const waiting: (() => void)[] = []
   const routes: Partial<Route>[] = [
     { pattern: '/valid', isAuthenticated: true },
@@ -26,7 +28,8 @@ const open = async (t: Test, connectionsMax: number) => {
     },
   ]
   const { port, server } = await openTestServer(t, routes, {
-    options: { connectionsMax },
+    listeners: [{ host, port: 0 }],
+    options,
     sockets: [
       {
         pattern: '/socket',
@@ -57,7 +60,7 @@ const isOpen = async (connection: Connection): Promise<boolean> =>
   ])) === 'open'
 
 t.test('over the limit the oldest idle unauthenticated connection is closed', { skip }, async t => {
-  const { port, server, answer } = await open(t, 5)
+  const { port, server, answer } = await open(t, { connectionsMax: 5 })
   const valid = await connect(port)
   t.equal(await post(valid, '/valid'), '200')
   const slow = await connect(port)
@@ -93,7 +96,7 @@ t.test('over the limit the oldest idle unauthenticated connection is closed', { 
 })
 
 t.test('connections and WebSockets that close make room', { skip }, async t => {
-  const { port } = await open(t, 2)
+  const { port } = await open(t, { connectionsMax: 2 })
   for (let round = 0; round < 3; round++) {
     const socket = await openSocket(port, { path: '/socket' })
     const valid = await connect(port)
@@ -109,7 +112,7 @@ t.test('connections and WebSockets that close make room', { skip }, async t => {
 })
 
 t.test('10,000 connections that send nothing keep no client out', { skip }, async t => {
-  const { port, server } = await open(t, 64)
+  const { port, server } = await open(t, { connectionsMax: 64 })
   const valid = await connect(port)
   t.equal(await post(valid, '/valid'), '200')
   for (let count = 0; count < 10_000; count += 100) {
@@ -120,4 +123,60 @@ t.test('10,000 connections that send nothing keep no client out', { skip }, asyn
   t.equal(await post(valid, '/valid'), '200')
   const late = await connect(port)
   t.equal(await post(late, '/valid'), '200')
+})
+
+t.test('an address over its limit closes its own connections only', { skip }, async t => {
+  // Addresses of IPv4 that a socket of IPv6 maps are different ones.
+  for (const host of ['127.0.0.1', '::']) {
+    const { port, server } = await open(t, { connectionsPerAddressMax: 3 }, host)
+    const bystander = await connect(port, { localAddress: '127.0.0.3' })
+    const from = { localAddress: '127.0.0.2' }
+    const valid = await connect(port, from)
+    t.equal(await post(valid, '/valid'), '200')
+    const socket = await openSocket(port, { path: '/socket', ...from })
+    const third = await connect(port, from)
+    const fourth = await connect(port, from)
+    await third.closed
+    t.equal(await post(fourth, '/valid'), '200')
+    const fifth = await connect(port, from)
+    await fifth.closed
+    t.equal(await post(bystander, '/valid'), '200', 'of another address, although it idled longest')
+    t.equal(await post(valid, '/valid'), '200')
+    socket.send('still open')
+    t.equal(await socket.next(), 'still open')
+    socket.destroy()
+    await socket.closed
+    await eventually(() => server.stats().sockets === 0)
+    const sixth = await connect(port, from)
+    t.equal(await post(sixth, '/valid'), '200', 'a WebSocket that closed makes room')
+    for (const one of [bystander, valid, fourth, sixth]) one.socket.destroy()
+  }
+})
+
+t.test('connections of a trusted proxy are bounded together with all others only', async t => {
+  if (isPrebuilt) return
+  const trustedProxies = ['127.0.0.9']
+  const { port, server } = await open(t, { connectionsPerAddressMax: 3, trustedProxies })
+  const many = await Promise.all(
+    Array.from({ length: 20 }, () => connect(port, { localAddress: '127.0.0.9' })),
+  )
+  for (const one of many) t.equal(await post(one, '/invalid'), '401')
+  t.equal(server.stats().connections, 20)
+  for (const { socket } of many) socket.destroy()
+})
+
+t.test('3,000 connections of one address leave those of others', { skip }, async t => {
+  const { port, server } = await open(t, { connectionsMax: 200, connectionsPerAddressMax: 64 })
+  const others = await Promise.all(
+    Array.from({ length: 30 }, () => connect(port, { localAddress: '127.0.0.3' })),
+  )
+  for (let count = 0; count < 3_000; count += 100) {
+    const silent = await Promise.all(
+      Array.from({ length: 100 }, () => connect(port, { localAddress: '127.0.0.2' })),
+    )
+    if (server.stats().connections > 94) t.fail(`${server.stats().connections} connections`)
+    t.teardown(() => silent.forEach(({ socket }) => socket.destroy()))
+  }
+  for (const one of others) t.equal(await post(one, '/valid'), '200')
+  for (const { socket } of others) socket.destroy()
 })

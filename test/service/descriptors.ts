@@ -1,0 +1,112 @@
+// An edge at its limit of descriptors, as the system sets it.
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import {
+  connect,
+  isPrebuilt,
+  post,
+  replyCount,
+  splitReplies,
+  statusOf,
+  type Connection,
+} from '../fixtures/server/server.js'
+import { openSocket } from '../fixtures/server/socket.js'
+
+const DESCRIPTORS_MAX = 400
+const CALL = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
+const HEALTH = 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'
+/** Clock ticks of `/proc`, in all systems that Node.js runs on. */
+const TICK_MS = 10
+
+/** Time of a processor that a process has taken. */
+const cpuMsOf = (pid: number): number => {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+}
+
+/** Sends a request; the reply, or '' where the connection is closed. */
+const ask = async (connection: Connection, bytes: string): Promise<string> => {
+  const before = replyCount(connection.received())
+  connection.socket.write(bytes)
+  const replies = splitReplies(await connection.until(now => replyCount(now) > before))
+  const reply = replies.length > before ? replies.at(-1) : undefined
+  return reply === undefined ? '' : `${statusOf(reply.head)} ${reply.body}`
+}
+
+const start = async (t: Test) => {
+  const deployment = await startDeployment(t, {
+    args: ['--edges', '1', '--traffic', '0'],
+    descriptorsMax: DESCRIPTORS_MAX,
+  })
+  const { tokenPath } = await grantScope(deployment, 'fra')
+  const { body } = await askAdmin(deployment, 'POST', tokenPath)
+  const path = `/${String(body['token'])}`
+  const [edge = 0] = deployment.pidsOf('edge')
+  const { port } = deployment
+  const read = post(path, CALL, ['Content-Type: application/json'])
+  const client = await connect(port)
+  const socket = await openSocket(port, { path })
+  t.match(await ask(client, read), /^200 \{"jsonrpc":"2.0","result":\d+,"id":1\}$/)
+  /** What clients that were there before must see. */
+  const checkClients = async (name: string): Promise<void> => {
+    t.match(await ask(client, read), /^200 \{"jsonrpc":"2.0","result":\d+,"id":1\}$/, name)
+    t.match(await ask(client, HEALTH), /^200 /, `${name}: health`)
+    socket.send(CALL)
+    t.match(await socket.next(), /"result":\d+/, `${name}: a WebSocket`)
+  }
+  return { deployment, edge, port, read, checkClients }
+}
+
+const skip = isPrebuilt ? 'the prebuilt package serves' : false
+
+t.test('a thousand connections leave an edge its descriptors', { skip }, async t => {
+  const { deployment, edge, port, read, checkClients } = await start(t)
+  t.match(deployment.output(), `"descriptorsMax":${DESCRIPTORS_MAX},"connectionsMax":100,`)
+  const startedMs = performance.now()
+  const startedCpuMs = cpuMsOf(edge)
+  const silent: Connection[] = []
+  t.teardown(() => silent.forEach(({ socket }) => socket.destroy()))
+  for (let count = 0; count < 1_000; count += 50) {
+    silent.push(...(await Promise.all(Array.from({ length: 50 }, () => connect(port)))))
+    await checkClients(`${count + 50} connections`)
+    const late = await connect(port)
+    t.match(await ask(late, read), /^200 .*"result"/, 'a new client gets in')
+    late.socket.destroy()
+  }
+  const open = readdirSync(`/proc/${edge}/fd`).length
+  t.ok(open <= DESCRIPTORS_MAX / 2 + 100, `${open} descriptors are open`)
+  await sleep(1_000)
+  const share = (cpuMsOf(edge) - startedCpuMs) / (performance.now() - startedMs)
+  t.ok(share < 0.7, `${share} of a processor, while a thousand connections opened`)
+})
+
+t.test('without a free descriptor new connections are closed at once', { skip }, async t => {
+  const { edge, port, read, checkClients } = await start(t)
+  const open = new Set(readdirSync(`/proc/${edge}/fd`).map(Number))
+  let free = 0
+  while (open.has(free)) free++
+  execFileSync('prlimit', ['--pid', String(edge), `--nofile=${free}:${DESCRIPTORS_MAX}`])
+  const attempts = await Promise.all(Array.from({ length: 200 }, () => connect(port)))
+  const closed = Promise.all(attempts.map(attempt => attempt.closed))
+  t.equal(await Promise.race([closed.then(() => 'closed'), sleep(5_000, 'open')]), 'closed')
+  const startedMs = performance.now()
+  const startedCpuMs = cpuMsOf(edge)
+  // One waits to be accepted at any time.
+  while (performance.now() - startedMs < 2_000) {
+    await checkClients('at the limit')
+    const late = await connect(port)
+    await late.closed
+    await sleep(50)
+  }
+  const share = (cpuMsOf(edge) - startedCpuMs) / (performance.now() - startedMs)
+  t.ok(share < 0.5, `${share} of a processor at the limit`)
+  execFileSync('prlimit', ['--pid', String(edge), `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`])
+  const late = await connect(port)
+  t.match(await ask(late, read), /^200 .*"result"/, 'with free descriptors a new client gets in')
+  late.socket.destroy()
+})
