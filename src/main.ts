@@ -6,7 +6,7 @@ import { createProgram } from './cli/program.js'
 // 0700), also where a library creates it.
 process.umask(0o077)
 
-createProgram()
+createProgram(process.env)
   .parseAsync()
   .catch((error: unknown) => {
     process.stderr.write(formatError(error))

@@ -33,6 +33,14 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['sandbox', '--edges', '0'], 2, /integer from 1/],
   [['sandbox', '--fast'], 2, /unknown option/],
   [['nothing'], 2, /unknown command/],
+  [['status'], 2, /give --config <file> or --data-dir <dir>/],
+  [['status', '--config', good, '--data-dir', dir], 2, /give --config <file> or --data-dir <dir>/],
+  [
+    ['status', '--data-dir', dir],
+    2,
+    /no service has run on the data directory [^\n]*: give --config\n$/,
+  ],
+  [['config', 'dump', '--all', good], 1, /--all prints defaults: it takes no file/],
 ]
 for (const [args, code, stderr] of cases) {
   const name = args.map(arg => arg.replace(dir, '')).join(' ')
@@ -43,7 +51,21 @@ for (const [args, code, stderr] of cases) {
 
 const dumped = run('config', 'dump')
 t.strictSame(parseConfig(dumped.stdout, 'dump'), EXAMPLE, 'the dump without a file is the example')
-t.equal(run('config', 'dump', good).stdout, dumped.stdout, 'the dump of the dump is the same')
+t.equal(
+  run('config', 'dump', good).stdout.replaceAll(`${dir}/`, ''),
+  dumped.stdout,
+  'the dump of the dump is the same, with absolute paths',
+)
+const all = run('config', 'dump', '--all').stdout
+t.strictSame(parseConfig(all, 'all'), EXAMPLE, 'all defaults are those of the example')
+t.match(all, /^# .* Must be an integer from 1 to 900 \(seconds\)\.\n#idleSeconds = 75$/m)
+const enabled = all.replaceAll(/^#(?=\[|\w+ = [^#])/gm, '')
+t.ok(enabled.includes('\nidleSeconds = 75\n'))
+t.strictSame(
+  parseConfig(`${all}\n[processes]\nedgeCount = 1\n`, 'all').processes.edgeCount,
+  1,
+  'a section can be added at its end',
+)
 const help = run('--help')
 t.equal(help.status, 0)
 t.match(help.stdout, /serve[^]*sandbox[^]*config/)

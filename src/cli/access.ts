@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander'
 import { collect, instant, instantOrNever, integer } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
-import type { LoadConfig } from './command.js'
+import { withServiceOptions, type ConfigLoader, type ServiceOptions } from './command.js'
 
-type Where = { readonly config?: string; readonly url?: string; readonly tokenFile?: string }
+type Where = ServiceOptions & { readonly url?: string; readonly tokenFile?: string }
 
 /** Valid ids need no escapes; other input must not change the path. */
 const segment = encodeURIComponent
@@ -11,27 +11,26 @@ const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}
 const tokenPath = (accessId: string, network: string, location: string): string =>
   `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
 
-const call = async (load: LoadConfig, where: Where, request: AdminCall): Promise<void> => {
+const call = async (load: ConfigLoader, where: Where, request: AdminCall): Promise<void> => {
   const { callAdmin, targetOf } = await import('./admin-client.js')
-  const own = where.config === undefined ? undefined : targetOf(await load(where.config))
+  const hasService = where.config !== undefined || where.dataDir !== undefined
+  const own = hasService ? targetOf(await load.service(where)) : undefined
   const url = where.url ?? own?.url
   const tokenFile = where.tokenFile ?? own?.tokenFile
   if (url === undefined || tokenFile === undefined)
-    throw new Error('give --config <file>, or both --url and --token-file')
+    throw new Error('give --config <file>, --data-dir <dir>, or both --url and --token-file')
   const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
   if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
 }
 
 /** A command with the options of the admin API's address and token. */
 const command = (parent: Command, name: string, description: string): Command =>
-  parent
-    .command(name)
+  withServiceOptions(parent.command(name))
     .description(description)
-    .option('--config <file>', 'configuration of the service that runs on this machine')
     .option('--url <url>', 'the dashboard, in place of that of the configuration')
     .option('--token-file <file>', 'the admin token, in place of that of the configuration')
 
-const addGrant = (root: Command, load: LoadConfig): void => {
+const addGrant = (root: Command, load: ConfigLoader): void => {
   command(root, 'grant', 'grant an access of a product')
     .requiredOption('--subject <subject>', 'its user: the `sub` claim of the identity provider')
     .requiredOption('--product <id>', 'product of the configuration')
@@ -69,7 +68,7 @@ const addGrant = (root: Command, load: LoadConfig): void => {
     )
 }
 
-const addOperations = (root: Command, load: LoadConfig): void => {
+const addOperations = (root: Command, load: ConfigLoader): void => {
   command(root, 'list', 'list accesses in the order of their ids')
     .option('--subject <subject>', 'all of one person')
     .option('--after <accessId>', 'begin after this one: `next` of the answer before')
@@ -101,7 +100,7 @@ const addOperations = (root: Command, load: LoadConfig): void => {
   )
 }
 
-const addTokenCommands = (root: Command, load: LoadConfig): void => {
+const addTokenCommands = (root: Command, load: ConfigLoader): void => {
   const token = root.command('token').description('manage the token of a scope')
   const scope = '<accessId> <network> <location>'
   const verbs: readonly [
@@ -134,7 +133,7 @@ const addTokenCommands = (root: Command, load: LoadConfig): void => {
 }
 
 /** `slotline access …`: every operation of the admin API, which requires its token. Prints JSON. */
-export const addAccessCommands = (program: Command, load: LoadConfig): void => {
+export const addAccessCommands = (program: Command, load: ConfigLoader): void => {
   const root = program
     .command('access')
     .description('grant, extend and end accesses; manage tokens')

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import { demandNetwork, type LoadConfig } from './command.js'
+import { demandNetwork, withService, type ConfigLoader } from './command.js'
 
 const backup = async (
   config: Config,
@@ -25,12 +25,10 @@ const backup = async (
 }
 
 /** `slotline backup`: copies a network's store while its indexer runs. */
-export const addBackupCommand = (program: Command, load: LoadConfig): void => {
-  program
-    .command('backup')
+export const addBackupCommand = (program: Command, load: ConfigLoader): void => {
+  withService(program.command('backup'))
     .description('write a compacted copy of a network’s store while its indexer runs')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--to <dir>', 'folder to create; its parent must exist')
-    .action(async ({ config, ...options }) => backup(await load(config), options))
+    .action(async options => backup(await load.service(options), options))
 }

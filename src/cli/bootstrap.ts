@@ -1,32 +1,29 @@
 import type { Command } from 'commander'
 import { line } from './arguments.js'
-import { exitWithAnswer, type LoadConfig } from './command.js'
+import { exitWithAnswer, withService, type ConfigLoader } from './command.js'
 
 /** `slotline bootstrap`: makes a network's store from an RPC, and cancels a bootstrap. */
-export const addBootstrapCommands = (program: Command, load: LoadConfig): void => {
+export const addBootstrapCommands = (program: Command, load: ConfigLoader): void => {
   const bootstrap = program
     .command('bootstrap')
     .description('build the store of a network from an upstream RPC, or cancel a bootstrap')
-  bootstrap
-    .command('rpc')
+  withService(bootstrap.command('rpc'))
     .description('from networks.accountsRpc, for a network with a scope')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
-    .action(async ({ config, network }) => {
+    .action(async ({ network, ...service }) => {
       const { runPlan } = await import('./run-bootstrap.js')
       process.title = 'slotline bootstrap'
-      return runPlan(await load(config), network, { kind: 'rpc' })
+      const config = await load.service(service, { needsSecrets: true })
+      return runPlan(config, network, { kind: 'rpc' })
     })
-  bootstrap
-    .command('cancel')
+  withService(bootstrap.command('cancel'))
     .description('cancel the running bootstrap, of a snapshot too, and remove its files')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .option('--reason <text>', 'shown by `slotline status` and in the log', line)
-    .action(({ config, network, reason = 'by `slotline bootstrap cancel`' }) =>
+    .action(({ network, reason = 'by `slotline bootstrap cancel`', ...service }) =>
       exitWithAnswer(async () => {
         const { cancelBootstrap } = await import('./cancel-bootstrap.js')
-        return cancelBootstrap(await load(config), { network, reason })
+        return cancelBootstrap(await load.service(service), { network, reason })
       }),
     )
 }

@@ -1,7 +1,34 @@
+import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
+import type { LoadedConfig } from '../config/load.js'
 
-/** Reads and checks a configuration file. */
-export type LoadConfig = (file: string) => Promise<Config>
+/** The service that a command is about: its configuration, or its data directory. */
+export type ServiceOptions = { readonly config?: string; readonly dataDir?: string }
+
+/** Reads and checks configurations. */
+export type ConfigLoader = {
+  /** A file, with every secret that it names; they leave the environment of this process. */
+  readonly file: (file: string) => Promise<LoadedConfig>
+  /** That of a service. A secret that is not to be had is replaced, unless it `needsSecrets`. */
+  readonly service: (
+    options: ServiceOptions,
+    needs?: { readonly needsSecrets: boolean },
+  ) => Promise<Config>
+}
+
+/** Adds the options that name a service of this machine, or a sandbox. */
+export const withServiceOptions = (command: Command): Command =>
+  command
+    .option('--config <file>', 'configuration of the service on this machine')
+    .option('--data-dir <dir>', 'its data directory, in place of --config; also that of a sandbox')
+
+/** The same, of which one must be given. */
+export const withService = (command: Command): Command =>
+  withServiceOptions(command).hook('preAction', (_command, action) => {
+    const { config, dataDir } = action.opts<ServiceOptions>()
+    if ((config === undefined) === (dataDir === undefined))
+      action.error('error: give --config <file> or --data-dir <dir>')
+  })
 
 type Network = Config['networks'][number]
 

@@ -1,19 +1,73 @@
+import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { LoadConfig } from './command.js'
+import type { Config } from '../config/config.js'
+import type { ConfigLoader, ServiceOptions } from './command.js'
+
+/** Prints each line as an error. */
+const report = (lines: readonly string[], kind = ''): void => {
+  for (const line of lines) process.stderr.write(`slotline: ${kind}${line}\n`)
+}
+
+/** Prints everything that `serve` would refuse, and then what it would warn of. */
+const check = async (
+  load: ConfigLoader,
+  file: string,
+  { strict = false }: { readonly strict?: boolean },
+): Promise<void> => {
+  const { ConfigError, formatFaults } = await import('../config/config.js')
+  const { checkMachine } = await import('../config/machine-checks.js')
+  const { demandPrivateFiles } = await import('../config/private-files.js')
+  const further = (config: Config): void => {
+    const source = { file, text: readFileSync(file, 'utf8') }
+    const { faults, warnings } = checkMachine(config)
+    report(formatFaults(faults, source))
+    report(formatFaults(warnings, source), 'warning: ')
+    if (faults.length > 0 || (strict && warnings.length > 0)) process.exitCode = 1
+  }
+  try {
+    const loaded = await load.file(file)
+    further(loaded.config)
+    demandPrivateFiles(loaded)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    report(error.faults)
+    process.exitCode = 1
+    if (error.repaired !== undefined) further(error.repaired)
+  }
+}
+
+const dump = async (
+  load: ConfigLoader,
+  file: string | undefined,
+  { all = false, ...service }: ServiceOptions & { readonly all?: boolean },
+): Promise<void> => {
+  const { EXAMPLE } = await import('../config/config.js')
+  const { formatConfig } = await import('../config/printable.js')
+  const hasService = file !== undefined || service.dataDir !== undefined
+  if (all && hasService) throw new Error('--all prints defaults: it takes no file')
+  if (all) {
+    const { formatDefaults } = await import('../config/defaults-page.js')
+    process.stdout.write(formatDefaults())
+    return
+  }
+  const config = hasService
+    ? await load.service({ ...service, ...(file && { config: file }) })
+    : EXAMPLE
+  process.stdout.write(formatConfig(config))
+}
 
 /** `slotline config`: checks and prints configurations; does not need the addon. */
-export const addConfigCommands = (program: Command, load: LoadConfig): void => {
+export const addConfigCommands = (program: Command, load: ConfigLoader): void => {
   const config = program.command('config').description('check and print configurations')
   config
     .command('check <file>')
-    .description('validate a file and print its first problem')
-    .action(async file => void (await load(file)))
+    .description('print everything that is wrong with a file, on this machine')
+    .option('--strict', 'exit with code 1 for a warning, too')
+    .action((file, options) => check(load, file, options))
   config
     .command('dump [file]')
-    .description('print the effective configuration; without a file, all defaults')
-    .action(async file => {
-      const { EXAMPLE } = await import('../config/config.js')
-      const { formatConfig } = await import('../config/printable.js')
-      process.stdout.write(formatConfig(file ? await load(file) : EXAMPLE))
-    })
+    .description('print the effective configuration; without a file, that of an example')
+    .option('--data-dir <dir>', 'that of the service with this data directory')
+    .option('--all', 'print every option with its default, unit and reason, as comments')
+    .action((file, options) => dump(load, file, options))
 }

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { addAccessCommands } from './access.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
-import type { LoadConfig } from './command.js'
+import type { ConfigLoader } from './command.js'
 import { addConfigCommands } from './config.js'
+import { addInitCommand } from './init/init.js'
 import { addRestoreCommand } from './restore.js'
 import { addSandboxCommand } from './sandbox.js'
 import { addServeCommand } from './serve.js'
@@ -12,19 +12,38 @@ import { addSnapshotCommands } from './snapshot.js'
 import { addStatusCommand } from './status.js'
 import { addVerifyCommand } from './verify.js'
 
-const load: LoadConfig = async file => {
-  const { parseConfig } = await import('../config/config.js')
-  return parseConfig(readFileSync(file, 'utf8'), file)
+/** Variables of the environment; secrets are deleted from it once they are read. */
+type Environment = Record<string, string | undefined>
+
+const createLoader = (environment: Environment): ConfigLoader => {
+  // A later load reads the same variables again.
+  const all = { ...environment }
+  return {
+    file: async file => {
+      const { loadConfig } = await import('../config/load.js')
+      const loaded = loadConfig(file, all)
+      // Child processes inherit the environment, and each may have its own secrets only.
+      for (const name of loaded.secretVariables) delete environment[name]
+      return loaded
+    },
+    service: async ({ config, dataDir }, needs = { needsSecrets: false }) => {
+      const { loadConfig, loadServiceConfig } = await import('../config/load.js')
+      if (config !== undefined) return loadConfig(config, all, needs).config
+      return loadServiceConfig(dataDir ?? '', all, needs)
+    },
+  }
 }
 
-/** The command line. A wrong one exits with code 2. */
-export const createProgram = (): Command => {
+/** The command line, with the environment of the process. A wrong one exits with code 2. */
+export const createProgram = (environment: Environment): Command => {
+  const load = createLoader(environment)
   const program = new Command('slotline')
     .description('Solana RPC access point and transaction relay')
     .exitOverride(error => process.exit(error.exitCode === 0 ? 0 : 2))
 
   // Each command imports what it runs when it runs: it starts sooner, and some are used where the
   // addon is not built.
+  addInitCommand(program)
   addServeCommand(program, load)
   addSandboxCommand(program)
   addConfigCommands(program, load)

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import { demandNetwork, type LoadConfig } from './command.js'
+import { demandNetwork, withService, type ConfigLoader } from './command.js'
 
 const restore = async (
   config: Config,
@@ -27,12 +27,10 @@ const restore = async (
 }
 
 /** `slotline restore`: makes a backup the live store of a network; the service must be stopped. */
-export const addRestoreCommand = (program: Command, load: LoadConfig): void => {
-  program
-    .command('restore')
+export const addRestoreCommand = (program: Command, load: ConfigLoader): void => {
+  withService(program.command('restore'))
     .description('restore the store of a network from a backup while the service is stopped')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .requiredOption('--network <id>', 'the network')
     .requiredOption('--from <dir>', 'folder that `slotline backup` created')
-    .action(async ({ config, ...options }) => restore(await load(config), options))
+    .action(async options => restore(await load.service(options), options))
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { readAdminToken } from '../access/tokens/admin-token.js'
 import type { Config } from '../config/config.js'
+import { writeServiceFile } from '../config/service-file.js'
 import { publicUrlOf } from '../control/public-url.js'
 import { startService } from '../processes/supervisor.js'
 import { sandboxAccesses } from '../sandbox/accesses.js'
@@ -44,6 +45,7 @@ export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
   const { service, log, flush } = await startSandboxService(config, flags, { flags, users })
   drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
   removeHandlers()
+  writeServiceFile(config.dataDir, { config })
   const tokens = await service.ensureAccesses(
     SANDBOX_NETWORK,
     sandboxAccesses(config.locations.map(({ id }) => id)),

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Config } from '../config/config.js'
+import type { LoadedConfig } from '../config/load.js'
 import type { Service } from '../processes/supervisor.js'
 import type { Log } from '../shared/log.js'
-import type { LoadConfig } from './command.js'
+import type { ConfigLoader } from './command.js'
 
 /** Signals that end the service: of a service manager, of Ctrl-C, of a terminal that closes. */
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -50,28 +50,34 @@ export const drainOnSignal = (
   for (const signal of SIGNALS) process.on(signal, onSignal)
 }
 
-const serve = async (config: Config): Promise<void> => {
+const serve = async ({ config, file }: LoadedConfig): Promise<void> => {
+  const { checkMachine } = await import('../config/machine-checks.js')
   const { openLog } = await import('../shared/log.js')
   const { startService } = await import('../processes/supervisor.js')
+  const { writeServiceFile } = await import('../config/service-file.js')
   process.title = 'slotline supervisor'
   const { log, flush } = openLog('supervisor', config.log)
+  const { faults, warnings } = checkMachine(config)
+  for (const { message } of faults) throw new Error(message)
   const removeHandlers = exitOnSignal()
   const service = await startService(config, log)
   drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
   removeHandlers()
+  writeServiceFile(config.dataDir, { configFile: file })
+  for (const { message } of warnings) log.warn(message)
   log.info({ dataDir: config.dataDir }, 'every process is ready')
 }
 
 /** `slotline serve`: runs the service of one machine with the configured feeds. */
-export const addServeCommand = (program: Command, load: LoadConfig): void => {
+export const addServeCommand = (program: Command, load: ConfigLoader): void => {
   program
     .command('serve')
     .description('run the service of this machine')
-    .requiredOption('--config <file>', 'TOML file; see `slotline config dump`')
+    .requiredOption('--config <file>', 'TOML file; see `slotline init`')
     .action(async ({ config: file }) => {
-      const config = await load(file)
+      const loaded = await load.file(file)
       const { demandPrivateFiles } = await import('../config/private-files.js')
-      demandPrivateFiles(config, file)
-      await serve(config)
+      demandPrivateFiles(loaded)
+      await serve(loaded)
     })
 }

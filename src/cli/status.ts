@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
-import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
+import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
 import { formatDuration } from './format-duration.js'
 
 /** One network in the output of `slotline status`. */
@@ -126,14 +126,10 @@ const status = async (
 }
 
 /** `slotline status`: exit code 0 if all networks are healthy, 1 if one is not, else 2. */
-export const addStatusCommand = (program: Command, load: LoadConfig): void => {
-  program
-    .command('status')
+export const addStatusCommand = (program: Command, load: ConfigLoader): void => {
+  withService(program.command('status'))
     .description('show the tip, health, feed, bootstrap and repair of each network')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .option('--network <id>', 'only this network')
     .option('--json', 'print it as one line of JSON')
-    .action(({ config, ...options }) =>
-      exitWithAnswer(async () => status(await load(config), options)),
-    )
+    .action(options => exitWithAnswer(async () => status(await load.service(options), options)))
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { Verification } from '../storage/verify.js'
 import { integer } from './arguments.js'
-import { demandNetwork, exitWithAnswer, type LoadConfig } from './command.js'
+import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
 
 /** All other work on the machine has priority. */
 const NICENESS = 10
@@ -60,15 +60,11 @@ const verify = async (
 /**
  * `slotline verify`: exit code 0 without differences, 1 with differences, 2 if it cannot verify.
  */
-export const addVerifyCommand = (program: Command, load: LoadConfig): void => {
-  program
-    .command('verify')
+export const addVerifyCommand = (program: Command, load: ConfigLoader): void => {
+  withService(program.command('verify'))
     .description('recompute the indexes from the accounts and compare, beside a running service')
-    .requiredOption('--config <file>', 'configuration of the service on this machine')
     .option('--network <id>', 'only this network')
     .option('--rate <rows>', 'rows per second (default: verify.rowsPerSecondMax)', rate)
     .option('--json', 'print the result as one line of JSON')
-    .action(({ config, ...options }) =>
-      exitWithAnswer(async () => verify(await load(config), options)),
-    )
+    .action(options => exitWithAnswer(async () => verify(await load.service(options), options)))
 }

@@ -84,27 +84,42 @@ function* checkProducts(config: Config): Faults {
     }
 }
 
+type Listener = {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly keys: readonly string[]
+}
+
+const listenersOf = ({ dashboard, locations, metrics }: Config): readonly Listener[] => [
+  { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
+  { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
+  ...locations.flatMap(({ id, listeners }, index) =>
+    listeners.map(({ host, port }, at) => ({
+      host,
+      port,
+      user: `location ${id}`,
+      keys: ['locations', String(index), 'listeners', String(at)],
+    })),
+  ),
+]
+
+/** Whether listening on `host` takes the port on `other` too. */
+const covers = (host: string, other: string): boolean =>
+  host === other || host === '::' || (host === '0.0.0.0' && !other.includes(':'))
+
 function* checkPorts(config: Config): Faults {
-  const users = new Map<string, string>()
-  const { dashboard, locations, metrics } = config
-  const listeners = [
-    { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
-    { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
-    ...locations.flatMap(({ id, listeners }, index) =>
-      listeners.map(({ host, port }) => ({
-        host,
-        port,
-        user: `location ${id}`,
-        keys: ['locations', String(index), 'listeners'],
-      })),
-    ),
-  ]
-  for (const { host, port, user, keys } of listeners) {
-    const address = `${host}:${port}`
-    const other = users.get(address)
-    if (other !== undefined)
-      yield { keys, message: `${address} is used by ${other} and by ${user}` }
-    users.set(address, user)
+  const earlier: Listener[] = []
+  for (const listener of listenersOf(config)) {
+    const { host, port, user, keys } = listener
+    const other = earlier.find(
+      each => each.port === port && (covers(each.host, host) || covers(host, each.host)),
+    )
+    earlier.push(listener)
+    if (other === undefined) continue
+    const both = other.host === host ? '' : `, on ${other.host} and on ${host}`
+    const address = other.host === host ? `${host}:${port}` : `port ${port}`
+    yield { keys, message: `${address} is used by ${other.user} and by ${user}${both}` }
   }
 }
 

@@ -1,14 +1,30 @@
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import * as v from 'valibot'
-import { checkTogether } from './checks.js'
-import { explain, keysOf } from './errors/explain.js'
-import { configSchema, type Config } from './schema.js'
+import { checkTogether, type Fault } from './checks.js'
+import { explain, keysOf, withoutConsequences } from './errors/explain.js'
+import { repair } from './errors/repair.js'
 import { findTomlLine } from './errors/toml-line.js'
+import { mapTexts } from './options.js'
+import { isPath, PATHS } from './paths.js'
+import { configSchema, type Config } from './schema.js'
 
-/** An invalid configuration. The message is one line: position, error, and the valid value. */
+/**
+ * An invalid configuration. Each fault is one line: position, error, and the valid value. The
+ * message is the first one.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
+  readonly faults: readonly string[]
+  /** The configuration with other values in place of the wrong ones, for further checks. */
+  readonly repaired: Config | undefined
+
+  constructor(faults: readonly string[], repaired?: Config) {
+    const [first = '', ...more] = faults
+    super(more.length === 0 ? first : `${first} (and ${more.length} more: slotline config check)`)
+    this.faults = faults
+    this.repaired = repaired
+  }
 }
 
 export type { Config } from './schema.js'
@@ -19,47 +35,94 @@ const freeze = (value: unknown): void => {
   Object.freeze(value)
 }
 
-type Source = { readonly file: string; readonly text: string }
-
-const toError = (
-  source: Source | undefined,
-  keys: readonly string[],
-  message: string,
-): ConfigError => {
-  if (source === undefined) return new ConfigError(message)
-  const line = findTomlLine(source.text, keys)
-  return new ConfigError(`${source.file}${line === undefined ? '' : `:${line}`}: ${message}`)
+/** Where a configuration is from. */
+export type Source = {
+  /** Its name in errors. */
+  readonly file: string
+  readonly text: string
+  /** Paths are relative to this folder; absent leaves them as they are. */
+  readonly folder?: string
 }
 
-/** Checks a parsed configuration, fills in the defaults and freezes it. Throws ConfigError. */
-export const toConfig = (given: unknown, source?: Source): Config => {
-  const result = v.safeParse(configSchema, given)
-  if (!result.success) {
-    // A misspelled option is reported before the missing option that it causes.
-    const issue = result.issues.find(({ expected }) => expected === 'never') ?? result.issues[0]
-    throw toError(source, keysOf(issue), explain(issue))
-  }
-  const { access, dataDir } = result.output
+/** After every line of a file. */
+const LINES_MAX = Number.MAX_SAFE_INTEGER
+
+/** Faults as lines, in the order of the file; last those that are nowhere in it. */
+export const formatFaults = (faults: readonly Fault[], source?: Source): string[] => {
+  if (source === undefined) return faults.map(({ message }) => message)
+  const placed = faults.map(({ keys, message }) => ({
+    line: findTomlLine(source.text, keys),
+    message,
+  }))
+  return placed
+    .toSorted((one, other) => (one.line ?? LINES_MAX) - (other.line ?? LINES_MAX))
+    .map(({ line, message }) => `${source.file}${line === undefined ? '' : `:${line}`}: ${message}`)
+}
+
+/** Makes paths absolute. */
+const resolvePaths = (config: object, folder: string): void => {
+  for (const { keys } of PATHS)
+    mapTexts(config, keys, path => (isPath(path) ? resolve(folder, path) : path))
+}
+
+const complete = (output: v.InferOutput<typeof configSchema>, folder?: string): Config => {
+  if (folder !== undefined) resolvePaths(output, folder)
+  const { access, dataDir } = output
   const keyFile = access.keyFile || join(dataDir, 'access.key')
   const adminTokenFile = access.adminTokenFile || join(dataDir, 'admin.token')
-  const config: Config = { ...result.output, access: { ...access, keyFile, adminTokenFile } }
+  const config: Config = { ...output, access: { ...access, keyFile, adminTokenFile } }
   freeze(config)
-  for (const { keys, message } of checkTogether(config)) throw toError(source, keys, message)
   return config
 }
 
-/** Parses the text of a configuration file; `file` names it in errors. Throws ConfigError. */
-export const parseConfig = (text: string, file: string): Config => {
-  let given: unknown
+const isInside = (keys: readonly string[], other: readonly string[]): boolean =>
+  keys.slice(0, other.length).every((key, at) => key === other[at])
+
+/** Faults of several options of which none is one of `wrong`. */
+const togetherFaults = (config: Config, wrong: readonly (readonly string[])[]): Fault[] =>
+  Array.from(checkTogether(config)).filter(
+    ({ keys }) => !wrong.some(other => isInside(keys, other) || isInside(other, keys)),
+  )
+
+/**
+ * Checks a parsed configuration, fills in the defaults and freezes it. Throws ConfigError with
+ * every fault, of which `known` are some.
+ */
+export const toConfig = (given: unknown, source?: Source, known: readonly Fault[] = []): Config => {
+  const result = v.safeParse(configSchema, given)
+  if (result.success) {
+    // The defaults of an absent section belong to the schema.
+    const config = complete(structuredClone(result.output), source?.folder)
+    const faults = [...known, ...togetherFaults(config, [])]
+    if (faults.length > 0) throw new ConfigError(formatFaults(faults, source), config)
+    return config
+  }
+  const issues = withoutConsequences(result.issues)
+  const faults = [
+    ...known,
+    ...issues.map(issue => ({ keys: keysOf(issue), message: explain(issue) })),
+  ]
+  const repaired = v.safeParse(configSchema, repair(given, result.issues))
+  if (!repaired.success) throw new ConfigError(formatFaults(faults, source))
+  const config = complete(structuredClone(repaired.output), source?.folder)
+  faults.push(...togetherFaults(config, result.issues.map(keysOf)))
+  throw new ConfigError(formatFaults(faults, source), config)
+}
+
+/** Parses TOML; `file` names it in errors. Throws ConfigError. */
+export const parseToml = (text: string, file: string): unknown => {
   try {
-    given = parse(text)
+    return parse(text)
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const [reason = ''] = error.message.replace('Invalid TOML document: ', '').split('\n')
-    throw new ConfigError(`${file}:${error.line}: ${reason}`)
+    throw new ConfigError([`${file}:${error.line}: ${reason}`])
   }
-  return toConfig(given, { file, text })
 }
+
+/** Parses the text of a configuration file; `file` names it in errors. Throws ConfigError. */
+export const parseConfig = (text: string, file: string): Config =>
+  toConfig(parseToml(text, file), { file, text })
 
 /** Output of `slotline config dump` without a file: every option, as a template for a new file. */
 export const EXAMPLE: Config = toConfig({

@@ -1,5 +1,6 @@
 import { stringify } from 'smol-toml'
 import { REDACTED } from '../shared/secret.js'
+import { isVariable } from './secret-sources.js'
 import { SECRETS } from './secrets.js'
 import type { SecretPart } from './validators/validators.js'
 
@@ -33,10 +34,14 @@ export const formatConfig = (config: object): string => {
   return stringify(printable)
 }
 
-/** True where an option is a secret, or a URL or path with a part that is never printed. */
-export const holdsSecret = (config: object): boolean => {
+/**
+ * True where an option is a secret, or a URL or path with a part that is never printed. The name of
+ * a variable in its place is none.
+ */
+export const holdsSecret = (config: unknown): boolean => {
   let isFound = false
   JSON.stringify(config, (key, value: unknown) => {
+    if (typeof value === 'string' && isVariable(value)) return value
     const shown = toPrintable(key, value)
     isFound ||= JSON.stringify(shown) !== JSON.stringify(value)
     return value

@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from './config.js'
-import { holdsSecret } from './printable.js'
+import type { LoadedConfig } from './load.js'
 
 /** Permissions of users other than the owner. */
 const OTHERS = 0o077
 
 type Private = { readonly path: string; readonly mode: '600' | '700' }
 
-const privateOf = (config: Config, configFile: string): readonly Private[] => [
-  ...(holdsSecret(config) ? [{ path: configFile, mode: '600' } as const] : []),
+const privateOf = ({ config, file, ...loaded }: LoadedConfig): readonly Private[] => [
+  ...(loaded.holdsSecret ? [{ path: file, mode: '600' } as const] : []),
+  ...loaded.secretFiles.map(path => ({ path, mode: '600' }) as const),
   { path: config.access.keyFile, mode: '600' },
   { path: config.access.adminTokenFile, mode: '600' },
   // Its files are reached through it only.
@@ -21,8 +21,8 @@ const privateOf = (config: Config, configFile: string): readonly Private[] => [
  * credentials; the message names it, its mode, and the command that corrects it. What does not
  * exist yet is created with the right mode. The mode is read, not tried: root may read everything.
  */
-export const demandPrivateFiles = (config: Config, configFile: string): void => {
-  for (const { path, mode } of privateOf(config, configFile)) {
+export const demandPrivateFiles = (loaded: LoadedConfig): void => {
+  for (const { path, mode } of privateOf(loaded)) {
     const found = statSync(path, { throwIfNoEntry: false })
     if (found === undefined || (found.mode & OTHERS) === 0) continue
     const given = (found.mode & 0o777).toString(8)

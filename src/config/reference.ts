@@ -1,13 +1,24 @@
 import { getDescription, type GenericSchema } from 'valibot'
+import { unwrap } from './options.js'
 import { configSchema } from './schema.js'
 
-type Row = {
+/** One option. */
+export type Row = {
   readonly name: string
+  /** Completes "must be …". */
   readonly type: string
-  readonly fallback: string
+  readonly isRequired: boolean
+  /** Its default, if it has one. */
+  readonly fallback: unknown
   readonly reason: string
 }
-type Section = { readonly title: string; readonly intro: string; readonly rows: readonly Row[] }
+
+/** One table. */
+export type Section = {
+  readonly title: string
+  readonly intro: string
+  readonly rows: readonly Row[]
+}
 
 const UNITS: readonly [size: number, name: string][] = [
   [1024 ** 4, 'TiB'],
@@ -48,17 +59,6 @@ const reasonsFor = (names: readonly string[], parts: readonly Reasons[]): Reason
 const entriesOf = (schema: GenericSchema): Readonly<Record<string, GenericSchema>> | undefined =>
   'entries' in schema ? (schema.entries as Record<string, GenericSchema>) : undefined
 
-/** The schema inside `optional` and lists, and whether a list was among them. */
-const unwrap = (schema: GenericSchema): { inner: GenericSchema; isList: boolean } => {
-  let inner = schema
-  let isList = false
-  for (;;) {
-    if ('wrapped' in inner) inner = inner.wrapped as GenericSchema
-    else if ('item' in inner) [inner, isList] = [inner.item as GenericSchema, true]
-    else return { inner, isList }
-  }
-}
-
 const toSections = (
   schema: GenericSchema,
   path: string,
@@ -86,14 +86,8 @@ const toSections = (
     const message =
       'message' in inner && typeof inner.message === 'string' ? inner.message : 'a text'
     const type = isList ? `a list, each ${message}` : message
-    const isOptional = 'wrapped' in entry
     const fallback = 'default' in entry ? entry.default : undefined
-    rows.push({
-      name,
-      type,
-      fallback: isOptional ? formatDefault(fallback, type) : 'required',
-      reason,
-    })
+    rows.push({ name, type, isRequired: !('wrapped' in entry), fallback, reason })
   }
   return [{ title: heading, intro, rows }, ...below]
 }
@@ -107,8 +101,10 @@ const formatSection = ({ title, intro, rows }: Section): string => {
   if (intro !== '') lines.push(intro, '')
   if (rows.length > 0) {
     lines.push('| option | must be | default | why |', '|---|---|---|---|')
-    for (const { name, type, fallback, reason } of rows)
-      lines.push(`| \`${name}\` | ${type} | ${fallback} | ${reason.replaceAll('|', '\\|')} |`)
+    for (const { name, type, isRequired, fallback, reason } of rows) {
+      const shown = isRequired ? 'required' : formatDefault(fallback, type)
+      lines.push(`| \`${name}\` | ${type} | ${shown} | ${reason.replaceAll('|', '\\|')} |`)
+    }
     lines.push('')
   }
   return lines.join('\n')
@@ -119,10 +115,14 @@ export const formatConfiguration = (sources: Iterable<string>): string =>
   [
     '# Configuration',
     '',
-    'One TOML file. This page is printed from the code. `slotline config check FILE` checks a file;',
-    '`slotline config dump [FILE]` prints the effective values, without a file those of an example. An',
-    'unknown key is an error, and a former one names its replacement. Times are in milliseconds and',
-    'sizes in bytes.',
+    'One TOML file. This page is printed from the code. `slotline init` writes a file to begin with;',
+    '`slotline config check FILE` prints everything that is wrong with one; `slotline config dump',
+    '[FILE]` prints the effective values, without a file those of an example, and `slotline config dump',
+    '--all` this page as a file. An unknown key is an error, and a former one names its replacement.',
+    'Times are in milliseconds and sizes in bytes. A path is relative to the folder of the file.',
+    '',
+    'The value `"$NAME"` of an option that may contain a secret is that variable of the environment. An',
+    'option that ends with `File` beside such an option is a file with the secret.',
     '',
     ...toConfigReference(sources).map(formatSection),
   ].join('\n')

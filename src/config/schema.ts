@@ -18,12 +18,12 @@ import { submissionStoreSection } from './sections/submission-store.js'
 import { verifySection } from './sections/verify.js'
 import { text } from './validators/options-schema.js'
 import { withRenamed } from './validators/renamed.js'
-import { described, peers, section } from './validators/validators.js'
+import { described, filePath, peers, section } from './validators/validators.js'
 
 const table = v.strictObject({
   dataDir: described(
-    v.optional(text('a folder'), '.slotline'),
-    'Folder of everything that is stored.',
+    v.optional(filePath(text('a folder'), 'made'), '.slotline'),
+    'Folder of everything that is stored, relative to that of this file.',
   ),
   trustedProxies: described(
     v.optional(v.array(peers), []),

@@ -37,7 +37,7 @@ const faultsOf = (program: Command, line: string): string[] => {
 }
 
 t.test('every command of the documentation exists, with its options', async t => {
-  const program = createProgram()
+  const program = createProgram({})
   const lines = pages()
     .filter(page => page !== 'CHANGELOG.md')
     .flatMap(commandsOf)
@@ -49,7 +49,7 @@ t.test('every command of the documentation exists, with its options', async t =>
 })
 
 t.test('the check finds a wrong command and a wrong option', async t => {
-  const program = createProgram()
+  const program = createProgram({})
   t.match(faultsOf(program, 'frobnicate'), ['slotline frobnicate: no such command'])
   t.match(faultsOf(program, 'access token reveal --to x'), [/reveal has no --to/])
   t.strictSame(faultsOf(program, 'backup --config a.toml --network b --to c'), [])

@@ -95,6 +95,6 @@ t.test('a configuration error is one line', async t => {
   t.equal(code, 1)
   t.match(
     output,
-    /^slotline: [^\n]+slotline\.toml:1: dataDirs is unknown; did you mean dataDir\?\n$/,
+    /^slotline: [^\n]+slotline\.toml:1: dataDirs is unknown; did you mean dataDir\? \(and 2 more: slotline config check\)\n$/,
   )
 })

@@ -153,7 +153,8 @@ t.test('an error names the line and a valid value', t => {
   }
   t.throws(() => toConfig({}), {
     name: 'ConfigError',
-    message: /^(networks|locations) is missing$/,
+    message: 'networks is missing (and 1 more: slotline config check)',
+    faults: ['networks is missing', 'locations is missing'],
   })
   t.throws(() => toConfig({ ...MINIMAL, networks: [] }), { message: /at least one network/ })
   t.throws(() => toConfig(undefined), { message: /^the file must be a table/ })

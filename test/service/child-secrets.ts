@@ -29,6 +29,14 @@ const toReceived = (folder: string, file: string): Received => {
   return { role, network: message.assignment.network, text, shown: shown.join('\0') }
 }
 
+/** Moves the credential of the first lander into the environment of the service. */
+const moveToEnvironment = (sections: Readonly<Record<string, unknown>>): void => {
+  const [network] = sections['networks'] as { lander: { upstream: { credential: string } } }[]
+  const { upstream } = network?.lander ?? { upstream: { credential: '' } }
+  process.env['LANDER_CREDENTIAL'] = upstream.credential
+  upstream.credential = '$LANDER_CREDENTIAL'
+}
+
 /** Adds options to the tables of a configuration file. */
 const addSections = (file: string, sections: Readonly<Record<string, unknown>>): void => {
   const config = parse(readFileSync(file, 'utf8'))
@@ -40,6 +48,7 @@ t.test('what a child receives contains no secret of another', async t => {
   const { sections, secrets } = withSecrets(['one', 'two'])
   const feed = { endpoint: 'http://127.0.0.1:1' }
   const prepared = await prepareServe(t, { one: feed, two: feed }, { processes: { edgeCount: 1 } })
+  moveToEnvironment(sections)
   addSections(prepared.configFile, sections)
   const folder = join(dirname(prepared.configFile), 'received')
   mkdirSync(folder)

@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import { closestWord } from './closest-word.js'
 import { toPrintable } from '../printable.js'
 import { explainRenamed } from '../validators/renamed.js'
+import { formatPath } from '../options.js'
 import { configSchema } from '../schema.js'
 
 /** A failed check of the schema. */
@@ -12,12 +13,6 @@ const isIndex = (key: string): boolean => /^\d+$/.test(key)
 
 /** Path of an issue's value. */
 export const keysOf = (issue: Issue): string[] => issue.path?.map(({ key }) => String(key)) ?? []
-
-const formatPath = (keys: readonly string[]): string =>
-  keys
-    .map(key => (isIndex(key) ? `[${key}]` : `.${key}`))
-    .join('')
-    .replace(/^\./, '')
 
 /** Schema of the table at this path, or undefined. */
 const tableAt = (keys: readonly string[]): TableSchema | undefined => {
@@ -62,4 +57,27 @@ export const explain = (issue: Issue): string => {
     return `${path} must be ${issue.type === 'array' ? 'a list' : issue.message}, but is ${given}`
   if (issue.expected === 'Object') return `${path} must be a table, but is ${given}`
   return issue.expected === 'never' ? explainUnknown(keys) : `${path} is missing`
+}
+
+const isUnknown = ({ expected }: Issue): boolean => expected === 'never'
+const isMissing = ({ expected, input, type }: Issue): boolean =>
+  type === 'strict_object' && expected !== 'never' && expected !== 'Object' && input === undefined
+
+/**
+ * Unknown options first. Without an option that is missing only because its name is misspelled, or
+ * a former one.
+ */
+export const withoutConsequences = (issues: readonly Issue[]): Issue[] => {
+  const unknown = issues.filter(isUnknown)
+  const replaced = new Set(
+    unknown.map(issue => {
+      const keys = keysOf(issue)
+      const known = Object.keys(tableAt(keys.slice(0, -1))?.entries ?? {})
+      return formatPath([...keys.slice(0, -1), closestWord(keys.at(-1) ?? '', known) ?? ''])
+    }),
+  )
+  const others = issues.filter(
+    issue => !isUnknown(issue) && !(isMissing(issue) && replaced.has(formatPath(keysOf(issue)))),
+  )
+  return [...unknown, ...others]
 }

@@ -4,16 +4,16 @@ import { defaults as limits } from '../../access/limiter/options.js'
 import { defaults as store } from '../../access/store/options.js'
 import { defaults as usage } from '../../access/usage/options.js'
 import { optionsSchema } from '../validators/options-schema.js'
-import { described, mapBytes, readersMax, section } from '../validators/validators.js'
+import { described, filePath, mapBytes, readersMax, section } from '../validators/validators.js'
 
 /** Accesses and their tokens. */
 export const accessSection = v.strictObject({
   keyFile: described(
-    v.optional(v.string('a file'), ''),
+    v.optional(filePath(v.string('a file'), 'made'), ''),
     'Key that encrypts tokens, generated at the first start. Empty is `access.key` in `dataDir`. Back it up apart from the store.',
   ),
   adminTokenFile: described(
-    v.optional(v.string('a file'), ''),
+    v.optional(filePath(v.string('a file'), 'made'), ''),
     'Bearer token of the admin API, generated at the first start. Empty is `admin.token` in `dataDir`.',
   ),
   store: section(optionsSchema(store, { mapBytes, readersMax })),

@@ -1,5 +1,12 @@
 import * as v from 'valibot'
-import { described, host, privateBase, privateOrigin, secret } from '../validators/validators.js'
+import {
+  described,
+  host,
+  privateBase,
+  privateOrigin,
+  secret,
+  secretFile,
+} from '../validators/validators.js'
 import { defaults } from '../../dashboard/options.js'
 import { integer, optionEntries, text } from '../validators/options-schema.js'
 
@@ -10,6 +17,7 @@ const identity = v.strictObject({
     secret(v.optional(text()), 'all', 'control'),
     'Client secret; absent for a public client with PKCE only. Never printed.',
   ),
+  clientSecretFile: secretFile('clientSecret'),
   scope: described(
     v.optional(text(), 'openid email profile'),
     'Requested scope. `openid` is required; the claims of the others are shown on the page.',

@@ -13,6 +13,10 @@ export type Leaf<T> = v.CustomSchema<T, string>
 export const leaf = <T>(check: (value: unknown) => boolean, expected: string): Leaf<T> =>
   v.custom<T, string>(check, expected)
 
+/** What a value must be, where it is not valid. */
+export const explainValue = <T>(schema: Leaf<T>, value: unknown): string | undefined =>
+  v.is(schema, value) ? undefined : String(schema.message)
+
 /** An integer within bounds, both included. */
 export const integer = (min: number, max: number, unit: string): Leaf<number> =>
   leaf(

@@ -71,8 +71,27 @@ export const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')
 export const readersMax = integer(16, 32_768, 'count')
 /** Address to listen on. */
 export const host = text('an address or a host name')
+
+/** What it means that there is nothing at a path: a fault, a warning, or that it will be made. */
+export type WhereMissing = 'fault' | 'warning' | 'made'
+
+/**
+ * Marks a path, which is relative to the folder of the configuration file. An empty one is a
+ * default in `dataDir`.
+ */
+export const filePath = <S extends v.GenericSchema>(schema: S, whereMissing: WhereMissing) =>
+  v.pipe(schema, v.metadata({ whereMissing }))
+
 /** PEM of a private certificate authority. */
-export const caFile = text('a file')
+export const caFile = filePath(text('a file'), 'fault')
+
+/** The option `<name>File` of a secret: a file whose content is the secret. */
+export const secretFile = (name: string) =>
+  described(
+    // Reading it has found out whether it is there.
+    v.optional(filePath(text('a file'), 'made')),
+    `File with it, in place of \`${name}\`; white space at its end is ignored.`,
+  )
 
 const isBase = (value: string): boolean =>
   /^https?:\/\//.test(value) && URL.canParse(value) && !/[?#@\s]/.test(value)

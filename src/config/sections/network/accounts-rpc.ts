@@ -6,6 +6,7 @@ import {
   described,
   headerName,
   secret,
+  secretFile,
 } from '../../validators/validators.js'
 import { DATA_ENCODINGS, defaults } from '../../../ingest/accounts-rpc/options.js'
 import { integer, oneOf, optionEntries } from '../../validators/options-schema.js'
@@ -20,6 +21,7 @@ export const accountsRpcSection = v.strictObject({
     secret(v.optional(credential), 'all', 'indexer'),
     'The service’s credential there. Never printed.',
   ),
+  credentialFile: secretFile('credential'),
   caFile: described(
     v.optional(caFile),
     'PEM of a private certificate authority, instead of those of the system.',

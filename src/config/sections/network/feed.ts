@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defaults, PLANS, TRANSACTIONS } from '../../../ingest/feed/geyser.js'
 import { integer, oneOf, optionEntries, text } from '../../validators/options-schema.js'
-import { caFile, described, endpoint, secret } from '../../validators/validators.js'
+import { caFile, described, endpoint, secret, secretFile } from '../../validators/validators.js'
 
 // At least the largest account, 10 MiB, with its overhead.
 const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
@@ -16,6 +16,7 @@ const source = {
     secret(v.optional(text()), 'all', 'indexer'),
     'Sent to it as `x-token`. Never printed.',
   ),
+  xTokenFile: secretFile('xToken'),
   caFile: described(
     v.optional(caFile),
     'PEM of a private certificate authority, instead of those of the system.',

@@ -2,7 +2,15 @@ import * as v from 'valibot'
 import { defaults as repair, REPAIR_STEPS } from '../../../ingest/repair/options.js'
 import { RELAY_PATH, defaults as relay } from '../../../submission/relay/options.js'
 import { oneOf, optionsSchema, text } from '../../validators/options-schema.js'
-import { caFile, described, id, pubkey, secret, section } from '../../validators/validators.js'
+import {
+  caFile,
+  described,
+  filePath,
+  id,
+  pubkey,
+  secret,
+  section,
+} from '../../validators/validators.js'
 import { accountsRpcSection } from './accounts-rpc.js'
 import { feedSection } from './feed.js'
 import { forwardSection } from './forward.js'
@@ -26,10 +34,13 @@ export const network = v.strictObject({
     'Repair steps for a gap that no server can replay, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
   ),
   snapshots: described(
-    secret(
-      v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
-      'url',
-      'indexer',
+    filePath(
+      secret(
+        v.optional(v.pipe(v.array(text('a file or a URL')), v.maxLength(2, 'at most two')), []),
+        'url',
+        'indexer',
+      ),
+      'warning',
     ),
     'Snapshots for these steps: a full one, and an incremental one based on it; the latter alone is enough for incremental. Everything after the host is never printed.',
   ),

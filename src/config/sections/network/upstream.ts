@@ -9,6 +9,7 @@ import {
   headerName,
   pathOrEmpty,
   secret,
+  secretFile,
 } from '../../validators/validators.js'
 
 /** An upstream of submissions; `own` are the defaults that differ between routes. */
@@ -23,6 +24,7 @@ export const upstreamSection = (own: Partial<typeof defaults> = {}) =>
         secret(v.optional(credential), 'all', 'edge'),
         'The service’s credential at the upstream. Never printed.',
       ),
+      credentialFile: secretFile('credential'),
       ...optionEntries(
         { ...defaults, ...own },
         {

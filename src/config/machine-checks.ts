@@ -1,0 +1,97 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import type { Fault } from './checks.js'
+import { edgeCountOf } from './edge-count.js'
+import { formatPath, mapTexts } from './options.js'
+import { isPath, PATHS } from './paths.js'
+import type { Config } from './schema.js'
+
+/** What is wrong with a valid configuration on this machine. */
+export type MachineFaults = {
+  /** The service does not start with these, or does not work. */
+  readonly faults: readonly Fault[]
+  /** It works, but not as configured. */
+  readonly warnings: readonly Fault[]
+}
+
+/** Reader slots for the indexer, commands that read a live store, and edges that restart. */
+const OTHER_READERS = 32
+
+/** Of the time to stop, what `processes.drainMs` keeps for the supervisor's own end. */
+const STOP_MARGIN_MS = 500
+
+const explainFile = (path: string): string | undefined => {
+  try {
+    accessSync(path, constants.R_OK)
+    return statSync(path).isFile() ? undefined : 'is no file'
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    return isMissing ? 'does not exist' : 'cannot be read'
+  }
+}
+
+const checkFiles = (config: Config): MachineFaults => {
+  const found = { fault: [] as Fault[], warning: [] as Fault[] }
+  for (const { keys, whereMissing } of PATHS) {
+    if (whereMissing === 'made') continue
+    mapTexts(structuredClone(config), keys, (path, at) => {
+      const why = isPath(path) ? explainFile(path) : undefined
+      if (why !== undefined)
+        found[whereMissing].push({ keys: at, message: `${formatPath(at)}: ${path} ${why}` })
+      return path
+    })
+  }
+  return { faults: found.fault, warnings: found.warning }
+}
+
+function* checkReaders(config: Config): Generator<Fault> {
+  const edges = edgeCountOf(config)
+  const { scanThreads, streamThreads } = config.pools
+  const slots = {
+    store: edges * (1 + scanThreads + streamThreads) + OTHER_READERS,
+    'access.store': edges + OTHER_READERS,
+  }
+  const given = {
+    store: config.store.readersMax,
+    'access.store': config.access.store.readersMax,
+  }
+  for (const store of ['store', 'access.store'] as const)
+    if (given[store] < slots[store])
+      yield {
+        keys: [...store.split('.'), 'readersMax'],
+        message: `${store}.readersMax is ${given[store]}, but ${edges} edges and the other processes need ${slots[store]}`,
+      }
+}
+
+function* warnings(config: Config, cores: number): Generator<Fault> {
+  const { processes, server } = config
+  const { edgeCount, edgeRealtime, drainMs, drainNoticeMs } = processes
+  if (edgeCount > cores)
+    yield {
+      keys: ['processes', 'edgeCount'],
+      message: `processes.edgeCount is ${edgeCount}, but this machine has ${cores} cores`,
+    }
+  else if (edgeCount === cores && edgeRealtime)
+    yield {
+      keys: ['processes', 'edgeCount'],
+      message: `processes.edgeCount is ${edgeCount}, as many as cores: edges are not realtime`,
+    }
+  const edgeMs = drainNoticeMs + server.drainMs
+  if (edgeMs > drainMs - STOP_MARGIN_MS)
+    yield {
+      keys: ['processes', 'drainMs'],
+      message: `processes.drainMs is ${drainMs}, but processes.drainNoticeMs and server.drainMs take up to ${edgeMs} and the end ${STOP_MARGIN_MS}: requests in flight may be cut`,
+    }
+}
+
+/** Checks a configuration against the files and the cores of this machine. */
+export const checkMachine = (
+  config: Config,
+  cores: number = availableParallelism(),
+): MachineFaults => {
+  const files = checkFiles(config)
+  return {
+    faults: [...files.faults, ...checkReaders(config)],
+    warnings: [...files.warnings, ...warnings(config, cores)],
+  }
+}

@@ -1,0 +1,86 @@
+import * as v from 'valibot'
+
+/** An option of a schema with its marks; an element of a list of tables has the key `[]`. */
+export type FoundOption = {
+  readonly keys: readonly string[]
+  readonly marks: Readonly<Record<string, unknown>>
+}
+
+type Unwrapped = {
+  readonly inner: v.GenericSchema
+  readonly isList: boolean
+  readonly marks: Readonly<Record<string, unknown>>
+}
+
+/** The schema inside `optional` and lists, and what they are marked with. */
+export const unwrap = (schema: v.GenericSchema): Unwrapped => {
+  let inner = schema
+  let isList = false
+  const marks: Record<string, unknown> = {}
+  for (;;) {
+    Object.assign(marks, v.getMetadata(inner))
+    if ('wrapped' in inner) inner = inner.wrapped as v.GenericSchema
+    else if ('item' in inner) [inner, isList] = [inner.item as v.GenericSchema, true]
+    else return { inner, isList, marks }
+  }
+}
+
+/** Every table and option of a schema. */
+export function* walkOptions(
+  schema: v.GenericSchema,
+  keys: readonly string[] = [],
+): Generator<FoundOption> {
+  const { inner, isList, marks } = unwrap(schema)
+  yield { keys, marks }
+  if (!('entries' in inner)) return
+  const table = isList ? [...keys, '[]'] : keys
+  for (const [name, entry] of Object.entries(inner.entries as Record<string, v.GenericSchema>))
+    yield* walkOptions(entry, [...table, name])
+}
+
+/** A table of a configuration, which may be one that is not checked yet. */
+export type Table = Record<string, unknown>
+
+const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null
+
+/** The tables that have the option at `keys`, each with the path of that option. */
+export function* tablesWith(
+  root: unknown,
+  keys: readonly string[],
+  path: readonly string[] = [],
+): Generator<{ readonly table: Table; readonly path: readonly string[] }> {
+  const [key, ...more] = keys
+  if (key === undefined || !isTable(root)) return
+  if (key === '[]') {
+    if (!Array.isArray(root)) return
+    for (const [index, element] of root.entries())
+      yield* tablesWith(element, more, [...path, String(index)])
+  } else if (more.length === 0) yield { table: root, path: [...path, key] }
+  else yield* tablesWith(root[key], more, [...path, key])
+}
+
+/** Changes every text of the option at `keys`, which is a text or a list of texts. */
+export const mapTexts = (
+  root: unknown,
+  keys: readonly string[],
+  change: (text: string, path: readonly string[]) => string,
+): void => {
+  for (const { table, path } of tablesWith(root, keys)) {
+    const name = path.at(-1) ?? ''
+    const value = table[name]
+    if (typeof value === 'string') table[name] = change(value, path)
+    else if (Array.isArray(value))
+      table[name] = value.map((text: unknown, index) =>
+        typeof text === 'string' ? change(text, [...path, String(index)]) : text,
+      )
+  }
+}
+
+const isIndex = (key: string): boolean => /^\d+$/.test(key)
+
+/** An option's path as errors show it. */
+export const formatPath = (keys: readonly string[]): string =>
+  keys
+    .map(key => (isIndex(key) ? `[${key}]` : `.${key}`))
+    .join('')
+    .replace(/^\./, '')
