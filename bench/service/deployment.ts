@@ -6,6 +6,8 @@ import bs58 from 'bs58'
 import { createTokenManager } from '../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../src/access/tokens/sealing.js'
+import { createLocalLog } from '../../src/access/log/local-log.js'
+import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
 import type { Command, Event } from '../../src/supervision/messages.js'
@@ -83,8 +85,10 @@ export const benchConfig = async (
 /** Makes the access store and one token in it, as control would. */
 export const createToken = async ({ dataDir, access }: Config): Promise<string> => {
   const store = await openWriter(dataDir, access.store)
-  const sealing = createSealing(access.keyFile, store, randomBytes)
-  const own = { store, randomBytes, now: Date.now }
+  const ownStore = openControlStore(dataDir, access.store)
+  const sealing = createSealing(access.keyFile, ownStore, randomBytes)
+  const log = createLocalLog({ store, randomBytes })
+  const own = { store, log, randomBytes, now: Date.now }
   const { accessId } = await createAccessManager(own).grant({
     subject: 'bench',
     kind: 'pass',
@@ -98,6 +102,7 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
   const tokenScope = { accessId, network: NETWORK, location: LOCATION }
   const { token } = await createTokenManager({ ...own, sealing }).generate(tokenScope)
   await store.close()
+  await ownStore.close()
   return token.reveal()
 }
 

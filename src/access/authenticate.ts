@@ -1,6 +1,7 @@
 import type { Grant } from '../shared/grant.js'
 import { endOf } from './accesses/access-manager.js'
-import type { AccessStore } from './store/store.js'
+import type { AccessStore } from './store/access-store.js'
+import { findToken } from './store/tables.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
 import type { RefusalReason } from './usage/layout.js'
 
@@ -56,20 +57,24 @@ const reasonOf = (grant: Grant | undefined, location: string, nowMs: number): Re
 }
 
 const findGrant = (store: AccessStore, token: string): Grant | undefined => {
-  const digest = store.digests.get(digestToken(token))
-  if (digest === undefined) return undefined
-  const access = store.accesses.get(digest.accessId)
+  const digest = digestToken(token)
+  const scope = store.digests.get(digest)
+  if (scope === undefined) return undefined
+  const access = store.accesses.get(scope.accessId)
   if (access === undefined) return undefined
+  const record = findToken(access, scope)
+  // The index only finds the access, which decides.
+  if (record === undefined || !digest.equals(record.digest)) return undefined
   return Object.freeze({
-    accessId: digest.accessId,
-    tokenId: digest.tokenId,
-    network: digest.network,
-    location: digest.location,
+    accessId: access.accessId,
+    tokenId: record.tokenId,
+    network: record.network,
+    location: record.location,
     limits: Object.freeze(access.limits),
     validFromMs: access.validFromMs,
     // An access that was ended manually stays ended, also after the clock was set back.
     validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
-    address: digest.address ?? undefined,
+    address: record.address ?? undefined,
   })
 }
 

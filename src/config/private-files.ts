@@ -12,8 +12,9 @@ const privateOf = ({ config, file, ...loaded }: LoadedConfig): readonly Private[
   ...loaded.secretFiles.map(path => ({ path, mode: '600' }) as const),
   { path: config.access.keyFile, mode: '600' },
   { path: config.access.adminTokenFile, mode: '600' },
-  // Its files are reached through it only.
+  // Their files are reached through them only.
   { path: join(config.dataDir, 'access'), mode: '700' },
+  { path: join(config.dataDir, 'control'), mode: '700' },
 ]
 
 /**

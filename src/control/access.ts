@@ -1,21 +1,39 @@
 import { randomBytes } from 'node:crypto'
 import { createAccessManager } from '../access/accesses/access-manager.js'
+import { createLocalLog } from '../access/log/local-log.js'
 import { createAccessService, type AccessService, type EdgeNotifier } from '../access/service.js'
-import { openWriter, type AccessStore } from '../access/store/store.js'
+import type { AccessStore } from '../access/store/access-store.js'
+import { openControlStore, type ControlStore } from '../access/store/control-store.js'
+import { openWriter } from '../access/store/store.js'
 import { createSealing } from '../access/tokens/sealing.js'
 import { createTokenManager } from '../access/tokens/token-manager.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 
-/** Opens the access store to write, and the service over it. */
+/** Accesses as control manages them. */
+export type ControlAccess = {
+  readonly accessService: AccessService
+  readonly store: AccessStore
+  /** Control's own store. */
+  readonly ownStore: ControlStore
+  close(): Promise<void>
+}
+
+/** Opens the access store to write, control's own store, and the service over both. */
 export const openAccess = async (
   config: ControlConfig,
   notifier: EdgeNotifier,
   log: Log,
-): Promise<{ readonly store: AccessStore; readonly accessService: AccessService }> => {
+): Promise<ControlAccess> => {
   const store = await openWriter(config.dataDir, config.access.store)
-  const sealing = createSealing(config.access.keyFile, store, randomBytes)
-  const owned = { store, randomBytes, now: Date.now }
+  const ownStore = openControlStore(config.dataDir, config.access.store)
+  const sealing = createSealing(config.access.keyFile, ownStore, randomBytes)
+  const owned = {
+    store,
+    log: createLocalLog({ store, randomBytes }),
+    randomBytes,
+    now: Date.now,
+  }
   const accessService = createAccessService({
     accessManager: createAccessManager(owned),
     tokenManager: createTokenManager({ ...owned, sealing }),
@@ -27,5 +45,13 @@ export const openAccess = async (
     // Existing tokens still authenticate. Each call that needs the key fails with this error.
     log.error({ err: error }, 'tokens cannot be generated or revealed')
   }
-  return { store, accessService }
+  return {
+    accessService,
+    store,
+    ownStore,
+    close: async () => {
+      await store.close()
+      await ownStore.close()
+    },
+  }
 }

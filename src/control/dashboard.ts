@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AccessService } from '../access/service.js'
-import type { AccessStore } from '../access/store/store.js'
+import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
@@ -23,7 +23,7 @@ import { publicUrlOf } from './public-url.js'
 /** What the dashboard of control is made of. */
 export type ControlDashboardParts = {
   readonly config: ControlConfig
-  readonly store: AccessStore
+  readonly store: ControlStore
   readonly accessService: AccessService
   readonly catalog: Catalog
   readonly usage: Usage

@@ -44,7 +44,8 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)
   const notifier = openNotifier(config, send, log)
-  const { store, accessService } = await openAccess(config, notifier, log)
+  const access = await openAccess(config, notifier, log)
+  const { accessService } = access
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The previous control process may have ended between a change and its announcement.
   notifier
@@ -61,7 +62,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,
-    store,
+    store: access.ownStore,
     accessService,
     catalog,
     usage: createAccessUsage({
@@ -82,7 +83,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     now: Date.now,
     pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
   })
-  const readers = setInterval(() => store.clearStaleReaders(), config.processes.staleReadersMs)
+  const readers = setInterval(() => access.store.clearStaleReaders(), config.processes.staleReadersMs)
 
   return {
     onCommand: command => {
@@ -100,7 +101,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
       await dashboard.close()
       await submissions.close()
       metricsPage.close()
-      await store.close()
+      await access.close()
       flush()
     },
   }

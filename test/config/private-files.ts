@@ -11,6 +11,7 @@ t.test('what holds secrets and is open to others is refused', async t => {
   const prepared = await prepareServe(t, { one: feed })
   const { configFile, dataDir, keyFile } = prepared
   const access = join(dataDir, 'access')
+  const control = join(dataDir, 'control')
   const cases: [path: string, mode: number, right: number][] = [
     [configFile, 0o644, 0o600],
     [configFile, 0o640, 0o600],
@@ -18,6 +19,7 @@ t.test('what holds secrets and is open to others is refused', async t => {
     [keyFile, 0o640, 0o600],
     [access, 0o750, 0o700],
     [access, 0o701, 0o700],
+    [control, 0o750, 0o700],
   ]
   for (const [path, mode, right] of cases) {
     chmodSync(path, mode)
@@ -36,8 +38,8 @@ t.test('what holds secrets and is open to others is refused', async t => {
   const service = await prepared.start()
   const made = readdirSync(dataDir, { recursive: true, encoding: 'utf8' })
   for (const name of ['admin.token', 'accounts', 'edges']) t.ok(made.includes(name), name)
-  // The test itself opened the access store, whose files are reached through their folder only.
-  for (const name of made.filter(name => !name.startsWith('access/')))
+  // The test itself opened these stores, whose files are reached through their folders only.
+  for (const name of made.filter(name => !/^(access|control)\//.test(name)))
     t.equal(modeOf(join(dataDir, name)) & 0o077, 0, `${name} is its user's alone`)
   t.equal(await service.stop(), 0)
 })

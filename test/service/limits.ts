@@ -6,6 +6,8 @@ import { createTokenManager } from '../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../src/access/accesses/access-manager.js'
 import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
 import { createSealing } from '../../src/access/tokens/sealing.js'
+import { createLocalLog } from '../../src/access/log/local-log.js'
+import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { readUsage } from '../../src/access/usage/reader.js'
 import type { Limits } from '../../src/shared/access-limits.js'
@@ -35,8 +37,10 @@ const storeAccesses = async (
   accesses: readonly (Partial<Limits> & { readonly validUntilMs?: number })[],
 ): Promise<StoredAccess[]> => {
   const store = await openWriter(dataDir)
-  const sealing = createSealing(join(dataDir, 'access.key'), store, randomBytes)
-  const own = { store, randomBytes, now: Date.now }
+  const ownStore = openControlStore(dataDir)
+  const sealing = createSealing(join(dataDir, 'access.key'), ownStore, randomBytes)
+  const log = createLocalLog({ store, randomBytes })
+  const own = { store, log, randomBytes, now: Date.now }
   const [accessManager, credentials] = [
     createAccessManager(own),
     createTokenManager({ ...own, sealing }),
@@ -60,6 +64,7 @@ const storeAccesses = async (
     stored.push({ accessId, token: token.reveal(), tokenId })
   }
   await store.close()
+  await ownStore.close()
   return stored
 }
 

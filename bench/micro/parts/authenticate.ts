@@ -10,6 +10,8 @@ import { createAuthenticate } from '../../../src/access/authenticate.js'
 import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { createToken } from '../../../src/access/tokens/location-token.js'
 
@@ -18,8 +20,10 @@ const ROUNDS = 1_000_000
 
 const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
-const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
-const options = { store, sealing, randomBytes, now: Date.now }
+const ownStore = openControlStore(dir)
+const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
+const log = createLocalLog({ store, randomBytes })
+const options = { store, log, sealing, randomBytes, now: Date.now }
 const accessManager = createAccessManager(options)
 const tokenManager = createTokenManager(options)
 const limits = {
@@ -47,6 +51,7 @@ const generated = await Promise.all(scopes.map(scope => tokenManager.generate(sc
 // From a body of bytes, as the server has it: a text whose hash is not known yet.
 const bytes = generated.map(({ token }) => Buffer.from(token.reveal()))
 await store.close()
+await ownStore.close()
 
 const reader = await openReader(dir)
 const cells = new Float64Array(new SharedArrayBuffer(64))

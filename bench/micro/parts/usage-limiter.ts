@@ -11,6 +11,8 @@ import { createAccessManager } from '../../../src/access/accesses/access-manager
 import { UsageLimiter } from '../../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../../src/access/limiter/access-limiter.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { readUsage } from '../../../src/access/usage/reader.js'
 import { openUsage } from '../../../src/access/usage/usage.js'
@@ -25,8 +27,10 @@ const TOKENS = 64
 
 const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
-const sealing = createSealing(join(dir, 'sealing.key'), store, randomBytes)
-const control = { store, sealing, randomBytes, now: Date.now }
+const ownStore = openControlStore(dir)
+const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
+const log = createLocalLog({ store, randomBytes })
+const control = { store, log, sealing, randomBytes, now: Date.now }
 const accessManager = createAccessManager(control)
 const tokenManager = createTokenManager(control)
 const many = 100_000_000
@@ -55,6 +59,7 @@ for (let nth = 0; nth < TOKENS; nth++) {
   tokenIds.push(made.tokenId)
 }
 await store.close()
+await ownStore.close()
 
 const reader = await openReader(dir)
 const versions = new Float64Array(new SharedArrayBuffer(64))

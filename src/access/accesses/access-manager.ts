@@ -1,7 +1,8 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/access-limits.js'
-import type { AccessStore } from '../store/store.js'
-import type { Access, TokenScope } from '../store/tables.js'
+import type { AccessLog } from '../log/access-log.js'
+import type { AccessStore } from '../store/access-store.js'
+import type { Access, AccessDocument, StoredAccess, TokenScope } from '../store/tables.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
 /** A pass or rental to grant. Its id and the time of the grant are added. */
@@ -49,18 +50,14 @@ export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 
   return nowMs < access.validFromMs ? 'upcoming' : 'active'
 }
 
-const find = (store: AccessStore, accessId: string): Access => {
-  const access = store.accesses.get(accessId)
+const requireAccess = <A extends Access>(access: A | undefined): A => {
   if (access === undefined) throw new RpcError('noSuchAccess')
   return access
 }
 
-/**
- * Finds the access of a scope, or throws an RpcError if there is none or it does not include the
- * scope.
- */
-export const requireAccess = (store: AccessStore, scope: TokenScope): Access => {
-  const access = find(store, scope.accessId)
+/** Returns the access, or throws an RpcError if there is none or it does not include the scope. */
+export const requireScope = <A extends Access>(found: A | undefined, scope: TokenScope): A => {
+  const access = requireAccess(found)
   if (!access.networks.includes(scope.network))
     throw new RpcError('notOffered', { what: 'network' })
   if (!access.locations.includes(scope.location))
@@ -68,25 +65,34 @@ export const requireAccess = (store: AccessStore, scope: TokenScope): Access => 
   return access
 }
 
+/** An access without its tokens. */
+const withoutTokens = (stored: StoredAccess): Access => {
+  const { tokens: _tokens, changeId: _changeId, revision: _revision, ...access } = stored
+  return access
+}
+
 export const createAccessManager = (options: {
+  /** Where accesses are read. */
   readonly store: AccessStore
+  /** Where they are changed. */
+  readonly log: AccessLog
   readonly randomBytes: RandomBytes
   readonly now: () => number
 }): AccessManager => {
-  const { store, randomBytes, now } = options
-  const update = (accessId: string, toNew: (access: Access) => Access): Promise<Access> =>
-    store.transaction(() => {
-      const access = toNew(find(store, accessId))
-      store.accesses.put(accessId, access)
-      return access
-    })
+  const { store, log, randomBytes, now } = options
+  const update = async (
+    accessId: string,
+    toNew: (access: AccessDocument) => AccessDocument,
+  ): Promise<Access> =>
+    withoutTokens(await log.propose({ accessId, update: current => toNew(requireAccess(current)) }))
   return {
-    grant: fields =>
-      store.transaction(() => {
+    grant: async fields => {
+      const accessId = `acc_${randomBase62(ACCESS_ID_CHARS, randomBytes)}`
+      const create = (): AccessDocument => {
         if (fields.validUntilMs !== null && fields.validUntilMs <= fields.validFromMs)
           throw new RpcError('endPassed')
-        const access: Access = {
-          accessId: `acc_${randomBase62(ACCESS_ID_CHARS, randomBytes)}`,
+        return {
+          accessId,
           subject: fields.subject,
           kind: fields.kind,
           product: fields.product,
@@ -97,11 +103,11 @@ export const createAccessManager = (options: {
           validFromMs: fields.validFromMs,
           validUntilMs: fields.validUntilMs,
           endedAtMs: null,
+          tokens: [],
         }
-        store.accesses.put(access.accessId, access)
-        store.subjects.put([access.subject, access.accessId], {})
-        return access
-      }),
+      }
+      return withoutTokens(await log.propose({ accessId, update: create }))
+    },
     extend: (accessId, validUntilMs) =>
       update(accessId, access => {
         const firstMs = Math.max(now(), access.validFromMs)
@@ -110,12 +116,15 @@ export const createAccessManager = (options: {
       }),
     end: accessId =>
       update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
-    find: accessId => store.accesses.get(accessId),
+    find: accessId => {
+      const stored = store.accesses.get(accessId)
+      return stored && withoutTokens(stored)
+    },
     page: (afterId, countMax) => {
       const accesses: Access[] = []
-      for (const [accessId, access] of store.accesses.from(afterId)) {
+      for (const [accessId, stored] of store.accesses.from(afterId)) {
         if (accesses.length >= countMax) break
-        if (accessId !== afterId) accesses.push(access)
+        if (accessId !== afterId) accesses.push(withoutTokens(stored))
       }
       return accesses
     },
@@ -123,7 +132,7 @@ export const createAccessManager = (options: {
       const accesses: Access[] = []
       for (const [[owner, accessId]] of store.subjects.from([subject, ''])) {
         if (owner !== subject) break
-        accesses.push(find(store, accessId))
+        accesses.push(withoutTokens(requireAccess(store.accesses.get(accessId))))
       }
       return accesses
     },

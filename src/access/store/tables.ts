@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
+import type { TableRow } from './table.js'
 
 const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))
 const bytes = v.custom<Uint8Array>(value => value instanceof Uint8Array)
@@ -12,10 +13,25 @@ const limits = v.object(mapLimits(() => count))
 const meta = v.object({
   /** Layout of the tables; a store with another layout is refused at open. */
   schema: count,
-  /** Fingerprint of the sealing key; null until the first token is sealed. */
-  sealingKeyId: v.nullable(v.string()),
+  /** Of the last change that the store contains; 0 before the first. */
+  revision: count,
 })
 
+const token = v.object({
+  network: id,
+  location: id,
+  tokenId: id,
+  digest: bytes,
+  /** The token under AES-256-GCM: nonce, ciphertext, tag. */
+  sealed: bytes,
+  /** The token's last characters, for the masked view. */
+  tail: v.string(),
+  createdAtMs: instantMs,
+  /** The only IPv4 address that may use it; null for any address. */
+  address: v.nullable(v.string()),
+})
+
+/** Everything about one access, so that every change of it is one write. */
 const access = v.object({
   accessId: id,
   /** The holder: the `sub` claim of the identity provider. */
@@ -32,49 +48,29 @@ const access = v.object({
   validUntilMs: v.nullable(instantMs),
   /** When it was ended manually; null if it was not. */
   endedAtMs: v.nullable(instantMs),
+  /** By network and location: a scope has one token or none. */
+  tokens: v.pipe(v.array(token), v.readonly()),
+  /** Of the change that made this document, which knows it again by it. */
+  changeId: id,
+  /** Of this change, among all changes of all accesses. */
+  revision: count,
 })
 
 /** An empty value: all the information is in the key. */
 const mark = v.object({})
 
-const token = v.object({
-  tokenId: id,
-  digest: bytes,
-  /** The token under AES-256-GCM: nonce, ciphertext, tag. */
-  sealed: bytes,
-  /** The token's last characters, for the masked view. */
-  tail: v.string(),
-  createdAtMs: instantMs,
-  /** The only IPv4 address that may use it; null for any address. */
-  address: v.nullable(v.string()),
-})
-
-const digest = v.object({
-  tokenId: id,
-  accessId: id,
-  network: id,
-  location: id,
-  address: v.nullable(v.string()),
-})
-
-const session = v.object({
-  /** The `sub` claim of the identity provider. */
-  subject: v.string(),
-  email: v.string(),
-  name: v.string(),
-  createdAtMs: instantMs,
-  /** Last use, stored at intervals. */
-  seenAtMs: instantMs,
-})
+const digest = v.object({ accessId: id, network: id, location: id })
 
 /** The right of a person to use the service: a pass they own or a rental they pay for. */
-export type Access = Readonly<v.InferOutput<typeof access>>
-/** A location token, without the row that authenticates it. */
+export type Access = Omit<StoredAccess, 'tokens' | 'changeId' | 'revision'>
+/** A location token as an access contains it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
-/** A session of the dashboard. */
-export type SessionRecord = Readonly<v.InferOutput<typeof session>>
+/** An access with its tokens: what one change replaces. */
+export type AccessDocument = Omit<StoredAccess, 'changeId' | 'revision'>
+/** An access as it is stored. */
+export type StoredAccess = Readonly<v.InferOutput<typeof access>>
 
-/** What a token is for. Each scope has one token or none, because it is the key of `tokens`. */
+/** What a token is for. */
 export type TokenScope = {
   readonly accessId: string
   readonly network: string
@@ -82,19 +78,16 @@ export type TokenScope = {
 }
 /** Key of the index of accesses by subject. */
 export type SubjectKey = [subject: string, accessId: string]
-export type TokenKey = [accessId: string, network: string, location: string]
 
-export const tokenKey = (scope: TokenScope): TokenKey => [
-  scope.accessId,
-  scope.network,
-  scope.location,
-]
-
-/** Encoding of keys: `ordered-binary` sorts by their parts, like strings. */
-export type KeyEncoding = 'ordered-binary' | 'binary'
+/** The token of this network and location. */
+export const findToken = (
+  { tokens }: Pick<AccessDocument, 'tokens'>,
+  { network, location }: Pick<TokenScope, 'network' | 'location'>,
+): TokenRecord | undefined =>
+  tokens.find(token => token.network === network && token.location === location)
 
 /** Layout of all tables. Increment it with any change below that an older build cannot read. */
-export const SCHEMA = 1
+export const SCHEMA = 2
 
 /**
  * All tables of `<data-dir>/access/`. Values are msgpack maps, validated against `value` when they
@@ -102,18 +95,8 @@ export const SCHEMA = 1
  */
 // prettier-ignore
 export const TABLES = {
-  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and sealing key of this store' },
-  accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental' },
+  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and newest revision of this store' },
+  accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental with its tokens, and the revision that wrote it' },
   subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'index of accesses by subject: subject, access id → empty' },
-  tokens:   { name: 'tokens',   key: 'ordered-binary', value: token,  meaning: 'access id, network, location → the token of this scope' },
-  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'SHA-256 of a token → its scope and address; absent means 401' },
-  sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → the session' },
+  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'index of tokens: SHA-256 of a token → its scope; absent means 401' },
 } as const satisfies Record<string, TableRow>
-
-/** Declaration of a table. */
-export type TableRow = {
-  readonly name: string
-  readonly key: KeyEncoding
-  readonly value: v.GenericSchema
-  readonly meaning: string
-}

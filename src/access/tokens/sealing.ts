@@ -8,7 +8,7 @@ import {
 import { existsSync } from 'node:fs'
 import { replaceFileDurably } from '../../shared/atomic-file.js'
 import { readPrivateFile } from '../store/private-file.js'
-import type { AccessStore } from '../store/store.js'
+import type { ControlStore } from '../store/control-store.js'
 import type { RandomBytes } from './location-token.js'
 
 const CIPHER = 'aes-256-gcm'
@@ -53,13 +53,12 @@ const readKeyFile = (path: string): Uint8Array => {
 
 const loadKey = async (
   path: string,
-  store: AccessStore,
+  store: ControlStore,
   randomBytes: RandomBytes,
 ): Promise<KeyObject> => {
-  const meta = store.meta.get('store')
-  const expected = meta?.sealingKeyId ?? null
+  const expected = store.meta.get('sealing')?.sealingKeyId
   if (!existsSync(path)) {
-    if (expected !== null)
+    if (expected !== undefined)
       throw new SealingKeyError(
         `${path} is missing; restore it from a backup: tokens work without it but cannot be shown`,
       )
@@ -67,8 +66,8 @@ const loadKey = async (
   }
   const key = readKeyFile(path)
   const keyId = fingerprint(key)
-  if (expected === null && meta !== undefined)
-    await store.transaction(() => store.meta.put('store', { ...meta, sealingKeyId: keyId }))
+  if (expected === undefined)
+    await store.transaction(() => store.meta.put('sealing', { sealingKeyId: keyId }))
   else if (expected !== keyId)
     throw new SealingKeyError(
       `${path} is not the key of this store; restore the one with fingerprint ${expected}`,
@@ -82,7 +81,7 @@ const loadKey = async (
  */
 export const createSealing = (
   keyFile: string,
-  store: AccessStore,
+  store: ControlStore,
   randomBytes: RandomBytes,
 ): Sealing => {
   let key: KeyObject | undefined

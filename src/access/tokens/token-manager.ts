@@ -1,10 +1,16 @@
 import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
-import { requireAccess, stateOf } from '../accesses/access-manager.js'
+import { requireScope, stateOf } from '../accesses/access-manager.js'
+import type { AccessLog } from '../log/access-log.js'
 import { parseRestriction } from './restriction.js'
 import type { Sealing } from './sealing.js'
-import type { AccessStore } from '../store/store.js'
-import { tokenKey, type TokenScope, type TokenRecord } from '../store/tables.js'
+import type { AccessStore } from '../store/access-store.js'
+import {
+  findToken,
+  type AccessDocument,
+  type TokenRecord,
+  type TokenScope,
+} from '../store/tables.js'
 import { createToken, digestToken, randomBase62, type RandomBytes } from './location-token.js'
 
 /** The public fields of a location token. */
@@ -48,10 +54,10 @@ export type NewToken = TokenInfo & { readonly token: Secret }
 const TOKEN_ID_CHARS = 12
 const TAIL_CHARS = 4
 
-const toInfo = (scope: TokenScope, record: TokenRecord): TokenInfo => ({
-  accessId: scope.accessId,
-  network: scope.network,
-  location: scope.location,
+const toInfo = (accessId: string, record: TokenRecord): TokenInfo => ({
+  accessId,
+  network: record.network,
+  location: record.location,
   tokenId: record.tokenId,
   tail: record.tail,
   createdAtMs: record.createdAtMs,
@@ -60,98 +66,112 @@ const toInfo = (scope: TokenScope, record: TokenRecord): TokenInfo => ({
 
 // NUL is not allowed in ids, so no two scopes share a context.
 const sealContext = (scope: TokenScope, tokenId: string): string =>
-  [...tokenKey(scope), tokenId].join('\0')
+  [scope.accessId, scope.network, scope.location, tokenId].join('\0')
 
 /** The token of a scope; throws an RpcError if there is none. */
-const findToken = (store: AccessStore, scope: TokenScope): TokenRecord => {
-  requireAccess(store, scope)
-  const record = store.tokens.get(tokenKey(scope))
+const requireToken = (access: AccessDocument, scope: TokenScope): TokenRecord => {
+  const record = findToken(access, scope)
   if (record === undefined) throw new RpcError('noToken')
   return record
 }
 
-const requireActive = (store: AccessStore, scope: TokenScope, nowMs: number): void => {
-  const state = stateOf(requireAccess(store, scope), nowMs)
+const requireActive = (access: AccessDocument, nowMs: number): void => {
+  const state = stateOf(access, nowMs)
   if (state === 'ended') throw new RpcError('accessEnded')
   if (state === 'upcoming') throw new RpcError('accessUpcoming')
 }
 
+const byScope = (a: TokenRecord, b: TokenRecord): number => {
+  if (a.network !== b.network) return a.network < b.network ? -1 : 1
+  return a.location < b.location ? -1 : 1
+}
+
+/** The access with this token, or none, in place of the one of the scope. */
+const withToken = (
+  access: AccessDocument,
+  scope: TokenScope,
+  record: TokenRecord | undefined,
+): AccessDocument => {
+  const former = findToken(access, scope)
+  const others = access.tokens.filter(token => token !== former)
+  const tokens = record === undefined ? others : [...others, record].toSorted(byScope)
+  return { ...access, tokens }
+}
+
 export const createTokenManager = (options: {
+  /** Where tokens are read. */
   readonly store: AccessStore
+  /** Where they are changed. */
+  readonly log: AccessLog
   readonly sealing: Sealing
   readonly randomBytes: RandomBytes
   readonly now: () => number
 }): TokenManager => {
-  const { store, sealing, randomBytes, now } = options
+  const { store, log, sealing, randomBytes, now } = options
 
-  /** Writes both records of a token. */
-  const write = (scope: TokenScope, record: TokenRecord): TokenInfo => {
-    const { accessId, network, location } = scope
-    const { tokenId, address } = record
-    store.tokens.put(tokenKey(scope), record)
-    store.digests.put(record.digest, { tokenId, accessId, network, location, address })
-    return toInfo(scope, record)
-  }
-
-  const put = (scope: TokenScope, text: string, address: string | null): TokenInfo => {
-    const tokenId = `tok_${randomBase62(TOKEN_ID_CHARS, randomBytes)}`
-    return write(scope, {
-      tokenId,
-      digest: digestToken(text),
-      sealed: sealing.seal(text, sealContext(scope, tokenId)),
-      tail: text.slice(-TAIL_CHARS),
-      createdAtMs: now(),
-      address,
+  const change = (
+    scope: TokenScope,
+    toRecord: (access: AccessDocument) => TokenRecord | undefined,
+  ): Promise<AccessDocument> =>
+    log.propose({
+      accessId: scope.accessId,
+      update: current => {
+        const access = requireScope(current, scope)
+        return withToken(access, scope, toRecord(access))
+      },
     })
-  }
 
   const create = async (
     scope: TokenScope,
-    change: (text: string) => TokenInfo,
+    toAddress: (access: AccessDocument) => string | null,
   ): Promise<NewToken> => {
     await sealing.ready()
     const text = createToken(randomBytes)
-    const info = await store.transaction(() => {
-      requireActive(store, scope, now())
-      return change(text)
+    const tokenId = `tok_${randomBase62(TOKEN_ID_CHARS, randomBytes)}`
+    const { network, location } = scope
+    const access = await change(scope, current => {
+      requireActive(current, now())
+      const address = toAddress(current)
+      return {
+        network,
+        location,
+        tokenId,
+        digest: digestToken(text),
+        sealed: sealing.seal(text, sealContext(scope, tokenId)),
+        tail: text.slice(-TAIL_CHARS),
+        createdAtMs: now(),
+        address,
+      }
     })
-    return { ...info, token: new Secret(text) }
+    return { ...toInfo(scope.accessId, requireToken(access, scope)), token: new Secret(text) }
   }
 
   return {
     generate: scope =>
-      create(scope, text => {
-        if (store.tokens.get(tokenKey(scope)) !== undefined) throw new RpcError('tokenActive')
-        return put(scope, text, null)
+      create(scope, access => {
+        if (findToken(access, scope) !== undefined) throw new RpcError('tokenActive')
+        return null
       }),
-    regenerate: scope =>
-      create(scope, text => {
-        const { digest, address } = findToken(store, scope)
-        store.digests.remove(digest)
-        return put(scope, text, address)
-      }),
-    revoke: scope =>
-      store.transaction(() => {
-        store.digests.remove(findToken(store, scope).digest)
-        store.tokens.remove(tokenKey(scope))
-      }),
+    regenerate: scope => create(scope, access => requireToken(access, scope).address),
+    revoke: async scope => {
+      await change(scope, access => {
+        requireToken(access, scope)
+        return undefined
+      })
+    },
     restrict: async (scope, text) => {
       const address = parseRestriction(text) ?? null
-      return store.transaction(() => write(scope, { ...findToken(store, scope), address }))
+      const access = await change(scope, current => ({ ...requireToken(current, scope), address }))
+      return toInfo(scope.accessId, requireToken(access, scope))
     },
     reveal: async scope => {
-      const record = store.tokens.get(tokenKey(scope))
+      const access = store.accesses.get(scope.accessId)
+      const record = access && findToken(access, scope)
       if (record === undefined) return undefined
       await sealing.ready()
       return new Secret(sealing.unseal(record.sealed, sealContext(scope, record.tokenId)))
     },
-    list: accessId => {
-      const tokens: TokenInfo[] = []
-      for (const [[owner, network, location], record] of store.tokens.from([accessId, '', ''])) {
-        if (owner !== accessId) break
-        tokens.push(toInfo({ accessId, network, location }, record))
-      }
-      return tokens
-    },
+    list: accessId =>
+      (store.accesses.get(accessId)?.tokens ?? []).map(record => toInfo(accessId, record)),
   }
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AccessStore } from '../../access/store/store.js'
-import type { SessionRecord } from '../../access/store/tables.js'
+import type { ControlStore, SessionRecord } from '../../access/store/control-store.js'
 import type { RandomBytes } from '../../access/tokens/location-token.js'
 
 /** A person, as the identity provider describes them. */
@@ -16,7 +15,7 @@ export type Person = {
 /** A signed-in person. */
 export type Session = Person & { readonly expiresAtMs: number }
 
-/** Sessions in the access store, keyed by the SHA-256 of a random id that only the browser has. */
+/** Sessions in control's store, keyed by the SHA-256 of a random id that only the browser has. */
 export type Sessions = {
   /** Opens a session and returns its id. On disk when it resolves. */
   open(person: Person): Promise<string>
@@ -42,7 +41,7 @@ const ID = /^[A-Za-z0-9_-]{43}$/
 const digestOf = (id: string): Buffer => createHash('sha256').update(id).digest()
 
 export const createSessions = (parts: {
-  readonly store: AccessStore
+  readonly store: ControlStore
   readonly options: SessionOptions
   readonly randomBytes: RandomBytes
   readonly now: () => number

@@ -94,25 +94,3 @@ t.test('pages contain each access once, in the order of ids', async t => {
   }
   await store.close()
 })
-
-t.test('a store without the subject index gets it when opened', async t => {
-  const dir = t.testdir()
-  const before = await openControl(dir)
-  const subjects = ['ada', 'a', 'ada\0b', '']
-  const granted = new Map<string, string>()
-  for (const subject of subjects) {
-    const { accessId } = await before.accessManager.grant({ ...NEW_ACCESS, subject })
-    granted.set(subject, accessId)
-    await before.store.transaction(() => before.store.subjects.remove([subject, accessId]))
-  }
-  t.strictSame(before.accessManager.listOf('ada'), [])
-  await before.store.close()
-  const { store, accessManager } = await openControl(dir)
-  for (const subject of subjects)
-    t.strictSame(
-      accessManager.listOf(subject).map(({ accessId }) => accessId),
-      [granted.get(subject)],
-      JSON.stringify(subject),
-    )
-  await store.close()
-})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { SCHEMA } from '../../../src/access/store/tables.js'
 import { runOnFullDisk } from '../../fixtures/full-disk.js'
@@ -7,19 +8,19 @@ t.test('the writer creates the store, and the same build opens it again', async 
   const dir = t.testdir()
   await t.rejects(openReader(dir), { message: /control creates it/ })
   const store = await openWriter(dir)
-  t.strictSame(store.meta.get('store'), { schema: SCHEMA, sealingKeyId: null })
+  t.strictSame(store.meta.get('store'), { schema: SCHEMA, revision: 0 })
   await store.close()
   const reader = await openReader(dir)
-  t.strictSame(reader.meta.get('store'), { schema: SCHEMA, sealingKeyId: null })
+  t.strictSame(reader.meta.get('store'), { schema: SCHEMA, revision: 0 })
   await reader.close()
 })
 
 t.test('a store of another layout is refused with the remedy', async t => {
   const dir = t.testdir()
   const store = await openWriter(dir)
-  await store.transaction(() => store.meta.put('store', { schema: SCHEMA + 1, sealingKeyId: null }))
+  await store.transaction(() => store.meta.put('store', { schema: SCHEMA + 1, revision: 0 }))
   await store.close()
-  const message = /layout 2, but this build reads 1; run the build that wrote it/
+  const message = /layout 3, but this build reads 2; run the build that wrote it/
   await t.rejects(openWriter(dir), { message })
   await t.rejects(openReader(dir), { message })
 })
@@ -27,7 +28,7 @@ t.test('a store of another layout is refused with the remedy', async t => {
 t.test('a transaction that throws changes nothing', async t => {
   const store = await openWriter(t.testdir())
   const digest = new Uint8Array(32).fill(7)
-  const record = { tokenId: 't', accessId: 'a', network: 'n', location: 'l', address: null }
+  const record = { accessId: 'a', network: 'n', location: 'l' }
   const failure = new Error('half way')
   const half = store.transaction(() => {
     store.digests.put(digest, record)
@@ -45,8 +46,8 @@ t.test('a transaction that throws changes nothing', async t => {
 
 t.test('a value of another shape is refused', async t => {
   const store = await openWriter(t.testdir())
-  const bytes = store.meta.encode({ schema: 1, sealingKeyId: 'k' })
-  t.throws(() => store.digests.decode(bytes), { message: /table digests: tokenId is not of/ })
+  const bytes = store.meta.encode({ schema: 1, revision: 0 })
+  t.throws(() => store.digests.decode(bytes), { message: /table digests: accessId is not of/ })
   await store.close()
 })
 
@@ -66,10 +67,10 @@ t.test('on a full disk only changes fail', async t => {
   t.match(result, { written: Number, failed: 5 })
   const { written } = result as { written: number }
   t.ok(written > 20)
-  const store = await openWriter(dir)
+  const store = openControlStore(dir)
   const { sealingKeyId } = store.meta.get(`filler ${written - 1}`) ?? {}
   t.equal(sealingKeyId?.length, 3_000, 'the last one that was confirmed')
-  await store.transaction(() => store.meta.put('more', { schema: SCHEMA, sealingKeyId: null }))
+  await store.transaction(() => store.meta.put('more', { sealingKeyId: '' }))
   t.ok(store.meta.get('more'), 'the store accepts writes once there is space')
   await store.close()
 })

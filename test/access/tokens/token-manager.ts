@@ -315,13 +315,16 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
 })
 
 t.test('a sealed token moved to another scope cannot be opened', async t => {
-  const { store, accessManager, tokenManager } = await openControl(t.testdir())
+  const { store, log, accessManager, tokenManager } = await openControl(t.testdir())
   const { accessId } = await accessManager.grant(NEW_ACCESS)
   await tokenManager.generate(scopeOf(accessId, 'fra'))
-  await tokenManager.generate(scopeOf(accessId, 'nyc'))
-  const fra = store.tokens.get([accessId, 'main', 'fra'])
-  if (fra === undefined) return t.fail('no record')
-  await store.transaction(() => store.tokens.put([accessId, 'main', 'nyc'], fra))
+  await log.propose({
+    accessId,
+    update: access => {
+      if (access === undefined) throw new Error('no access')
+      return { ...access, tokens: access.tokens.map(token => ({ ...token, location: 'nyc' })) }
+    },
+  })
   await t.rejects(tokenManager.reveal(scopeOf(accessId, 'nyc')))
   await store.close()
 })
@@ -340,7 +343,7 @@ t.test('no file and no printed object contains a token', async t => {
     revealed: await tokenManager.reveal(scope),
     list: tokenManager.list(accessId),
     grant: authenticate(text, 'fra', { address: '192.0.2.1' }, NOW_MS),
-    record: store.tokens.get([accessId, 'main', 'fra']),
+    record: store.accesses.get(accessId),
     store,
     tokenManager,
     authenticate,

@@ -1,0 +1,66 @@
+import { EventEmitter, once } from 'node:events'
+import type { AccessStore } from '../store/access-store.js'
+import type { StoredAccess } from '../store/tables.js'
+import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
+import type { AccessLog, Change, LogEntry } from './access-log.js'
+
+const CHANGE_ID_CHARS = 12
+
+/** Names a change, so that its author recognises it in the log. */
+const createChangeId = (randomBytes: RandomBytes): string =>
+  `chg_${randomBase62(CHANGE_ID_CHARS, randomBytes)}`
+
+/** The log of a machine by itself: the access store that this process writes. */
+class LocalLog implements AccessLog {
+  private readonly store: AccessStore
+  private readonly randomBytes: RandomBytes
+  private readonly changes = new EventEmitter().setMaxListeners(0)
+
+  constructor(store: AccessStore, randomBytes: RandomBytes) {
+    this.store = store
+    this.randomBytes = randomBytes
+  }
+
+  async propose({ accessId, update }: Change): Promise<StoredAccess> {
+    const { store } = this
+    const changed = await store.transaction(() => {
+      const access = {
+        ...update(store.accesses.get(accessId)),
+        changeId: createChangeId(this.randomBytes),
+        revision: store.revision + 1,
+      }
+      store.putAccess(access)
+      return access
+    })
+    this.changes.emit('change')
+    return changed
+  }
+
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    let seen = after
+    while (!signal.aborted) {
+      // Before the store is read: a change after this line is not missed.
+      const changed = once(this.changes, 'change', { signal }).catch(() => {})
+      for (const access of this.changedSince(seen)) {
+        seen = access.revision
+        yield { revision: seen, accesses: [access] }
+      }
+      await changed
+    }
+  }
+
+  prove(): Promise<number> {
+    return Promise.resolve(this.store.revision)
+  }
+
+  private changedSince(revision: number): readonly StoredAccess[] {
+    return Array.from(this.store.accesses.from(''), ([, access]) => access)
+      .filter(access => access.revision > revision)
+      .toSorted((a, b) => a.revision - b.revision)
+  }
+}
+
+export const createLocalLog = (options: {
+  readonly store: AccessStore
+  readonly randomBytes: RandomBytes
+}): AccessLog => new LocalLog(options.store, options.randomBytes)

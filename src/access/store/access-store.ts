@@ -1,0 +1,52 @@
+import type { Lmdb } from '../../storage/lmdb.js'
+import { TableStore, type Table } from './table.js'
+import {
+  SCHEMA,
+  TABLES,
+  type AccessDocument,
+  type StoredAccess,
+  type SubjectKey,
+} from './tables.js'
+
+const keysOf = ({ tokens }: Pick<AccessDocument, 'tokens'>): ReadonlySet<string> =>
+  new Set(tokens.map(({ digest }) => Buffer.from(digest).toString('latin1')))
+
+/** The access store of one data directory: one process writes it, every edge reads it. */
+export class AccessStore extends TableStore {
+  readonly meta: Table<string, typeof TABLES.meta>
+  readonly accesses: Table<string, typeof TABLES.accesses>
+  readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
+  readonly digests: Table<Uint8Array, typeof TABLES.digests>
+
+  constructor(root: Lmdb) {
+    super(root)
+    this.meta = this.openTable(TABLES.meta)
+    this.accesses = this.openTable(TABLES.accesses)
+    this.subjects = this.openTable(TABLES.subjects)
+    this.digests = this.openTable(TABLES.digests)
+  }
+
+  /** Of the last change that the store contains. */
+  get revision(): number {
+    return this.meta.get('store')?.revision ?? 0
+  }
+
+  /**
+   * Only inside a transaction. Replaces an access and what the indexes have of it; the store is at
+   * its revision then.
+   */
+  putAccess(access: StoredAccess): void {
+    const { accessId, subject, revision } = access
+    const before = this.accesses.get(accessId)
+    const [keysBefore, keys] = [keysOf(before ?? { tokens: [] }), keysOf(access)]
+    for (const key of keysBefore)
+      if (!keys.has(key)) this.digests.remove(Buffer.from(key, 'latin1'))
+    for (const { digest, network, location } of access.tokens)
+      this.digests.put(digest, { accessId, network, location })
+    if (before !== undefined && before.subject !== subject)
+      this.subjects.remove([before.subject, accessId])
+    this.subjects.put([subject, accessId], {})
+    this.accesses.put(accessId, access)
+    this.meta.put('store', { schema: SCHEMA, revision })
+  }
+}

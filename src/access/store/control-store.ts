@@ -1,0 +1,53 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import type { Lmdb } from '../../storage/lmdb.js'
+import { defaults, type Options } from './options.js'
+import { openRoot, TableStore, type Table, type TableRow } from './table.js'
+
+/** Unix milliseconds. */
+const instantMs = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+const meta = v.object({
+  /** Fingerprint of the key that seals tokens. */
+  sealingKeyId: v.string(),
+})
+
+const session = v.object({
+  /** The `sub` claim of the identity provider. */
+  subject: v.string(),
+  email: v.string(),
+  name: v.string(),
+  createdAtMs: instantMs,
+  /** Last use, stored at intervals. */
+  seenAtMs: instantMs,
+})
+
+/** A session of the dashboard. */
+export type SessionRecord = Readonly<v.InferOutput<typeof session>>
+
+/** All tables of `<data-dir>/control/`, with values as in the access store. */
+// prettier-ignore
+export const CONTROL_TABLES = {
+  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,    meaning: 'key `sealing` → fingerprint of the sealing key, from the first sealed token on' },
+  sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → the session' },
+} as const satisfies Record<string, TableRow>
+
+/** What control keeps for itself. No other process opens it. */
+export class ControlStore extends TableStore {
+  readonly meta: Table<string, typeof CONTROL_TABLES.meta>
+  readonly sessions: Table<Uint8Array, typeof CONTROL_TABLES.sessions>
+
+  constructor(root: Lmdb) {
+    super(root)
+    this.meta = this.openTable(CONTROL_TABLES.meta)
+    this.sessions = this.openTable(CONTROL_TABLES.sessions)
+  }
+}
+
+/** Opens control's store, and creates it if it is absent. */
+export const openControlStore = (dataDir: string, options: Options = defaults): ControlStore => {
+  const path = join(dataDir, 'control')
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  return new ControlStore(openRoot(path, options, false))
+}
