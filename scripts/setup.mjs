@@ -16,6 +16,7 @@ import {
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { judgeNode } from './judge-node.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamps = join(root, 'node_modules', '.slotline')
@@ -102,21 +103,10 @@ const run = (label, command, args, progress) =>
     })
   })
 
-/** `engines` is a list of `^<major>.<minor>.0`: what the tests run on, from its first release. */
-const checkNode = () => {
-  const { node: version } = process.versions
-  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const [major, minor] = version.split('.').map(Number)
-  const first = engines.node
-    .split(' || ')
-    .map(range => range.slice(1).split('.').map(Number))
-    .findLast(([startMajor]) => startMajor <= major)
-  if (first === undefined || (first[0] === major && minor < first[1]))
-    fail(`Node ${version} is too old: Slotline runs on Node ${engines.node}`)
-  if (first[0] !== major)
-    process.stderr.write(`slotline: Node ${version} is not tested, only Node ${engines.node} is\n`)
-}
-checkNode()
+const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { refusal, warning } = judgeNode(process.versions.node, engines.node)
+if (refusal !== undefined) fail(refusal)
+if (warning !== undefined) process.stderr.write(`slotline: ${warning}\n`)
 
 const packages = digestOf(['package.json', 'package-lock.json'])
 
