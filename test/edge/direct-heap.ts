@@ -1,11 +1,9 @@
 // Point reads that are answered before JavaScript allocate nothing in its heap. Counted in a
 // process whose young generation is so large that no garbage is collected meanwhile.
-import { fork, type ChildProcess } from 'node:child_process'
-import { on } from 'node:events'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { KEY, read } from '../fixtures/edge/direct.js'
-import type { HeapUse, Places } from '../fixtures/edge/direct-process.js'
-import { scriptPath } from '../fixtures/repository.js'
+import type { HeapUse } from '../fixtures/edge/direct-process.js'
+import { startDirect } from '../fixtures/edge/start-direct.js'
 import { connect, isPrebuilt } from '../fixtures/server/server.js'
 import { encodeFrame, openSocket } from '../fixtures/server/socket.js'
 
@@ -19,28 +17,6 @@ const BATCH = 100
 /** Timers of the process and the reports themselves allocate a few KB. */
 const DIRECT_BYTES_MAX = 16
 const ORDINARY_BYTES_MIN = 500
-
-/** The next message with this property. The loader of TypeScript sends messages too. */
-const messageWith = async <T>(child: ChildProcess, property: keyof T): Promise<T> => {
-  for await (const [message] of on(child, 'message'))
-    if (Object.hasOwn(message, property)) return message
-  throw new Error('no such message')
-}
-
-const start = async (t: Test) => {
-  const flags = process.execArgv.filter(flag => !flag.includes('processinfo'))
-  const child: ChildProcess = fork(scriptPath('test/fixtures/edge/direct-process'), {
-    execArgv: [...flags, '--max-semi-space-size=256', '--min-semi-space-size=256'],
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const places = await messageWith<Places>(child, 'direct')
-  const heapUse = (): Promise<HeapUse> => {
-    child.send('report')
-    return messageWith<HeapUse>(child, 'usedBytes')
-  }
-  return { places, heapUse }
-}
 
 /** Sends pipelined requests in batches, each when the replies to the last are there. */
 const openClient = async (port: number, token: string) => {
@@ -88,7 +64,7 @@ const measure = async (
 }
 
 t.test('requests allocate nothing in the heap of JavaScript', { skip }, async t => {
-  const { places, heapUse } = await start(t)
+  const { places, heapUse } = await startDirect(t)
   const direct = await openClient(places.direct, places.token)
   const { bytes, collections } = await measure(heapUse, direct, 50_000)
   t.equal(collections, 0)
@@ -99,7 +75,7 @@ t.test('requests allocate nothing in the heap of JavaScript', { skip }, async t 
 })
 
 t.test('messages allocate nothing in the heap of JavaScript', { skip }, async t => {
-  const { places, heapUse } = await start(t)
+  const { places, heapUse } = await startDirect(t)
   const openMessages = async (port: number) => {
     const socket = await openSocket(port, { path: `/${places.token}` })
     t.teardown(() => socket.destroy())

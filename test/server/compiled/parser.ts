@@ -152,6 +152,57 @@ t.test(
   },
 )
 
+t.test('a head over 16 KiB is 431, also of a handshake and in packets', { skip }, async t => {
+  const { port } = await openTestServer(t, routes([]), {
+    sockets: [
+      {
+        pattern: '/socket',
+        frameBytesMax: 1_000,
+        open: () => undefined,
+        onOpen() {},
+        onMessage() {},
+        onClose() {},
+      },
+    ],
+  })
+  const handshake = [
+    'GET /socket HTTP/1.1',
+    'Host: a',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    `Sec-WebSocket-Key: ${'a'.repeat(22)}==`,
+  ].join('\r\n')
+  const LIMIT = 16 * 1024
+  const padded = (head: string, bytes: number): string => {
+    const rest = bytes - `${head}\r\nX: \r\n\r\n`.length
+    return `${head}\r\nX: ${'y'.repeat(rest)}\r\n\r\n`
+  }
+  const get = 'GET /smuggled HTTP/1.1\r\nHost: a'
+  for (const [head, accepted] of [
+    [get, '200'],
+    [handshake, '101'],
+  ] as const)
+    for (const [bytes, expected] of [
+      [LIMIT, accepted],
+      [LIMIT + 1, '431'],
+      [10 * LIMIT, '431'],
+    ] as const)
+      for (const packetBytes of [Infinity, 1_000]) {
+        const connection = await connect(port)
+        connection.socket.setNoDelay()
+        const request = padded(head, bytes)
+        for (let at = 0; at < request.length; at += packetBytes) {
+          connection.socket.write(request.slice(at, at + packetBytes))
+          await new Promise(resolve => setImmediate(resolve))
+        }
+        const received = await connection.until(now => now.includes('\r\n\r\n'))
+        t.equal(statusOf(received), expected, `${accepted}: ${bytes} bytes in ${packetBytes}`)
+        if (expected === '431') await connection.closed
+        connection.socket.destroy()
+      }
+})
+
 t.test('HTTP/1.0 is answered and closed', { skip }, async t => {
   const { port } = await openTestServer(t, routes([]))
   for (const lines of ['', 'Host: a\r\n', 'Connection: keep-alive\r\n']) {

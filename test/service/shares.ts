@@ -1,10 +1,11 @@
-// An edge at its limit of descriptors, as the system sets it.
+// What one access or many connections may take of an edge: descriptors, as the system limits them,
+// and memory for bodies.
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import {
   connect,
   isPrebuilt,
@@ -15,8 +16,10 @@ import {
   type Connection,
 } from '../fixtures/server/server.js'
 import { openSocket } from '../fixtures/server/socket.js'
+import { until } from '../fixtures/until.js'
 
 const DESCRIPTORS_MAX = 400
+const JSON_LINE = 'Content-Type: application/json'
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getSlot"}'
 const HEALTH = 'GET /health HTTP/1.1\r\nHost: a\r\n\r\n'
 /** Clock ticks of `/proc`, in all systems that Node.js runs on. */
@@ -38,17 +41,22 @@ const ask = async (connection: Connection, bytes: string): Promise<string> => {
   return reply === undefined ? '' : `${statusOf(reply.head)} ${reply.body}`
 }
 
+/** The path of a token of a new access. */
+const createPath = async (deployment: Deployment): Promise<string> => {
+  const { tokenPath } = await grantScope(deployment, 'fra')
+  const { body } = await askAdmin(deployment, 'POST', tokenPath)
+  return `/${String(body['token'])}`
+}
+
 const start = async (t: Test) => {
   const deployment = await startDeployment(t, {
     args: ['--edges', '1', '--traffic', '0'],
     descriptorsMax: DESCRIPTORS_MAX,
   })
-  const { tokenPath } = await grantScope(deployment, 'fra')
-  const { body } = await askAdmin(deployment, 'POST', tokenPath)
-  const path = `/${String(body['token'])}`
+  const path = await createPath(deployment)
   const [edge = 0] = deployment.pidsOf('edge')
   const { port } = deployment
-  const read = post(path, CALL, ['Content-Type: application/json'])
+  const read = post(path, CALL, [JSON_LINE])
   const client = await connect(port)
   const socket = await openSocket(port, { path })
   t.match(await ask(client, read), /^200 \{"jsonrpc":"2.0","result":\d+,"id":1\}$/)
@@ -109,4 +117,35 @@ t.test('without a free descriptor new connections are closed at once', { skip },
   const late = await connect(port)
   t.match(await ask(late, read), /^200 .*"result"/, 'with free descriptors a new client gets in')
   late.socket.destroy()
+})
+
+t.test('32 slow bodies of one access do not refuse those of another', async t => {
+  const deployment = await startDeployment(t, { args: ['--edges', '1', '--traffic', '0'] })
+  const { port } = deployment
+  const [flood, other] = [await createPath(deployment), await createPath(deployment)]
+  const bytes = 8 * 1024 ** 2
+  const head = post(flood, '', [JSON_LINE]).replace('Length: 0', `Length: ${bytes}`)
+  const most = Buffer.alloc(bytes - 1_000, ' ')
+  const slow = await Promise.all(Array.from({ length: 32 }, () => connect(port)))
+  t.teardown(() => slow.forEach(({ socket }) => socket.destroy()))
+  const refused = () => slow.filter(one => statusOf(one.received()) === '503').length
+  for (const { socket } of slow) {
+    socket.on('error', () => {})
+    socket.write(head)
+    socket.write(most)
+  }
+  await until('half of the bodies are refused', () => refused() >= 16)
+  const trickle = setInterval(() => slow.forEach(({ socket }) => socket.write(' ')), 20)
+  t.teardown(() => clearInterval(trickle))
+  const address = `"${'1'.repeat(31)}2"`
+  const addresses = Array.from({ length: 1024 ** 2 / 35 }, () => address)
+  const read = `{"jsonrpc":"2.0","id":1,"method":"getMultipleAccounts","params":[[${addresses}]]}`
+  t.ok(read.length > 1024 ** 2 - 35_000)
+  for (let nth = 0; nth < 5; nth++) {
+    const client = await connect(port)
+    const reply = await ask(client, post(other, read, [JSON_LINE]))
+    t.match(reply.slice(0, 40), /^200 \{"jsonrpc":"2.0","result":/)
+    client.socket.destroy()
+  }
+  t.ok(refused() < 32, 'those of the access itself share what it may have')
 })
