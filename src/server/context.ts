@@ -14,6 +14,8 @@ export type ServerContext = {
   /** Undefined where no proxy is trusted: then forwarded addresses are not read at all. */
   readonly proxies: Proxies | undefined
   readonly failures: Failures
+  /** Else a chunked body is refused. */
+  readonly acceptsChunked: boolean
   readonly heads: HeadWriter
   readonly scheduler: ReplyScheduler
   readonly unreadReplies: UnreadReplyDetector

@@ -11,7 +11,8 @@ export interface HttpRequest {
   /** Whether it is of HTTP/1.0, which the prebuilt package refuses by itself. */
   isAncient?(): boolean
   getUrl(): string
-  getQuery(): string
+  /** The prebuilt package returns undefined where there is none. */
+  getQuery(): string | undefined
   getHeader(lowerCaseName: string): string
   getCaseSensitiveMethod(): string
   forEach(handle: (name: string, value: string) => void): void
@@ -119,13 +120,18 @@ export type AppOptions = {
   readonly connectionsPerAddressMax: number
   /** Whether the bytes of an address are those of a trusted proxy. */
   readonly isProxy: (address: ArrayBuffer) => boolean
+  /** Bytes that are read and dropped once the end of a connection was sent. */
+  readonly lingerBytesMax: number
   /** Whole replies to requests that cannot be parsed. */
   readonly badRequest: string
   readonly headTooLarge: string
+  readonly urlTooLong: string
   readonly versionUnsupported: string
 }
 
 export interface Library<Listener> {
+  /** Chunked bodies are read strictly; else one could hide another request behind a proxy. */
+  readonly acceptsChunked: boolean
   createApp(options: AppOptions): App<Listener>
   us_listen_socket_close(listener: Listener): void
   us_socket_local_port(listener: Listener): number

@@ -10,6 +10,11 @@ export const defaults = {
   /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
   bodyStepBytesMax: 1024 ** 2,
   /**
+   * Bytes of a refused request's body that are read and dropped, so that its client reads the
+   * refusal: with bytes unread the system resets the connection. After more it is closed.
+   */
+  lingerBytesMax: 64 * 1024 ** 2,
+  /**
    * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does
    * not take. Enough for 256 KiB of account data in base64, the largest read that is answered
    * synchronously.

@@ -79,6 +79,7 @@ export const loadPrebuilt = async (): Promise<Library<us_listen_socket>> => {
   // Undocumented: removes the header `uWebSockets: 20` from replies.
   if ('_cfg' in uWS && typeof uWS._cfg === 'function') uWS._cfg('silent')
   return {
+    acceptsChunked: false,
     createApp: () => uWS.App(),
     us_listen_socket_close: listener => uWS.us_listen_socket_close(listener),
     us_socket_local_port: listener => uWS.us_socket_local_port(listener),

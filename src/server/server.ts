@@ -89,7 +89,7 @@ const describeMessage = (error: RpcError): string =>
 const createContext = (
   options: Options,
   parts: ServerParts,
-  idleSeconds: number,
+  { idleSeconds, acceptsChunked }: { idleSeconds: number; acceptsChunked: boolean },
 ): ServerContext => {
   const { log, now, describeFailure = describeMessage } = parts
   return {
@@ -97,6 +97,7 @@ const createContext = (
     log,
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
+    acceptsChunked,
     heads: new HeadWriter(idleSeconds),
     scheduler: new ReplyScheduler(options, now),
     unreadReplies: new UnreadReplyDetector(options, now),
@@ -219,8 +220,10 @@ const appOptions = (
   connectionsPerAddressMax: options.connectionsPerAddressMax,
   isProxy: address => proxies?.isTrustedPeer(new Uint8Array(address)) === true,
   idleSeconds: idleSeconds + TIMER_STEP_SECONDS,
+  lingerBytesMax: options.lingerBytesMax,
   badRequest: toClosingReply(failures.badRequest),
   headTooLarge: toClosingReply(failures.headTooLarge),
+  urlTooLong: toClosingReply(failures.urlTooLong),
   versionUnsupported: toClosingReply(failures.versionUnsupported),
 })
 
@@ -242,7 +245,7 @@ const openOn = <Listening>(
 ): Server => {
   const { routes, sockets = [], listeners, log, now, direct } = parts
   const options: Options = { ...defaults, ...parts.options }
-  const context = createContext(options, parts, idleSeconds)
+  const context = createContext(options, parts, { idleSeconds, acceptsChunked: uWS.acceptsChunked })
   const app = uWS.createApp(appOptions(context, idleSeconds))
   app.filter((_res, change) => {
     context.connections += Number(change)

@@ -52,6 +52,8 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
     });
     uWS::HttpOptions &options = library->apps.back()->httpOptions();
     options.idleSeconds = (unsigned int) idleSeconds;
+    options.lingerBytesMax = (uint64_t) numberOf(env, given, "lingerBytesMax");
+    options.errorReplies[uWS::HTTP_ERROR_414_URI_TOO_LONG] = textOf(env, given, "urlTooLong");
     options.errorReplies[uWS::HTTP_ERROR_400_BAD_REQUEST] = textOf(env, given, "badRequest");
     options.errorReplies[uWS::HTTP_ERROR_431_REQUEST_HEADER_FIELDS_TOO_LARGE] =
         textOf(env, given, "headTooLarge");

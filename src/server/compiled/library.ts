@@ -178,6 +178,7 @@ export const loadCompiled = (): Library<Handle> | undefined => {
     onClose: (slot, code) => events.onClose(slot, code),
   })
   loaded = {
+    acceptsChunked: true,
     createApp: options => new CompiledApp(functions, events, options),
     us_listen_socket_close: listener => functions.closeListener(listener),
     us_socket_local_port: listener => functions.localPort(listener),

@@ -15,6 +15,9 @@ export type MountedRoute = {
   readonly contentTypeRefused: Reply
 }
 
+/** Of the path and the query. The compiled server refuses longer ones itself. */
+const URL_CHARS_MAX = 8 * 1024
+
 const NO_BODY = new Uint8Array(0)
 
 /** One request, from its headers to the last byte of its reply. */
@@ -27,6 +30,8 @@ export class Exchange extends Responder {
   private isPending = false
   /** Body chunks are accepted; after a refusal they are dropped. */
   private isReading = false
+  /** The rest of the body cannot be skipped: it has no bound. */
+  private mustClose = true
   private body: BodyBuffer | undefined
   private bodyBytes = 0
 
@@ -47,11 +52,18 @@ export class Exchange extends Responder {
     const { headers } = request
     this.isClosing = headers.isAncient
     if (!headers.isWellFormed) return this.refuse(server.failures.badRequest, true)
+    if (headers.isChunked && !server.acceptsChunked)
+      return this.refuse(server.failures.lengthRequired, true)
+    if (request.path.length + request.query.length > URL_CHARS_MAX)
+      return this.refuse(server.failures.urlTooLong, true)
     const { bodyBytesMax, contentType } = mounted.route
     const claimedBytes = headers.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
-    // The body of a refused request is not read where it is too long or its length is unknown.
-    const mustClose = headers.isChunked || isTooLong
+    // uWebSockets.js skips the body of a refused request, so that its client reads the refusal.
+    const mustClose =
+      headers.isChunked ||
+      (claimedBytes !== undefined && claimedBytes > server.options.lingerBytesMax)
+    this.mustClose = mustClose
 
     const refusal = this.open()
     request.onHeadersHandled()
@@ -61,8 +73,9 @@ export class Exchange extends Responder {
     }
     // uWebSockets.js skips the body.
     if (bodyBytesMax === 0) return this.run(NO_BODY)
-    if (isTooLong) return this.refuse(mounted.bodyTooLarge, true)
-    if (!server.bodies.hasRoom(this.owner)) return this.refuse(server.failures.unavailable, true)
+    if (isTooLong) return this.refuse(mounted.bodyTooLarge, mustClose)
+    if (!server.bodies.hasRoom(this.owner))
+      return this.refuse(server.failures.unavailable, mustClose)
     this.isReading = true
     this.watchAbort()
     this.res.onData((chunk, isLast) => this.onChunk(new Uint8Array(chunk), isLast, claimedBytes))
@@ -110,14 +123,15 @@ export class Exchange extends Responder {
     if (!this.isReading) return
     const { server, mounted, body } = this
     const byteLength = (body === undefined ? 0 : body.byteLength) + chunk.byteLength
-    if (byteLength > mounted.route.bodyBytesMax) return this.refuse(mounted.bodyTooLarge, true)
+    if (byteLength > mounted.route.bodyBytesMax)
+      return this.refuse(mounted.bodyTooLarge, this.mustClose)
     // Most bodies are one chunk, which needs no copy.
     if (isLast && body === undefined) return this.run(chunk)
 
     const buffer = (this.body ??= new BodyBuffer(claimedBytes, server.options.bodyStepBytesMax))
     const grownBytes = buffer.capacityWith(chunk.byteLength) - buffer.capacity
     if (!server.bodies.tryTake(this.owner, grownBytes))
-      return this.refuse(server.failures.unavailable, true)
+      return this.refuse(server.failures.unavailable, this.mustClose)
     this.bodyBytes += grownBytes
     buffer.append(chunk)
     if (isLast) this.run(buffer.view())

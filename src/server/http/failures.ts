@@ -21,6 +21,8 @@ export type Failures = {
   readonly internal: Reply
   readonly upgradeVersion: Reply
   readonly headTooLarge: Reply
+  readonly urlTooLong: Reply
+  readonly lengthRequired: Reply
   readonly versionUnsupported: Reply
   methodNotAllowed(allow: string): Reply
   bodyTooLarge(max: number): Reply
@@ -35,6 +37,8 @@ export const createFailures = (describe: DescribeFailure): Failures => ({
   internal: toFailure(new RpcError('internal'), describe),
   upgradeVersion: toFailure(new RpcError('upgradeVersion'), describe),
   headTooLarge: toFailure(new RpcError('headTooLarge'), describe),
+  urlTooLong: toFailure(new RpcError('urlTooLong'), describe),
+  lengthRequired: toFailure(new RpcError('lengthRequired'), describe),
   versionUnsupported: toFailure(new RpcError('versionUnsupported'), describe),
   methodNotAllowed: allow => ({
     ...toFailure(new RpcError('methodNotAllowed'), describe),

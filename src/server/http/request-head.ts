@@ -34,7 +34,7 @@ export class RequestHead implements Request {
   }
 
   get query(): string {
-    return (this.knownQuery ??= this.liveRequest().getQuery())
+    return (this.knownQuery ??= this.liveRequest().getQuery() ?? '')
   }
 
   get id(): string {

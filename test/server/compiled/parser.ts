@@ -1,8 +1,11 @@
 // What the compiled server reads otherwise than the prebuilt package, over real sockets. Each test
 // fails with the prebuilt package, which answers some of the smuggled requests.
+import { once } from 'node:events'
+import net from 'node:net'
 import t from 'tap'
 import {
   connect,
+  eventually,
   exchange,
   isPrebuilt,
   openTestServer,
@@ -203,6 +206,32 @@ t.test('a head over 16 KiB is 431, also of a handshake and in packets', { skip }
       }
 })
 
+t.test('a refusal is read by a client that has sent more than was read', { skip }, async t => {
+  const { port } = await openTestServer(t, routes([]))
+  const rest = Buffer.alloc(4 * 1024 ** 2, 'x')
+  for (const [name, head, expected] of [
+    ['a malformed head', 'GET t HTTP/1.1\r\n', '400'],
+    ['a malformed chunk', `${CHUNKED}x`, '400'],
+    ['a head that is too long', `${HEAD}X: ${'y'.repeat(20_000)}`, '431'],
+    ['a path that is too long', `GET /${'y'.repeat(9_000)}`, '414'],
+    ['a body without end', `${CHUNKED}400000\r\n`, '413'],
+    ['a body for HTTP/1.0', 'POST /t HTTP/1.0\r\nContent-Length: 4194304\r\n\r\n', '413'],
+  ] as const) {
+    for (let round = 0; round < 5; round++) {
+      const { socket, closed, received } = await connect(port)
+      let isReset = false
+      socket.on('error', () => {
+        isReset = true
+      })
+      socket.write(head)
+      socket.write(rest)
+      await closed
+      t.equal(statusOf(received()), expected, name)
+      t.notOk(isReset, `${name}: no reset`)
+    }
+  }
+})
+
 t.test('HTTP/1.0 is answered and closed', { skip }, async t => {
   const { port } = await openTestServer(t, routes([]))
   for (const lines of ['', 'Host: a\r\n', 'Connection: keep-alive\r\n']) {
@@ -255,12 +284,20 @@ t.test(
   'the rest of a head must follow within 10 s, also of a trickling client',
   { skip },
   async t => {
-    const { port } = await openTestServer(t, [{}], { options: { idleSeconds: 75 } })
+    const { port, server } = await openTestServer(t, [{}], { options: { idleSeconds: 75 } })
     const slow = await connect(port)
     slow.socket.write('POST /t HTTP/1.1\r\nHost: ')
     const timer = setInterval(() => slow.socket.write('a'), 500)
     const startedAt = performance.now()
+    // The server has ended this one, whose client neither sends nor closes.
+    const ended = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    ended.write('GET /t HTTP/1.0\r\n\r\n')
+    await once(ended.resume(), 'end')
+    ended.on('error', () => {})
+    t.equal(server.stats().connections, 2)
     await slow.closed
+    await eventually(() => server.stats().connections === 0)
+    ended.destroy()
     clearInterval(timer)
     const seconds = (performance.now() - startedAt) / 1_000
     t.ok(seconds < 15, `${seconds} s`)
