@@ -2,6 +2,7 @@ import type { App, RequestHandler } from '../library.js'
 import type { Reply, Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { Exchange } from './exchange.js'
+import { patternsOf } from './patterns.js'
 import { scanHeaders } from './scan-headers.js'
 
 /**
@@ -29,9 +30,12 @@ const createHandler = (server: ServerContext, route: Route, method?: string): Re
 /** Mounts the routes, preflights, 405 for other methods and 404 for other paths. */
 export const mountRoutes = (
   app: App<unknown>,
-  routes: readonly Route[],
+  given: readonly Route[],
   server: ServerContext,
 ): void => {
+  const routes: Route[] = []
+  for (const route of given)
+    for (const pattern of patternsOf(route.pattern)) routes.push({ ...route, pattern })
   for (const route of routes) {
     if (route.method === 'POST') {
       app.post(route.pattern, createHandler(server, route, 'POST'))

@@ -8,6 +8,9 @@ import { ServerSocket, type SocketData } from './server-socket.js'
 
 const KEY = 'sec-websocket-key'
 const EXTENSIONS = 'sec-websocket-extensions'
+const PROTOCOLS = 'sec-websocket-protocol'
+/** The first of a list of tokens (RFC 9110, section 5.6.2). */
+const FIRST_TOKEN = /^\s*([!#$%&'*+\-.^_`|~\w]+)\s*(?:,|$)/
 const VERSION = '13'
 const UPGRADE = /(^|,)\s*upgrade\s*(,|$)/i
 
@@ -28,6 +31,7 @@ export const refuseHandshake = (
   // Read now, because `upgrade` needs them after the headers are freed.
   request.header(KEY)
   request.header(EXTENSIONS)
+  request.header(PROTOCOLS)
   if (server.isDraining || monitor.isClosing) return failures.unavailable
   const isUpgrade =
     request.header('upgrade').toLowerCase() === 'websocket' &&
@@ -60,8 +64,9 @@ export class Handshake extends Exchange {
     server.connections--
     try {
       // Synchronous: this build of uWebSockets.js may crash on a later upgrade. Opens the socket
-      // before it returns. No subprotocol is selected: the server supports none.
-      this.res.upgrade(data, this.header(KEY), '', this.header(EXTENSIONS), this.native)
+      // before it returns. Clients that ask for a subprotocol close a socket without one.
+      const protocol = FIRST_TOKEN.exec(this.header(PROTOCOLS))?.[1] ?? ''
+      this.res.upgrade(data, this.header(KEY), protocol, this.header(EXTENSIONS), this.native)
     } catch (error) {
       server.log.error({ err: error, requestId: this.id }, 'a WebSocket could not be opened')
       handle.onClose(0)

@@ -1,4 +1,5 @@
-import type { App } from '../library.js'
+import { patternsOf } from '../http/patterns.js'
+import type { App, SocketBehavior } from '../library.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
 import type { SocketData } from './server-socket.js'
@@ -34,7 +35,7 @@ export const mountSockets = (
         contentTypeRefused: failures.badRequest,
       },
     }
-    app.ws<SocketData>(route.pattern, {
+    const behavior: SocketBehavior<SocketData> = {
       compression,
       idleTimeout: options.socketIdleSeconds,
       sendPingsAutomatically: true,
@@ -48,6 +49,7 @@ export const mountSockets = (
       drain: ws => ws.getUserData().handle.onDrain(),
       queued: (ws, bytes) => ws.getUserData().handle.onQueued(bytes),
       close: (ws, code) => ws.getUserData().handle.onClose(code),
-    })
+    }
+    for (const pattern of patternsOf(route.pattern)) app.ws(pattern, behavior)
   }
 }

@@ -1,12 +1,15 @@
 import t from 'tap'
+import type { Route } from '../../../src/shared/http.js'
 import {
   connect,
   exchange,
+  isPrebuilt,
   openTestServer,
   post,
   replyCount,
   statusOf,
 } from '../../fixtures/server/server.js'
+import { openSocket } from '../../fixtures/server/socket.js'
 
 t.test('malformed and unknown requests', async t => {
   const { port } = await openTestServer(t, [
@@ -22,7 +25,9 @@ t.test('malformed and unknown requests', async t => {
   // The last column: whether the connection stays open.
   const cases: [name: string, request: string, status: string, isOpen: boolean][] = [
     ['a plain request', raw(P, H, L, '', 'hi'), '200', true],
-    ['a chunked request', raw(P, H, chunked, '', chunk), '200', true],
+    isPrebuilt
+      ? ['a chunked request', raw(P, H, chunked, '', chunk), '411', false]
+      : ['a chunked request', raw(P, H, chunked, '', chunk), '200', true],
     ['no body', raw(P, H, '', ''), '200', true],
     ['two equal Content-Length', raw(P, H, L, L, '', 'hi'), '400', false],
     ['two different Content-Length', raw(P, H, L, 'Content-Length: 5', '', 'hi'), '400', false],
@@ -38,7 +43,13 @@ t.test('malformed and unknown requests', async t => {
     ['xchunked', raw(P, H, 'Transfer-Encoding: xchunked', '', chunk), '400', false],
     ['gzip, chunked', raw(P, H, 'Transfer-Encoding: gzip, chunked', '', chunk), '400', false],
     ['chunked, gzip', raw(P, H, 'Transfer-Encoding: chunked, gzip', '', chunk), '400', false],
-    ['an empty coding', raw(P, H, 'Transfer-Encoding: ', chunked, '', chunk), '400', false],
+    // The prebuilt package reads no body, and then the chunk as a request.
+    [
+      'an empty coding',
+      raw(P, H, 'Transfer-Encoding: ', chunked, '', chunk),
+      isPrebuilt ? '505' : '400',
+      false,
+    ],
     ['identity', raw(P, H, 'Transfer-Encoding: identity', '', ''), '400', false],
     ['chunked twice', raw(P, H, chunked, chunked, '', chunk), '400', false],
     ['two Hosts', raw(P, H, H, L, '', 'hi'), '400', false],
@@ -84,7 +95,7 @@ t.test('malformed and unknown requests', async t => {
   }
   t.match(await exchange(port, raw('GET /t HTTP/1.1', H, '', '')), /^Allow: POST, OPTIONS\r$/m)
   t.match(
-    await exchange(port, raw('POST /health/ HTTP/1.1', H, L, '', 'hi')),
+    await exchange(port, raw('POST /a/b HTTP/1.1', H, L, '', 'hi')),
     /404 Not Found[^]*\{"error":\{"message":"Not found"\}\}$/,
   )
 })
@@ -107,4 +118,54 @@ t.test('preflights are answered on any path', async t => {
   for (const path of ['/t', '/a/b']) {
     t.match(await exchange(port, post(path, 'x')), /^Access-Control-Allow-Origin: \*\r$/m)
   }
+})
+
+t.test('a slash at the end of a path makes no difference', async t => {
+  const seen: string[] = []
+  const route = (pattern: string): Partial<Route> => ({
+    pattern,
+    open: request => void seen.push(`${pattern} ${request.path}`),
+  })
+  const { port } = await openTestServer(
+    t,
+    [
+      route('/:token'),
+      route('/relay'),
+      route('/:token/relay'),
+      { method: 'GET', pattern: '/health', bodyBytesMax: 0 },
+    ],
+    {
+      sockets: [
+        {
+          pattern: '/:token',
+          frameBytesMax: 1_000,
+          open: request => void seen.push(request.path),
+          onOpen() {},
+          onMessage: (_, socket, message) => void socket.send(Buffer.from(message)),
+          onClose() {},
+        },
+      ],
+    },
+  )
+  for (const [path, expected] of [
+    ['/t', '/:token /t'],
+    ['/t/', '/:token /t/'],
+    ['/relay/', '/relay /relay/'],
+    ['/t/relay/', '/:token/relay /t/relay/'],
+    ['/t/relay/?api-key=x', '/:token/relay /t/relay/'],
+  ] as const) {
+    t.equal(statusOf(await exchange(port, post(path, 'hi'))), '200', path)
+    t.strictSame(seen.splice(0), [expected])
+  }
+  for (const [request, status] of [
+    ['GET /health/ HTTP/1.1\r\nHost: a\r\n\r\n', '200'],
+    ['GET /relay/ HTTP/1.1\r\nHost: a\r\n\r\n', '405'],
+    ['GET /relay// HTTP/1.1\r\nHost: a\r\n\r\n', '404'],
+  ] as const)
+    t.equal(statusOf(await exchange(port, request)), status, request)
+  const socket = await openSocket(port, { path: '/t/' })
+  socket.send('hi')
+  t.equal(await socket.next(), 'hi')
+  t.strictSame(seen, ['/t/'])
+  socket.destroy()
 })
