@@ -180,6 +180,8 @@ export declare class Reader {
   tokenSupply(mint: Uint8Array, out: Uint8Array): number
   /** Result of getTokenLargestAccounts. */
   largestHolders(mint: Uint8Array, out: Uint8Array): number
+  /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
+  largestHoldersTask(mint: Uint8Array, deadlineMs: number): Promise<TaskResult>
   /**
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.

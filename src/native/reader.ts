@@ -152,7 +152,11 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     blockhashValidity: hash => written(callNative(() => native.blockhashValidity(hash, out))),
     tokenBalance: key => written(callNative(() => native.tokenBalance(key, out))),
     tokenSupply: mint => written(callNative(() => native.tokenSupply(mint, out))),
-    largestHolders: mint => written(callNative(() => native.largestHolders(mint, out))),
+    largestHolders: mint => {
+      const count = callNative(() => native.largestHolders(mint, out))
+      if (count >= 0) return out.subarray(0, count)
+      return taken(callNative(() => native.largestHoldersTask(mint, limits.readTimeoutMs)))
+    },
     programPage: page =>
       taken(
         callNative(() =>

@@ -83,7 +83,7 @@ export type Reads = {
   ): ReplyBytes | Promise<ReplyBytes>
   tokenBalance(key: Uint8Array): ReplyBytes
   tokenSupply(mint: Uint8Array): ReplyBytes
-  largestHolders(mint: Uint8Array): ReplyBytes
+  largestHolders(mint: Uint8Array): ReplyBytes | Promise<ReplyBytes>
   programPage(page: ProgramPage): Promise<ReplyBytes>
   ownerPage(page: OwnerPage): Promise<ReplyBytes>
 }

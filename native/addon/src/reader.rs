@@ -176,6 +176,23 @@ impl Reader {
         })
     }
 
+    /// Result of getTokenLargestAccounts while the mint's row of holders is refilled.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn largest_holders_task<'env>(
+        &self,
+        env: &'env Env,
+        mint: &[u8],
+        deadline_ms: f64,
+    ) -> Result<Object<'env>> {
+        let mint = pubkey(mint).map_err(|error| thrown(&error))?;
+        let time = deadline(deadline_ms)
+            .map_err(|error| thrown(&error))?
+            .saturating_duration_since(Instant::now());
+        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
+            reads::scan_largest_accounts(snapshot, &mint, budget, out)
+        })
+    }
+
     /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
     /// snapshot lives until the last byte is produced or the deadline is met.
     #[napi(ts_return_type = "Promise<TaskResult>")]

@@ -30,7 +30,7 @@ pub use bulk::writer::{Bulk, BulkTable, BulkWriter};
 pub use corrections::reconcile::{Compared, CorrectionStats};
 pub use history::feed_read::{FeedEnd, FeedPosition, FeedVisit};
 pub use history::signatures::SignatureRef;
-pub use indexes::holders::{HOLDERS_MAX, HOLDERS_MIN};
+pub use indexes::holder_row::{HOLDERS_MAX, HOLDERS_MIN};
 pub use indexes::programs::CHANGED_ROWS_MAX;
 pub use options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Changed, Options, Scope};
 pub use pages::plan::ScanPlan;

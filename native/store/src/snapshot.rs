@@ -6,8 +6,11 @@ use std::ops::Bound;
 use heed::{RoTxn, WithTls};
 
 use crate::btree_prefetch::walk::Tree;
-use crate::indexes::holders::{self, HOLDERS_MIN};
+use crate::indexes::holder_row::{self, HOLDERS_MIN, Row};
+use crate::indexes::holder_scan::each_holder;
+use crate::indexes::largest::Largest;
 use crate::options::Scope;
+use crate::pages::query::Budget;
 use crate::rows::keys;
 use crate::rows::record::{self, AccountRef, Tip, decode};
 use crate::store::Store;
@@ -87,22 +90,41 @@ impl<'s> Snapshot<'s> {
 
     /// The largest token accounts of a mint, at most [`HOLDERS_MIN`], including frozen and empty
     /// ones; sorted by amount, then pubkey, both descending. Counts only accounts of `program`,
-    /// which must be the mint's.
+    /// which must be the mint's. `None` while the mint's row is refilled: only
+    /// [`Snapshot::scan_holders`] can tell then.
     pub fn holders(
         &self,
         program: TokenProgram,
         mint: &Pubkey,
         max: usize,
+    ) -> Result<Option<Vec<(u64, Pubkey)>>> {
+        let key = holder_row::key(&(program, *mint));
+        let stored = self.tables().holders.get(&self.txn, &key)?;
+        let mut row = stored.map_or_else(Row::empty, Row::decode);
+        let max = max.min(HOLDERS_MIN);
+        if !row.is_complete && row.entries.len() < max {
+            return Ok(None);
+        }
+        row.entries.truncate(max);
+        Ok(Some(row.entries))
+    }
+
+    /// The same from all accounts of the mint.
+    pub fn scan_holders(
+        &self,
+        program: TokenProgram,
+        mint: &Pubkey,
+        max: usize,
+        budget: &mut Budget,
     ) -> Result<Vec<(u64, Pubkey)>> {
-        let row = self
-            .tables()
-            .holders
-            .get(&self.txn, &holders::key(&(program, *mint)))?;
-        let mut entries = row
-            .map(|value| holders::Row::decode(value).entries)
-            .unwrap_or_default();
-        entries.truncate(max.min(HOLDERS_MIN));
-        Ok(entries)
+        let mut largest = Largest::new(max.min(HOLDERS_MIN));
+        let mint = (program, *mint);
+        each_holder(self.tables(), &self.txn, &mint, None, &mut |_, entry| {
+            budget.count()?;
+            entry.into_iter().for_each(|entry| largest.insert(entry));
+            Ok(true)
+        })?;
+        Ok(largest.first(HOLDERS_MIN))
     }
 
     /// The block of this slot, if it is one of the last blocks.

@@ -9,10 +9,11 @@ use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 use crate::btree_prefetch::mapped::{ACCOUNTS_TABLE, Mapped};
 use crate::corrections::queue::Corrections;
 use crate::disk_space;
+use crate::indexes::refill::Refills;
 use crate::options::Options;
 use crate::readers::{self, OpenRead};
 use crate::rows::record::Tip;
-use crate::tables::{SCHEMA, TABLES, Tables};
+use crate::tables::{SCHEMA, SCHEMA_MIN, TABLES, Tables};
 use sys::error::{Error, Result};
 
 /// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a
@@ -31,6 +32,7 @@ pub struct Store {
     last_tip: Mutex<(usize, Option<Tip>)>,
     /// Corrections to apply with the next block.
     pub(super) corrections: Mutex<Corrections>,
+    pub(super) refills: Mutex<Refills>,
 }
 
 /// Statistics of a store.
@@ -78,7 +80,12 @@ impl Store {
         for (word, wanted) in identity(options) {
             match tables.meta.get(&txn, word.as_bytes())? {
                 None => tables.meta.put(&mut txn, word.as_bytes(), &wanted)?,
-                Some(found) => check_identity(dir, word, found, &wanted)?,
+                Some(found) => {
+                    check_identity(dir, word, found, &wanted)?;
+                    if found != wanted {
+                        tables.meta.put(&mut txn, word.as_bytes(), &wanted)?;
+                    }
+                }
             }
         }
         txn.commit()?;
@@ -127,6 +134,7 @@ impl Store {
             mapped,
             last_tip: Mutex::new((usize::MAX, None)),
             corrections: Mutex::default(),
+            refills: Mutex::default(),
         })
     }
 
@@ -227,7 +235,7 @@ pub(super) fn identity(options: &Options) -> [(&'static str, Vec<u8>); 3] {
 }
 
 fn check_identity(dir: &Path, word: &str, found: &[u8], wanted: &[u8]) -> Result<()> {
-    if found == wanted {
+    if found == wanted || word == "schema" && is_readable(found) {
         return Ok(());
     }
     let says = match word {
@@ -246,6 +254,11 @@ fn check_identity(dir: &Path, word: &str, found: &[u8], wanted: &[u8]) -> Result
             .to_string(),
     };
     Err(unusable(dir, &says))
+}
+
+fn is_readable(schema: &[u8]) -> bool {
+    let schema = schema.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
+    schema.is_some_and(|schema| (SCHEMA_MIN..=SCHEMA).contains(&schema))
 }
 
 fn unusable(dir: &Path, says: &str) -> Error {

@@ -12,7 +12,10 @@ use sys::error::{Error, Result};
 pub(super) type Db = Database<Bytes, Bytes>;
 
 /// Increased when a build could misread a store written by another build.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
+/// The oldest schema that this build opens; the writer raises it. Schema 3 may have short rows in
+/// `holders`, which builds of schema 2 would take for complete answers.
+pub const SCHEMA_MIN: u32 = 2;
 
 /// Describes a table. The documentation is generated from these descriptions.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +73,8 @@ tables! {
         "Accounts of 64 bytes and more of a token program: reads by wallet, memcmp at offset 32.";
     holders: "token program tag 1 ‖ mint 32" =>
         "isComplete 1 ‖ up to 100 of: amount 8 ‖ pubkey 32, both descending",
-        "The largest initialised token accounts of a mint: getTokenLargestAccounts.";
+        "The largest initialised token accounts of a mint: getTokenLargestAccounts. A row is short \
+         while it is refilled.";
     changed: "program 32 ‖ slot 8 ‖ pubkey 32" => "–",
         "The newest writes of a watched program's accounts, one row each: changedSinceSlot.";
     programs: "program 32" =>
@@ -85,7 +89,8 @@ tables! {
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
     meta: "word" => "bytes",
-        "schema, scope, changed (what it was built for), complete (0: lacks accounts) and feedBytes.";
+        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, and a \
+         row `short:` ‖ key for each short row of holders.";
 }
 
 impl Tables {

@@ -10,7 +10,7 @@ use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
@@ -26,6 +26,11 @@ pub trait BlockSink: Send + Sync + 'static {
     /// Writes consecutive blocks atomically: on return all are durable, on failure none is written.
     /// Skips blocks at or before the tip.
     fn apply(&self, blocks: &[Block]) -> Result<()>;
+    /// Does work that may wait, until the deadline; whether something is left to do. Called on the
+    /// same thread, between commits.
+    fn tidy(&self, _deadline: Instant) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 impl BlockSink for Store {
@@ -36,7 +41,14 @@ impl BlockSink for Store {
     fn apply(&self, blocks: &[Block]) -> Result<()> {
         self.apply_all(blocks).map(|_| ())
     }
+
+    fn tidy(&self, deadline: Instant) -> Result<bool> {
+        self.refill_holders(deadline)
+    }
 }
+
+/// Longest work between commits: a block that arrives waits that long at most.
+const TIDY_MAX: Duration = Duration::from_millis(10);
 
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
@@ -217,6 +229,18 @@ impl Shared {
         while let Some(group) = self.next() {
             self.write(&group, sink, on_event);
             self.news.notify_one();
+            self.tidy(sink);
+        }
+    }
+
+    /// Works once after each commit, and on while no block waits.
+    fn tidy<S: BlockSink>(&self, sink: &S) {
+        // A failure is one of the store: the next commit reports it.
+        while guard("tidying the store", || sink.tidy(Instant::now() + TIDY_MAX)).unwrap_or(false) {
+            let state = self.lock();
+            if state.is_stopping || !state.blocks.is_empty() {
+                break;
+            }
         }
     }
 

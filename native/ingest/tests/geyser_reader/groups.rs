@@ -159,3 +159,31 @@ fn stop_finishes_the_current_group_without_retrying_it() {
         release.join().unwrap();
     }
 }
+
+#[test]
+fn work_between_commits_goes_on_while_no_block_waits() {
+    let server = FeedServer::start(|_, _| Ok(then_hang(block(11))));
+    let sink = MemorySink::default();
+    sink.untidy.store(5, Ordering::Relaxed);
+    let h = read_into(sink, &server, |_| {});
+    h.events.wait_committed(11);
+    while h.sink.untidy.load(Ordering::Relaxed) > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(h.sink.tidied.load(Ordering::Relaxed), 5);
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn work_between_commits_never_ends_and_delays_no_block() {
+    let prepare = |sink: &MemorySink| sink.untidy.store(usize::MAX, Ordering::Relaxed);
+    let (_server, h) = behind(20, prepare, |config| config.group_blocks_max = 1);
+    h.sink.hold(false);
+    let events = h.events.wait_committed(20);
+    assert_eq!(committed(&events), (11..=20).collect::<Vec<_>>());
+    assert!(
+        h.sink.tidied.load(Ordering::Relaxed) >= 9,
+        "once after each commit"
+    );
+    h.reader.stop().unwrap();
+}

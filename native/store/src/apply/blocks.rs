@@ -7,6 +7,7 @@ use heed::RwTxn;
 
 use crate::disk_space;
 use crate::indexes::delta::IndexDelta;
+use crate::indexes::refill::Refills;
 use crate::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
 use crate::rows::keys::{self, Indexed};
 use crate::rows::record::{self, AccountUpdate, Block, Tip, decode};
@@ -54,6 +55,10 @@ impl Store {
     /// reaches its tables; `feed` stores each of them. The pages are synced once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         disk_space::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
+        self.with_refills(|refills| self.commit_all(blocks, refills))
+    }
+
+    fn commit_all(&self, blocks: &[Block], refills: &mut Refills) -> Result<Applied> {
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
         let tip = self.tables.tip(&txn)?;
@@ -69,7 +74,7 @@ impl Store {
             Scope::Listed { .. } => 1,
         };
         for blocks in new.chunks(together) {
-            self.apply_in(&mut txn, blocks, &corrections, &mut sum)?;
+            self.apply_in(&mut txn, blocks, &corrections, refills, &mut sum)?;
             // Corrections are applied with the first block.
             sum.corrected += corrections.len() as u64;
             corrections.clear();
@@ -86,6 +91,7 @@ impl Store {
         txn: &mut RwTxn<'_>,
         blocks: &[&Block],
         corrections: &[AccountUpdate],
+        refills: &mut Refills,
         sum: &mut Applied,
     ) -> Result<()> {
         let writes = last_writes(blocks, corrections)?;
@@ -95,7 +101,7 @@ impl Store {
         for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
             self.apply_account(txn, writes, &mints, &mut delta, &mut fed, sum)?;
         }
-        delta.write(&self.tables, txn)?;
+        delta.write(&self.tables, txn, refills)?;
         for (block, fed) in blocks.iter().zip(&fed) {
             self.write_feed(txn, block, fed)?;
             self.write_signatures(txn, block)?;

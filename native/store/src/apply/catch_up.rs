@@ -101,8 +101,11 @@ impl CatchUp<'_> {
         };
         (self.accounts, self.bytes) = (0, 0);
         let next = IndexDelta::new(&self.store.options.changed);
-        std::mem::replace(&mut self.delta, next).write(&self.store.tables, &mut txn)?;
-        txn.commit()?;
+        let delta = std::mem::replace(&mut self.delta, next);
+        self.store.with_refills(|refills| {
+            delta.write(&self.store.tables, &mut txn, refills)?;
+            Ok(txn.commit()?)
+        })?;
         crate::disk_space::keep_reserve(&self.store.dir, self.store.options.disk_reserve_bytes)
     }
 
@@ -110,6 +113,7 @@ impl CatchUp<'_> {
     /// it.
     pub fn finish(mut self, tip: &Tip) -> Result<()> {
         self.commit()?;
+        self.store.refill_all_holders()?;
         let (tables, mut txn) = (&self.store.tables, self.store.env.write_txn()?);
         let root = tables.tip(&txn)?.map_or(0, |before| before.root);
         let tip = Tip {

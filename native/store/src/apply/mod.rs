@@ -3,3 +3,4 @@
 pub(crate) mod accounts;
 pub(crate) mod blocks;
 pub(crate) mod catch_up;
+pub(crate) mod refill;

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::bulk::writer::{BulkTable, BulkWriter};
-use crate::indexes::holders::{self, HOLDERS_MAX, Row};
+use crate::indexes::holder_row::{self, HOLDERS_MAX, Row};
 use crate::indexes::programs::{CHANGED_ROWS_MAX, ProgramRow};
 use crate::options::Changed;
 use crate::rows::keys::{self, Entry, Indexed, MintId};
@@ -270,6 +270,10 @@ impl Mint {
             is_complete: self.accounts <= HOLDERS_MAX,
             entries: sorted.into_iter().map(|Reverse(entry)| entry).collect(),
         };
-        out.append(BulkTable::Holders, &holders::key(&self.mint), &row.encode())
+        out.append(
+            BulkTable::Holders,
+            &holder_row::key(&self.mint),
+            &row.encode(),
+        )
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use heed::RwTxn;
 
+use crate::indexes::holder_row::Move;
 use crate::indexes::holders;
 use crate::indexes::programs::{self, ProgramMove};
+use crate::indexes::refill::Refills;
 use crate::options::Changed;
 use crate::rows::keys::{
     DiscriminatorKey, Entry, Indexed, MintId, MintKey, ProgramKey, TokenOwnerKey,
@@ -26,7 +28,7 @@ pub(crate) struct IndexDelta<'o> {
     mint: Moves<MintKey>,
     /// The value is the mint; `None` deletes the key.
     token_owner: Vec<(TokenOwnerKey, Option<Pubkey>)>,
-    holders: BTreeMap<MintId, Vec<holders::Move>>,
+    holders: BTreeMap<MintId, Vec<Move>>,
     programs: BTreeMap<Pubkey, ProgramMove>,
 }
 
@@ -130,7 +132,7 @@ impl<'o> IndexDelta<'o> {
         match (old, new) {
             (Some((mint, old)), Some((new_mint, new))) if mint == new_mint => {
                 if old != new {
-                    let moved = holders::Move {
+                    let moved = Move {
                         old: Some(old),
                         new: Some(new),
                     };
@@ -139,14 +141,14 @@ impl<'o> IndexDelta<'o> {
             }
             (old, new) => {
                 if let Some((mint, entry)) = old {
-                    let moved = holders::Move {
+                    let moved = Move {
                         old: Some(entry),
                         new: None,
                     };
                     self.holders.entry(mint).or_default().push(moved);
                 }
                 if let Some((mint, entry)) = new {
-                    let moved = holders::Move {
+                    let moved = Move {
                         old: None,
                         new: Some(entry),
                     };
@@ -157,7 +159,12 @@ impl<'o> IndexDelta<'o> {
     }
 
     /// Writes all changes. The accounts must be written first.
-    pub fn write(mut self, tables: &Tables, txn: &mut RwTxn<'_>) -> Result<()> {
+    pub fn write(
+        mut self,
+        tables: &Tables,
+        txn: &mut RwTxn<'_>,
+        refills: &mut Refills,
+    ) -> Result<()> {
         write_moves(&tables.by_program, txn, &mut self.program)?;
         write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;
         write_moves(&tables.by_mint, txn, &mut self.mint)?;
@@ -168,7 +175,7 @@ impl<'o> IndexDelta<'o> {
                 None => drop(tables.by_token_owner.delete(txn, key)?),
             }
         }
-        holders::write(tables, txn, self.holders)?;
+        holders::write(tables, txn, self.holders, refills)?;
         programs::write(tables, txn, self.programs)
     }
 }

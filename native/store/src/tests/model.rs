@@ -136,7 +136,7 @@ proptest! {
         assert_owner_pages(&snapshot, &model, &owner_queries);
         for key in model.accounts.keys() {
             for program in TokenProgram::ALL {
-                let largest = snapshot.holders(program, key, 20).unwrap();
+                let largest = snapshot.holders(program, key, 20).unwrap().unwrap();
                 prop_assert_eq!(largest, model.holders(program, key));
             }
         }

@@ -275,7 +275,7 @@ proptest! {
             }
             Err(_) => prop_assert!(bytes.len() < 57),
         }
-        let _ = (record::decode_block(1, &bytes), crate::indexes::holders::Row::decode(&bytes));
+        let _ = (record::decode_block(1, &bytes), crate::indexes::holder_row::Row::decode(&bytes));
         let _ = crate::indexes::programs::ProgramRow::decode(&bytes);
     }
 }

@@ -195,7 +195,9 @@ fn load(store: &Store, base: &Block, rows: &[AccountUpdate], slots: &[u64]) {
             .unwrap();
         delta.push(&row.pubkey, None, Some(&Indexed::of(&account)));
     }
-    delta.write(&store.tables, &mut txn).unwrap();
+    store
+        .with_refills(|refills| delta.write(&store.tables, &mut txn, refills))
+        .unwrap();
     txn.commit().unwrap();
 }
 

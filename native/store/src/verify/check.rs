@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use heed::RoTxn;
 
-use crate::indexes::holders::{self, HOLDERS_MIN, Row};
+use crate::indexes::holder_row::{self, Row};
+use crate::indexes::holder_scan::{recompute, short_key};
 use crate::indexes::programs::{self, ProgramRow};
-use crate::rows::keys::{self, Indexed};
+use crate::rows::keys::{self, Indexed, MintId};
 use crate::rows::record::decode;
 use crate::store::Store;
 use crate::tables::{Db, Tables};
@@ -190,10 +191,15 @@ impl Check<'_> {
             if last.replace(mint) == Some(mint) {
                 continue;
             }
-            let wanted = holders::recompute(self.tables, self.txn, &mint)?;
-            let stored = self.tables.holders.get(self.txn, &holders::key(&mint))?;
+            let wanted = recompute(self.tables, self.txn, &mint)?;
+            let stored = self.tables.holders.get(self.txn, &holder_row::key(&mint))?;
             rows += u64::from(stored.is_some());
-            if !is_top(&stored.map_or_else(Row::empty, Row::decode), &wanted) {
+            let is_marked = is_marked(self.tables, self.txn, &mint)?;
+            if !is_top(
+                &stored.map_or_else(Row::empty, Row::decode),
+                &wanted,
+                is_marked,
+            ) {
                 self.found
                     .push(format!("holders: the row of {} is wrong", text(&mint.1)));
             }
@@ -280,13 +286,18 @@ impl Check<'_> {
 }
 
 /// Whether a stored row is valid against the recomputed one: it may list fewer accounts, but enough
-/// of them.
-fn is_top(stored: &Row, wanted: &Row) -> bool {
+/// of them, unless it is marked to be refilled.
+fn is_top(stored: &Row, wanted: &Row, is_marked: bool) -> bool {
     let count = stored.entries.len();
     if stored.is_complete {
-        return wanted.is_complete && stored.entries == wanted.entries;
+        return !is_marked && wanted.is_complete && stored.entries == wanted.entries;
     }
-    count >= HOLDERS_MIN && wanted.entries.get(..count) == Some(&stored.entries[..])
+    stored.is_short() == is_marked && wanted.entries.get(..count) == Some(&stored.entries[..])
+}
+
+/// Whether a mint's row is marked as short.
+pub(crate) fn is_marked(tables: &Tables, txn: &RoTxn<'_>, mint: &MintId) -> Result<bool> {
+    Ok(tables.meta.get(txn, &short_key(mint))?.is_some())
 }
 
 /// Formats a key for messages.

@@ -3,13 +3,13 @@
 use std::ops::Bound;
 
 use crate::history::signatures::GROUP_SLOTS;
-use crate::indexes::holders::{self, HOLDERS_MAX, HOLDERS_MIN, Row};
+use crate::indexes::holder_row::{self, HOLDERS_MAX, Row};
 use crate::indexes::programs::{self, ProgramRow};
 use crate::rows::keys::{self, Indexed, MintId};
 use crate::rows::record::decode;
 use crate::snapshot::Snapshot;
 use crate::tables::{Db, Tables};
-use crate::verify::check::{Expect, indexes, text};
+use crate::verify::check::{Expect, indexes, is_marked, text};
 use crate::verify::check_history::{check_blocks, check_feed_bytes, check_feed_slot};
 use crate::verify::steps::{BY_MINT, Step, VerifyLimits};
 use primitives::Pubkey;
@@ -161,12 +161,12 @@ impl<'l> SliceCheck<'l> {
             return Ok(());
         };
         if self.holders.as_ref().is_none_or(|(of, _)| *of != mint) {
-            let key = holders::key(&mint);
+            let key = holder_row::key(&mint);
             let stored = self.tables().holders.get(&self.snapshot.txn, &key)?;
             self.holders = Some((mint, stored.map_or_else(Row::empty, Row::decode)));
         }
         let is_right = self.holders.as_ref().is_some_and(|(_, row)| {
-            let is_below = !row.is_complete && row.entries.last().is_some_and(|last| entry < *last);
+            let is_below = !row.is_complete && row.entries.last().is_none_or(|last| entry < *last);
             is_below || row.entries.contains(&entry)
         });
         if !is_right {
@@ -190,8 +190,10 @@ impl<'l> SliceCheck<'l> {
         };
         let row = Row::decode(value);
         let count = row.entries.len();
-        let mut is_right = (1..=HOLDERS_MAX).contains(&count)
-            && (row.is_complete || count >= HOLDERS_MIN)
+        let is_marked = is_marked(self.tables(), &self.snapshot.txn, &mint)?;
+        let mut is_right = count <= HOLDERS_MAX
+            && (count > 0 || !row.is_complete)
+            && row.is_short() == is_marked
             && row.entries.is_sorted_by(|a, b| a > b);
         for entry in &row.entries {
             let of_account = self.indexed(&entry.1)?.and_then(|i| i.holder(&entry.1));

@@ -14,7 +14,9 @@ pub use accounts::{
 pub use blocks::{blockhash_validity, latest_blockhash};
 pub use common::{Outcome, ReadLimits, ReplySink};
 pub use pages::{PageView, program_accounts, token_accounts_by_owner};
-pub use tokens::{token_account_balance, token_largest_accounts, token_supply};
+pub use tokens::{
+    scan_largest_accounts, token_account_balance, token_largest_accounts, token_supply,
+};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
 use primitives::token::{NATIVE_MINT, TokenProgram, amount_of, is_account, mint_of, mint_supply};
-use store::{AccountRef, Snapshot};
+use store::{AccountRef, Budget, Snapshot};
 use sys::error::{Error, Result};
 
 /// Maximum entries of getTokenLargestAccounts.
@@ -58,12 +58,51 @@ pub fn token_supply(
 }
 
 /// getTokenLargestAccounts: the 20 token accounts with the largest balances of a mint. Of equal
-/// balances the higher address is first.
+/// balances the higher address is first. While the mint's row in `holders` is short, it is
+/// [`Outcome::TooLarge`].
 pub fn token_largest_accounts(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    largest_accounts(snapshot, mint, limits, out, |program| {
+        snapshot.holders(program, mint, HOLDERS_MAX)
+    })
+}
+
+/// The same, from all accounts of the mint where its row is short. Fails with
+/// [`Error::ReadTimeout`] at the budget's deadline.
+pub fn scan_largest_accounts(
+    snapshot: &Snapshot<'_>,
+    mint: &Pubkey,
+    budget: &mut Budget,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let written = largest_accounts(snapshot, mint, &ReadLimits::NONE, out, |program| {
+        let known = snapshot.holders(program, mint, HOLDERS_MAX)?;
+        known.map_or_else(
+            || {
+                snapshot
+                    .scan_holders(program, mint, HOLDERS_MAX, budget)
+                    .map(Some)
+            },
+            |known| Ok(Some(known)),
+        )
+    });
+    match written {
+        Ok(_) => Ok(()),
+        Err(Error::ReadBudget { .. }) => Err(Error::ReadTimeout),
+        Err(error) => Err(error),
+    }
+}
+
+fn largest_accounts(
+    snapshot: &Snapshot<'_>,
+    mint: &Pubkey,
+    limits: &ReadLimits,
+    out: &mut Vec<u8>,
+    holders_of: impl FnOnce(TokenProgram) -> Result<Option<Vec<(u64, Pubkey)>>>,
 ) -> Result<Outcome> {
     let (program, data) = if *mint == NATIVE_MINT {
         (TokenProgram::Token, MintData::native())
@@ -83,9 +122,11 @@ pub fn token_largest_accounts(
     }
     demand_complete(snapshot)?;
     all_or_nothing(out, |out| {
+        let Some(holders) = holders_of(program)? else {
+            return Ok(Outcome::TooLarge);
+        };
         push_context(snapshot, out)?;
         out.push(b'[');
-        let holders = snapshot.holders(program, mint, HOLDERS_MAX)?;
         for (index, (amount, pubkey)) in holders.iter().enumerate() {
             out.extend_from_slice(if index > 0 { b",{" } else { b"{" });
             out.extend_from_slice(b"\"address\":\"");

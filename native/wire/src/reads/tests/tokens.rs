@@ -107,6 +107,45 @@ fn twenty_holders_by_balance_then_highest_address() {
 }
 
 #[test]
+fn holders_of_a_short_row_are_found_in_all_accounts() {
+    let mut accounts = vec![account(7, TOKEN_PROGRAM, mint_data(0, 1))];
+    let holder = |n: u8, amount| account(n, TOKEN_PROGRAM, token_data(&MINT, amount));
+    accounts.extend((50..=200).map(|n| holder(n, u64::from(n))));
+    let (_dir, store) = open(accounts, Scope::All);
+    let emptied = (100..=200).map(|n| holder(n, 0)).collect();
+    let next = Block {
+        slot: 43,
+        parent_slot: 42,
+        parent_blockhash: [9; 32],
+        block_height: 41,
+        accounts: emptied,
+        ..Block::default()
+    };
+    store.apply(&next).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let mut out = Vec::new();
+    let outcome = token_largest_accounts(&snapshot, &MINT, &ReadLimits::NONE, &mut out).unwrap();
+    assert_eq!((outcome, out.len()), (Outcome::TooLarge, 0));
+
+    let mut budget = Budget::until(Instant::now() + Duration::from_secs(60));
+    scan_largest_accounts(&snapshot, &MINT, &mut budget, &mut out).unwrap();
+    let written: Value = serde_json::from_slice(&out).unwrap();
+    let amounts = written["value"].as_array().unwrap().iter();
+    let amounts: Vec<&str> = amounts
+        .map(|holder| holder["amount"].as_str().unwrap())
+        .collect();
+    let expected: Vec<String> = (80..100).rev().map(|n| n.to_string()).collect();
+    assert_eq!(amounts, expected);
+
+    // The clock is read every 256 rows.
+    out.clear();
+    let mut spent = Budget::until(Instant::now());
+    scan_largest_accounts(&snapshot, &MINT, &mut spent, &mut out).unwrap();
+    let late = scan_largest_accounts(&snapshot, &MINT, &mut spent, &mut out);
+    assert!(matches!(late, Err(Error::ReadTimeout)));
+}
+
+#[test]
 fn interest_and_scale_use_the_clock_of_the_store() {
     // One year at 5 %, by the store's clock.
     let year = 31_556_736i64;
