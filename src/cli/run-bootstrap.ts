@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Config } from '../config/config.js'
 import { toRpcTarget } from '../ingest/accounts-rpc/target.js'
+import { describeChecks } from '../ingest/bootstrap/archive-checks.js'
 import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
 import {
   createBootstraps,
@@ -34,8 +35,12 @@ import { StepProgressLines } from './progress.js'
 
 const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
 
-/** Prints that the new store is live; throws if it is not. */
-const printOutcome = (network: string, status: BootstrapStatus | undefined): void => {
+/** Prints that the new store is live, and what a snapshot proved; throws if it is not. */
+const printOutcome = (
+  config: Config,
+  network: string,
+  status: BootstrapStatus | undefined,
+): void => {
   if (status?.state !== 'done') {
     const why = status?.reason ?? 'no reason is known'
     const how = status?.state === 'cancelled' ? 'the bootstrap was cancelled: ' : ''
@@ -43,6 +48,10 @@ const printOutcome = (network: string, status: BootstrapStatus | undefined): voi
   }
   const seconds = Math.round(((status.endedAtMs ?? 0) - status.begunAtMs) / 1_000)
   process.stdout.write(`network ${network}: the new store is live, after ${seconds} s\n`)
+  const { scope } = toBootstrapSettings(config, network).network
+  const checks = describeChecks(status.kind, scope !== undefined)
+  if (checks === undefined) return
+  process.stdout.write(`checked: ${checks.checked}\nnot checked: ${checks.notChecked}\n`)
 }
 
 /** Calls `stop` at the first signal; a second one exits at once. */
@@ -102,7 +111,7 @@ const runInService = async (
     if (isFinal(bootstrap)) break
   }
   lines.end()
-  printOutcome(network, readStatus(stores)?.bootstrap)
+  printOutcome(config, network, readStatus(stores)?.bootstrap)
 }
 
 /** Requests the plan, unless a stopped process left the same plan, which is then resumed. */
@@ -206,7 +215,7 @@ const runHere = async (config: Config, network: string, plan: BootstrapPlan): Pr
   await bootstraps.stop()
   writer.stop()
   flush()
-  printOutcome(network, bootstraps.status())
+  printOutcome(config, network, bootstraps.status())
 }
 
 /** Runs a bootstrap in the service running on the data directory, or else in this process. */

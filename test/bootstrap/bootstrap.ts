@@ -111,7 +111,10 @@ soakTest('a snapshot becomes the store of a running service', {}, async t => {
   const loaded = await load(full)
   t.equal(loaded.code, 0, loaded.output)
   t.match(loaded.output, /one: load\n.*one: replay\n/s)
-  t.match(loaded.output, /network one: the new store is live, after \d+ s\n$/)
+  t.match(
+    loaded.output,
+    /network one: the new store is live, after \d+ s\nchecked: .*lamports.*\nnot checked: the lattice hash .*\n$/,
+  )
   await until(
     'the new store is served and follows the chain',
     async () => (await slotOf(url)) > slot + 5,

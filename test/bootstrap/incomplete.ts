@@ -157,6 +157,7 @@ t.test('a store that began with its feed says so until a bootstrap has loaded it
     const loaded = await loading
     clearInterval(timer)
     t.equal(loaded.code, 0, loaded.output)
+    t.match(loaded.output, /\nchecked: .*lamports.*\nnot checked: the lattice hash/)
   }
   await until('the health is ok', async () => (await health()) === 'ok')
   for (const answer of await askInEachForm(url, 'getAccountInfo', [NOWHERE]))

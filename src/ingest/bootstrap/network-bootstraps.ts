@@ -9,6 +9,7 @@ import { demandDiskSpace } from '../../storage/disk-space.js'
 import { storesPath } from '../../storage/generations.js'
 import { readAuthority } from '../accounts-rpc/read-authority.js'
 import type { ListedScope } from '../accounts-rpc/scope.js'
+import { describeChecks } from './archive-checks.js'
 import { toRpcTarget, type AccountsRpcConfig } from '../accounts-rpc/target.js'
 import type { GeyserIndexer } from '../feed/geyser.js'
 import type { FeedSource } from '../feed/source.js'
@@ -179,6 +180,9 @@ export const createBootstraps = (
     onStatus: status => {
       if (status.state !== 'running')
         metrics?.counter('bootstraps', { network: network.id, outcome: status.state }).add(1)
+      const checks = describeChecks(status.kind, network.scope !== undefined)
+      if (status.state === 'done' && checks !== undefined)
+        log.info(checks, 'what was checked of the snapshot, and what was not')
       onStatus(status)
     },
     stores: storesPath(dataDir, network.id),
