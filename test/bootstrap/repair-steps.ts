@@ -10,6 +10,8 @@ import { serveArchives } from '../fixtures/ingest/archive-server.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { call, runToEnd, type Service } from '../fixtures/processes/deployment.js'
 import { toBigInt } from '../fixtures/rpc/exact-json.js'
+import { demandForkIsUnknown, untilForkIsKnown } from '../fixtures/ingest/fork-signature.js'
+import { startPublishing } from '../fixtures/ingest/publish-archives.js'
 import { startFeedHarness } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
@@ -23,8 +25,6 @@ type StoredAccount = {
 }
 
 const SLOT_MS = 50
-/** A validator makes one about every 100 slots. */
-const SLOTS_PER_ARCHIVE = 8
 const TOKEN = bs58.encode(ADDRESSES.token)
 const SHORT_TIMEOUTS = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
 const SECTIONS = {
@@ -179,27 +179,14 @@ const open = async (
 
 type Harness = Awaited<ReturnType<typeof open>>
 
-/** A validator that makes archives of the running chain until it is stopped. */
-const startPublishing = (t: Test, { chain, publish }: Harness, base: number, isFull = false) => {
-  let isOver = false
-  const over = (): void => void (isOver = true)
-  t.teardown(over)
-  const working = (async () => {
-    for (let last = 0; !isOver;)
-      if (chain.tip.slot < last + SLOTS_PER_ARCHIVE) await new Promise(next => setTimeout(next, 20))
-      else {
-        last = chain.tip.slot
-        await publish(base, isFull)
-      }
-  })()
-  return async (): Promise<void> => {
-    over()
-    await working
-  }
-}
-
 /** Follows a repair to its end and compares every account. */
-const end = async (t: Test, harness: Harness, service: Service, kind: string): Promise<void> => {
+const end = async (
+  t: Test,
+  harness: Harness,
+  service: Service,
+  kind: string,
+  check: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> => {
   const { untilServed, chain, startTicking, prepared, slots, stores, findDifferences } = harness
   const stop = startTicking()
   /** Steps that the status showed as running, each with its reason. */
@@ -219,6 +206,8 @@ const end = async (t: Test, harness: Harness, service: Service, kind: string): P
   slots(2)
   await untilServed()
   t.strictSame(await findDifferences(), [], 'every account equals the chain’s')
+  await check()
+  await untilServed()
   t.notOk(readStatus(stores)?.repair, 'no repair is running')
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   t.match(metrics, /slotline_repairs_total\{[^}]*step="replay"[^}]*\} [1-9]/)
@@ -294,11 +283,13 @@ for (const kind of ['snapshot', 'rpc'] as const)
     const base = chain.tip.slot - 2
     const orphan = await orphanTip()
     t.ok(await readAccount(orphan), 'an account of the fork is served')
+    const url = harness.prepared.urlOf('one')
+    await untilForkIsKnown(t, url, orphan)
     loseSlots(9)
     const stopPublishing = startPublishing(t, harness, base, true)
     // The comparison with the chain includes what only the fork wrote.
     harness.history.set(orphan, [])
-    await end(t, harness, service, kind)
+    await end(t, harness, service, kind, () => demandForkIsUnknown(t, url, orphan, harness.slots))
     await stopPublishing()
     const reason = `repair: incremental failed: the store ends with block ${orphan} of slot \\d+, which is not among the last \\d+ blocks`
     t.match(service.output(), new RegExp(reason))

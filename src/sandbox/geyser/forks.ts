@@ -1,7 +1,13 @@
 import bs58 from 'bs58'
-import type { Block } from '../chain/block.js'
+import type { Block, TransactionRecord } from '../chain/block.js'
 import { ADDRESSES, fromMapKey } from '../solana/addresses.js'
-import { type AccountEntry, type FeedEntry, toAccountEntry, toBlockEntries } from './feed-entry.js'
+import {
+  type AccountEntry,
+  type FeedEntry,
+  toAccountEntry,
+  toBlockEntries,
+  toTransactionEntries,
+} from './feed-entry.js'
 
 /** A block that does not become part of the chain. */
 export type Fork = {
@@ -46,9 +52,20 @@ const createBlock = (parent: Block, distance: number, blockhash: string): Block 
 /** Bytes of a token account. */
 const ORPHAN_BYTES = 165
 
+/** Transactions of `parent` under a signature that only the orphan has: its blockhash, twice. */
+const toForkedTransactions = (
+  { transactions }: Block,
+  { slot, blockhash }: Block,
+): readonly TransactionRecord[] => {
+  const hash = bs58.decode(blockhash)
+  const signature = Uint8Array.from([...hash, ...hash])
+  const [record] = transactions
+  return record === undefined ? [] : [{ ...record, slot, signature }]
+}
+
 /**
- * A block in the slot after `parent`, with false states of its accounts and an account that only
- * this block has; its address is the block's hash.
+ * A block in the slot after `parent`, with false states of its accounts, and with an account and a
+ * transaction that only this block has. Address and signature are made of the block's hash.
  */
 export const createOrphan = (
   parent: Block,
@@ -56,7 +73,9 @@ export const createOrphan = (
   blockhash: string,
   nowMs: number,
 ): Fork => {
-  const block = createBlock(parent, 1, blockhash)
+  const empty = createBlock(parent, 1, blockhash)
+  const transactions = toForkedTransactions(parent, empty)
+  const block = { ...empty, transactions }
   const { slot } = block
   const own = toAccountEntry(
     {
@@ -73,7 +92,8 @@ export const createOrphan = (
     nowMs,
   )
   const forked = [...accounts.map(account => toForked(account, slot, nowMs)), own]
-  const entries = [...forked, ...toBlockEntries(block, forked, nowMs)]
+  const sent = transactions.flatMap(record => toTransactionEntries(record, nowMs))
+  const entries = [...forked, ...sent, ...toBlockEntries(block, forked, nowMs)]
   return { slot, parentSlot: parent.slot, isDead: false, entries }
 }
 
