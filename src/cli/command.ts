@@ -39,6 +39,15 @@ export const demandNetwork = (config: Config, id: string): Network => {
   return network
 }
 
+/** The options that name a store. */
+export type StoreOf = { readonly network?: string; readonly access?: boolean }
+
+/** The network that is named; undefined is the access store. Throws unless one of them is. */
+export const demandStoreOf = ({ network, access = false }: StoreOf): string | undefined => {
+  if ((network !== undefined) === access) throw new Error('name --network <id> or --access')
+  return network
+}
+
 /** First line of an error, as printed by commands. */
 export const formatError = (error: unknown): string => {
   const [line = ''] = String(error instanceof Error ? error.message : error).split('\n', 1)

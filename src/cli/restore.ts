@@ -1,12 +1,25 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import { demandNetwork, withService, type ConfigLoader } from './command.js'
+import { demandNetwork, demandStoreOf, withService, type ConfigLoader } from './command.js'
 
-const restore = async (
-  config: Config,
-  { network, from }: { readonly network: string; readonly from: string },
-): Promise<void> => {
+const restoreAccesses = async (config: Config, from: string): Promise<void> => {
+  const { restoreAccess } = await import('../access/store/backup.js')
+  const { demandSealingKey } = await import('../access/tokens/sealing.js')
+  process.title = 'slotline restore'
+  const { accesses } = await restoreAccess(resolve(from), {
+    dataDir: config.dataDir,
+    storeOptions: config.access.store,
+    diskReserveBytes: config.store.diskReserveBytes,
+    demandKey: keyId => demandSealingKey(config.access.keyFile, keyId),
+  })
+  process.stdout.write(
+    `access store: ${accesses} accesses; what was changed after the backup is undone, ` +
+      'so revoke again what was revoked since\n',
+  )
+}
+
+const restoreNetwork = async (config: Config, network: string, from: string): Promise<void> => {
   const { createProgress } = await import('./progress.js')
   const { forgetBootstrap } = await import('../ingest/bootstrap/state.js')
   const { restoreFrom } = await import('../storage/restore.js')
@@ -26,11 +39,19 @@ const restore = async (
   process.stdout.write(`network ${network}: store ${generation}, as of slot ${slot}\n`)
 }
 
-/** `slotline restore`: makes a backup the live store of a network; the service must be stopped. */
+/** `slotline restore`: puts a backup in the place of a store; the service must be stopped. */
 export const addRestoreCommand = (program: Command, load: ConfigLoader): void => {
   withService(program.command('restore'))
-    .description('restore the store of a network from a backup while the service is stopped')
-    .requiredOption('--network <id>', 'the network')
+    .description('restore a store from a backup while the service is stopped')
+    .option('--network <id>', 'the index of this network')
+    .option('--access', 'the access store')
     .requiredOption('--from <dir>', 'folder that `slotline backup` created')
-    .action(async options => restore(await load.service(options), options))
+    .action(async options => {
+      const network = demandStoreOf(options)
+      const config = await load.service(options)
+      const { from } = options
+      await (network === undefined
+        ? restoreAccesses(config, from)
+        : restoreNetwork(config, network, from))
+    })
 }

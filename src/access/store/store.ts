@@ -6,7 +6,8 @@ import { defaults, type Options } from './options.js'
 import { openRoot } from './table.js'
 import { SCHEMA } from './tables.js'
 
-const storePath = (dataDir: string): string => join(dataDir, 'access')
+/** Folder of the access store of a data directory. */
+export const storePath = (dataDir: string): string => join(dataDir, 'access')
 
 const checkSchema = (store: AccessStore): void => {
   const meta = store.meta.get('store')
@@ -49,7 +50,12 @@ export const openReader = async (
     throw new Error(
       `access store: nothing at ${storePath(dataDir)}; control creates it at its start`,
     )
-  const root = openRoot(storePath(dataDir), options, true)
+  return openReaderAt(storePath(dataDir), options)
+}
+
+/** Opens a store at any folder to read, such as a copy. */
+export const openReaderAt = async (path: string, options: Options): Promise<AccessStore> => {
+  const root = openRoot(path, options, true)
   try {
     const store = new AccessStore(root)
     checkSchema(store)

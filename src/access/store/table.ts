@@ -135,6 +135,11 @@ export class TableStore {
     return readLmdbStats(this.#root)
   }
 
+  /** Writes a compacted copy as of one commit into a folder, while another process writes. */
+  copyTo(dir: string): Promise<void> {
+    return this.#root.backup(dir, true)
+  }
+
   close(): Promise<void> {
     return this.#root.close()
   }

@@ -51,6 +51,20 @@ const readKeyFile = (path: string): Uint8Array => {
   return Buffer.from(text, 'hex')
 }
 
+/** Fingerprint of the key in a file; undefined before there is one. */
+export const readSealingKeyId = (path: string): string | undefined =>
+  existsSync(path) ? fingerprint(readKeyFile(path)) : undefined
+
+/** Throws where the file does not hold the key with this fingerprint. */
+export const demandSealingKey = (path: string, keyId: string): void => {
+  if (!existsSync(path))
+    throw new SealingKeyError(`${path} is missing; put the key with fingerprint ${keyId} there`)
+  if (fingerprint(readKeyFile(path)) !== keyId)
+    throw new SealingKeyError(
+      `${path} is not the key of this backup; put the one with fingerprint ${keyId} there`,
+    )
+}
+
 const loadKey = async (
   path: string,
   store: ControlStore,
