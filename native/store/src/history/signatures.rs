@@ -14,6 +14,8 @@ use sys::error::Result;
 
 /// Slots of a group: a larger value makes look-ups cheaper and writes more expensive.
 pub(crate) const GROUP_SLOTS: u64 = 16;
+/// Old rows that a commit may drop besides twice as many as it adds.
+const DROPPED_MIN: usize = 1_000;
 
 /// The outcome of a recent transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct SignatureRef<'a> {
 }
 
 impl Store {
-    /// Adds a block's outcomes and drops the groups whose slots are all too old.
+    /// Adds a block's outcomes and drops rows of groups whose slots are all too old.
     pub(crate) fn write_signatures(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
         let signatures = &self.tables.signatures;
         let group = block.slot / GROUP_SLOTS;
@@ -38,8 +40,25 @@ impl Store {
             signatures.put(txn, &keys::signature(group, &update.signature), &value)?;
         }
         let oldest_kept = (block.slot + 1).saturating_sub(self.options.signature_slots_max);
-        let end = (oldest_kept / GROUP_SLOTS).to_be_bytes();
-        signatures.delete_range(txn, &(Bound::Unbounded, Bound::Excluded(&end[..])))?;
+        self.drop_signatures(txn, oldest_kept / GROUP_SLOTS, block.transactions.len())
+    }
+
+    /// Drops rows of the groups before `group`. A group ends with one of 16 slots, so its rows are
+    /// dropped over the following commits, faster than rows are added.
+    fn drop_signatures(&self, txn: &mut RwTxn<'_>, group: u64, added: usize) -> Result<()> {
+        let signatures = &self.tables.signatures;
+        let end = group.to_be_bytes();
+        let old = (Bound::Unbounded, Bound::Excluded(&end[..]));
+        let mut rows = signatures.range(txn, &old)?;
+        let last = rows.nth(DROPPED_MIN + 2 * added).transpose()?;
+        let last = last.map(|(key, _)| key.to_vec());
+        drop(rows);
+        match last {
+            Some(last) => {
+                signatures.delete_range(txn, &(Bound::Unbounded, Bound::Included(&last[..])))?
+            }
+            None => signatures.delete_range(txn, &old)?,
+        };
         Ok(())
     }
 }

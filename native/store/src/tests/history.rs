@@ -231,16 +231,41 @@ fn outcomes_are_found_until_their_slots_are_dropped() {
     assert_eq!(snapshot.signature(&signature(100 * 5)).unwrap(), None);
     assert_eq!(snapshot.signature(&signature(5)).unwrap(), None);
     drop(snapshot);
-    let rows = temporary
-        .store
-        .stats()
-        .unwrap()
-        .entries
-        .iter()
-        .find(|(name, _)| *name == "signatures")
-        .unwrap()
-        .1;
+    let rows = outcomes(&temporary.store);
     assert!(rows <= 5 * (40 + 16), "{rows}");
+}
+
+/// Rows of `signatures`.
+fn outcomes(store: &Store) -> u64 {
+    let entries = store.stats().unwrap().entries;
+    let rows = entries.iter().find(|(name, _)| *name == "signatures");
+    rows.unwrap().1
+}
+
+#[test]
+fn old_outcomes_are_dropped_over_several_commits() {
+    let temporary = open(&Options {
+        signature_slots_max: 16,
+        ..options()
+    });
+    let statuses = (0..5_000).map(|n| TransactionUpdate {
+        signature: signature(n),
+        error: None,
+        details: None,
+    });
+    let large = Block {
+        transactions: statuses.collect(),
+        ..block(1, vec![])
+    };
+    temporary.store.apply(&large).unwrap();
+    let mut rows = 5_000;
+    for slot in 2..=60 {
+        temporary.store.apply(&block(slot, vec![])).unwrap();
+        let left = outcomes(&temporary.store);
+        assert!(rows - left <= 1_001, "slot {slot} dropped {}", rows - left);
+        rows = left;
+    }
+    assert_eq!(rows, 0);
 }
 
 #[test]
