@@ -138,10 +138,10 @@ export declare class NativeReply {
 export declare class PointReadLane {
   /**
    * The lane as a function. It takes the body of one canonical point read and writes the whole
-   * reply into the lane's buffer; it returns the reply's length plus 2^24 times the method's
+   * reply into `out`; it returns the reply's length plus 2^24 times the method's
    * number, or 0 where the ordinary way must answer.
    */
-  asFunction(): (body: Uint8Array) => number
+  asFunction(): (body: Uint8Array, out: Uint8Array) => number
 }
 
 /**
@@ -155,11 +155,8 @@ export declare class Reader {
   tip(): TipData | null
   /** Whether the store has every account of its scope. */
   isComplete(): boolean
-  /**
-   * The fast lane. Its function writes replies into `out`, which must be below 16 MiB and must
-   * never be detached. Up to `recent_max` results are kept until the next commit.
-   */
-  fastLane(out: Uint8Array, recentMax: number): PointReadLane
+  /** The fast lane. Up to `recent_max` results are kept until the next commit. */
+  fastLane(recentMax: number): PointReadLane
   /**
    * Result of getLatestBlockhash. Like all point reads it returns the length of what it wrote
    * into `out`, or −1 where that is too much for the event loop: then the task of the same kind

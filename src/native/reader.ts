@@ -107,7 +107,7 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
 })
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
-  const lane = callNative(() => native.fastLane(out, limits.recentResultsMax))
+  const lane = callNative(() => native.fastLane(limits.recentResultsMax))
   const fast = callNative(() => lane.asFunction())
   /** Output of a point read. −1 means "too large", which only reads with a task may return. */
   const written = (length: number): Uint8Array => {
@@ -138,7 +138,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   return {
     lane,
     fast: body => {
-      const answered = fast(body)
+      const answered = fast(body, out)
       if (answered === 0) return undefined
       const method = FAST_METHODS[answered >>> METHOD_SHIFT] ?? 'unknown'
       return { bytes: out.subarray(0, answered & LENGTH_MASK), method }

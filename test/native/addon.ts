@@ -256,8 +256,9 @@ t.test('the fast lane declines values that are no body', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
-  const fast = reader.fastLane(new Uint8Array(4_096), 8).asFunction()
-  t.ok(fast(known) > 0)
+  const fast = reader.fastLane(8).asFunction()
+  const out = new Uint8Array(4_096)
+  t.ok(fast(known, out) > 0)
   const wrong: unknown[] = [
     undefined,
     null,
@@ -269,11 +270,14 @@ t.test('the fast lane declines values that are no body', async t => {
     new Float64Array(9),
     new Uint8Array(0),
   ]
-  for (const body of wrong) t.equal(Reflect.apply(fast, undefined, [body]), 0, String(body))
+  for (const value of wrong) {
+    t.equal(Reflect.apply(fast, undefined, [value, out]), 0, String(value))
+    t.equal(Reflect.apply(fast, undefined, [known, value]), 0, `into ${String(value)}`)
+  }
   t.equal(Reflect.apply(fast, undefined, []), 0, 'no argument')
-  t.equal(Reflect.apply(fast, {}, [known]), fast(known), 'whatever `this` is')
-  const small = reader.fastLane(new Uint8Array(16), 8).asFunction()
-  t.equal(small(known), 0, 'a reply that does not fit')
+  t.equal(Reflect.apply(fast, undefined, [known]), 0, 'no buffer')
+  t.equal(Reflect.apply(fast, {}, [known, out]), fast(known, out), 'whatever `this` is')
+  t.equal(fast(known, new Uint8Array(16)), 0, 'a reply that does not fit')
 })
 
 t.test('closed objects throw', async t => {
@@ -281,14 +285,15 @@ t.test('closed objects throw', async t => {
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
   const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
-  const fast = reader.fastLane(new Uint8Array(4_096), 8).asFunction()
+  const fast = reader.fastLane(8).asFunction()
+  const out = new Uint8Array(4_096)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
-  t.ok(fast(known) > 0, 'answered while it is open')
+  t.ok(fast(known, out) > 0, 'answered while it is open')
   reader.close()
   indexer.close()
   for (const [name, specs] of READER.filter(([name]) => !/^(close|poolStats)$/.test(name)))
     t.strictSame(notRefused(reader, name, [specs.map(({ right }) => right)]), [], name)
-  t.equal(fast(known), 0, 'declined')
+  t.equal(fast(known, out), 0, 'declined')
   for (const [name, specs] of INDEXER.filter(([name]) => !/^(close|stopFeed)$/.test(name)))
     t.strictSame(notRefused(indexer, name, [specs.map(({ right }) => right)]), [], name)
   reader.close()

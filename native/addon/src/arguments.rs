@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use napi::bindgen_prelude::{BigInt, Uint8ArraySlice};
+use napi::bindgen_prelude::BigInt;
 use primitives::Pubkey;
 use primitives::encoding::BytesEncoding;
 use sys::error::{Error, Result};
@@ -113,11 +113,4 @@ pub fn signature(bytes: &[u8]) -> Result<[u8; 64]> {
     bytes
         .try_into()
         .map_err(|_| wrong("a signature must be 64 bytes"))
-}
-
-/// The caller's buffer, to be written before the call returns.
-pub fn writable<'a>(buffer: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
-    // SAFETY: the call is synchronous on JavaScript's thread, so nothing else uses the buffer
-    // during it.
-    unsafe { buffer.as_mut() }
 }

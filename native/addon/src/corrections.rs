@@ -1,7 +1,7 @@
 //! Compares a store with rows of an upstream RPC and corrects it.
 
 use napi::Env;
-use napi::bindgen_prelude::{Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::Uint8ArraySlice;
 use napi_derive::napi;
 use store::row_codec::PackedRows;
 
@@ -9,6 +9,7 @@ use crate::arguments::{count, pubkey};
 use crate::bytes;
 use crate::failure::{Result, guard};
 use crate::indexer::Indexer;
+use crate::js_bytes::{Bytes, CopiedBytes};
 
 /// The result of a comparison of rows with the store.
 #[napi(object, object_from_js = false)]
@@ -37,7 +38,7 @@ impl Indexer {
     pub fn stored_keys<'env>(
         &self,
         env: &'env Env,
-        after: Option<Uint8Array>,
+        #[napi(ts_arg_type = "Uint8Array | undefined | null")] after: Option<CopiedBytes>,
         keys_max: f64,
         bytes_max: f64,
     ) -> Result<Uint8ArraySlice<'env>> {
@@ -54,10 +55,15 @@ impl Indexer {
     /// Compares packed rows with the store. What differs waits for the next block, at most
     /// `bytesMax`.
     #[napi]
-    pub fn compare_rows(&self, rows: Uint8Array, bytes_max: f64) -> Result<ComparedRows> {
+    pub fn compare_rows(
+        &self,
+        #[napi(ts_arg_type = "Uint8Array")] rows: Bytes<'_>,
+        bytes_max: f64,
+    ) -> Result<ComparedRows> {
         guard(|| {
             let bytes_max = count(bytes_max, "bytesMax")? as usize;
-            let compared = self.store()?.compare(PackedRows::new(&rows), bytes_max)?;
+            let store = self.store()?;
+            let compared = rows.read(|rows| store.compare(PackedRows::new(rows), bytes_max))?;
             Ok(ComparedRows {
                 equal: compared.equal as f64,
                 newer: compared.newer as f64,

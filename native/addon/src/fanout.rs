@@ -13,8 +13,9 @@ use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
 use wire::account_json::View;
 
-use crate::arguments::{count, pubkey, signature, view, whole, wrong};
+use crate::arguments::{count, signature, view, whole, wrong};
 use crate::failure::{Failure, Result, guard};
+use crate::js_bytes::Bytes;
 use crate::pages::{FilterData, to_filter};
 use crate::promises::{Deferred, deferred};
 
@@ -82,14 +83,14 @@ impl Fanout {
     pub fn add_account(
         &self,
         id: f64,
-        key: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
     ) -> Result<()> {
         guard(|| {
             let view = view(encoding, slice_offset, slice_length)?;
-            let pubkey = pubkey(key)?;
+            let pubkey = key.pubkey()?;
             self.add(id, Interest::Account { pubkey, view })
         })
     }
@@ -99,7 +100,7 @@ impl Fanout {
     pub fn add_program(
         &self,
         id: f64,
-        program: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] program: Bytes<'_>,
         filters: Vec<FilterData>,
         encoding: f64,
         slice_offset: f64,
@@ -108,7 +109,7 @@ impl Fanout {
         guard(|| {
             let view: View = view(encoding, slice_offset, slice_length)?;
             let filters = filters.iter().map(to_filter).collect::<Checked<_>>()?;
-            let program = pubkey(program)?;
+            let program = program.pubkey()?;
             self.add(
                 id,
                 Interest::Program {
@@ -122,8 +123,12 @@ impl Fanout {
 
     /// Logs of transactions that name a key.
     #[napi]
-    pub fn add_mentions(&self, id: f64, key: &[u8]) -> Result<()> {
-        guard(|| self.add(id, Interest::Logs(LogsOf::Mentions(pubkey(key)?))))
+    pub fn add_mentions(
+        &self,
+        id: f64,
+        #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+    ) -> Result<()> {
+        guard(|| self.add(id, Interest::Logs(LogsOf::Mentions(key.pubkey()?))))
     }
 
     /// Logs of all transactions, or of all but votes.
@@ -144,12 +149,12 @@ impl Fanout {
     pub fn add_signature(
         &self,
         id: f64,
-        bytes: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] bytes: Bytes<'_>,
         is_finalized: bool,
         wants_received: bool,
     ) -> Result<()> {
         guard(|| {
-            let signature = signature(bytes)?;
+            let signature = bytes.read(signature)?;
             self.add(
                 id,
                 Interest::Signature {

@@ -5,47 +5,56 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use napi::Env;
-use napi::bindgen_prelude::{BigInt, Object, Uint8Array};
+use napi::bindgen_prelude::{BigInt, Object};
 use napi_derive::napi;
 use store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
 
 use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
 use crate::copy::copy;
 use crate::failure::{Result, guard, thrown};
+use crate::js_bytes::CopiedBytes;
 use crate::options::{PoolOptions, StoreOptions};
 use crate::reader::Reader;
 use crate::stats::{OpenReadData, StoreStats, TipData};
 
 /// One account at the end of a block. `lamports` 0 deletes it.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct AccountData {
-    pub pubkey: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub pubkey: CopiedBytes,
     pub lamports: BigInt,
     pub rent_epoch: BigInt,
     pub executable: bool,
-    pub owner: Uint8Array,
-    pub data: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub owner: CopiedBytes,
+    #[napi(ts_type = "Uint8Array")]
+    pub data: CopiedBytes,
 }
 
 /// One transaction of a block. Without `keys`, only its outcome is known.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct TransactionData {
-    pub signature: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub signature: CopiedBytes,
     /// Bincode of a TransactionError; absent is success.
-    pub error: Option<Uint8Array>,
+    #[napi(ts_type = "Uint8Array")]
+    pub error: Option<CopiedBytes>,
     pub is_vote: Option<bool>,
     /// Every account that it names, 32 bytes each.
-    pub keys: Option<Uint8Array>,
+    #[napi(ts_type = "Uint8Array")]
+    pub keys: Option<CopiedBytes>,
     pub logs: Option<Vec<String>>,
 }
 
 /// One confirmed block.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct BlockData {
     pub slot: f64,
     pub parent_slot: f64,
-    pub blockhash: Uint8Array,
-    pub parent_blockhash: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub blockhash: CopiedBytes,
+    #[napi(ts_type = "Uint8Array")]
+    pub parent_blockhash: CopiedBytes,
     pub block_height: f64,
     pub block_time: Option<f64>,
     pub accounts: Vec<AccountData>,

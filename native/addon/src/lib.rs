@@ -11,6 +11,7 @@ mod fanout;
 mod fast_lane;
 mod feed;
 mod indexer;
+mod js_bytes;
 mod loader;
 mod message;
 mod options;
@@ -33,9 +34,9 @@ use napi::bindgen_prelude::{Float64Array, Object, Uint8Array, Uint8ArraySlice};
 use napi_derive::napi;
 use primitives::encoding;
 use sys::process::LockFile;
-use sys::shared_cells::SharedCells;
 
 use failure::{Result, guard};
+use js_bytes::Bytes;
 
 /// Decodes a base58 address. Throws `pubkeyDecode` or `pubkeySize`.
 #[napi]
@@ -52,8 +53,8 @@ pub fn decode_pubkeys<'env>(env: &'env Env, texts: Vec<String>) -> Result<Uint8A
 
 /// Writes 32 bytes as base58.
 #[napi]
-pub fn encode_pubkey(pubkey: &[u8]) -> Result<String> {
-    guard(|| Ok(encoding::encode_pubkey(&arguments::pubkey(pubkey)?)))
+pub fn encode_pubkey(#[napi(ts_arg_type = "Uint8Array")] pubkey: Bytes<'_>) -> Result<String> {
+    guard(|| Ok(encoding::encode_pubkey(&pubkey.pubkey()?)))
 }
 
 /// Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`.
@@ -140,13 +141,8 @@ pub fn lock_file(path: String) -> Result<bool> {
 #[napi]
 pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
     guard(|| {
-        let cells = SharedCells::open(
-            path.as_ref(),
-            arguments::whole(count, u32::MAX, "a count of cells")? as usize,
-        )?;
-        let (address, count) = cells.as_raw();
-        // SAFETY: the mapping lives until the finaliser drops it, and is `count` cells long.
-        Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })
+        let count = arguments::whole(count, u32::MAX, "a count of cells")?;
+        fast_lane::cells::map(&path, count as usize)
     })
 }
 
@@ -181,9 +177,9 @@ pub struct LoopTimes {
 /// What the check of a batch costs beside a bare loop over its signatures, on this thread: for a
 /// bench.
 #[napi]
-pub fn compare_loops(body: &[u8]) -> Result<LoopTimes> {
+pub fn compare_loops(#[napi(ts_arg_type = "Uint8Array")] body: Bytes<'_>) -> Result<LoopTimes> {
     guard(|| {
-        let loops = transaction::compare_loops(body);
+        let loops = body.read(|body| Ok(transaction::compare_loops(body)))?;
         let micros = |time: Duration| time.as_nanos() as f64 / 1_000.0;
         Ok(LoopTimes {
             signatures: loops.signatures as u32,

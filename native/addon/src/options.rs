@@ -1,33 +1,37 @@
 //! Options from JavaScript. Their defaults, units and reasons are in `src/`; there are no defaults
 //! here.
 
-use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use primitives::Pubkey;
 use store::{Changed, Options, Scope};
 use sys::error::Result;
 
 use crate::arguments::{count, pubkey, whole};
+use crate::js_bytes::CopiedBytes;
 
 /// Maximum read slots: more than the threads of all processes of a machine.
 const READERS_MAX: u32 = 32_768;
 
 /// The accounts that a scoped store keeps.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct ScopeOptions {
-    pub programs: Vec<Uint8Array>,
-    pub mints: Vec<Uint8Array>,
-    pub pubkeys: Vec<Uint8Array>,
+    #[napi(ts_type = "Array<Uint8Array>")]
+    pub programs: Vec<CopiedBytes>,
+    #[napi(ts_type = "Array<Uint8Array>")]
+    pub mints: Vec<CopiedBytes>,
+    #[napi(ts_type = "Array<Uint8Array>")]
+    pub pubkeys: Vec<CopiedBytes>,
 }
 
 /// How a store is opened; the same in every process.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct StoreOptions {
     pub map_bytes: f64,
     pub readers_max: f64,
     pub disk_reserve_bytes: f64,
     /// Programs whose changes are indexed by slot; absent is all, empty is none.
-    pub changed_programs: Option<Vec<Uint8Array>>,
+    #[napi(ts_type = "Array<Uint8Array>")]
+    pub changed_programs: Option<Vec<CopiedBytes>>,
     /// Absent is every account.
     pub scope: Option<ScopeOptions>,
     pub feed_slots_max: f64,
@@ -50,7 +54,7 @@ pub struct PoolOptions {
     pub stream_bytes_max: f64,
 }
 
-fn pubkeys(list: &[Uint8Array]) -> Result<Vec<Pubkey>> {
+fn pubkeys(list: &[CopiedBytes]) -> Result<Vec<Pubkey>> {
     list.iter().map(|bytes| pubkey(bytes)).collect()
 }
 

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use primitives::token::TokenProgram;
 use store::{Filter, OwnerFilter, OwnerQuery, ProgramQuery};
@@ -10,41 +9,47 @@ use sys::error::Result as Checked;
 use wire::reads::PageView;
 
 use crate::arguments::{count, pubkey, view, whole, wrong};
+use crate::js_bytes::CopiedBytes;
 
 /// One condition of a program page: `dataSize`, or `offset` with `bytes`.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct FilterData {
     pub data_size: Option<f64>,
     pub offset: Option<f64>,
-    pub bytes: Option<Uint8Array>,
+    #[napi(ts_type = "Uint8Array")]
+    pub bytes: Option<CopiedBytes>,
 }
 
 /// A page of a program's accounts. `changedSinceSlot` and `sliceOffset` are −1 where there is none.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct ProgramPageQuery {
-    pub program: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub program: CopiedBytes,
     pub filters: Vec<FilterData>,
     pub changed_since_slot: f64,
     pub page: PageData,
 }
 
 /// A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct OwnerPageQuery {
-    pub wallet: Uint8Array,
-    pub mint: Option<Uint8Array>,
+    #[napi(ts_type = "Uint8Array")]
+    pub wallet: CopiedBytes,
+    #[napi(ts_type = "Uint8Array")]
+    pub mint: Option<CopiedBytes>,
     pub token_program: Option<f64>,
     pub page: PageData,
 }
 
 /// What every page has in common.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct PageData {
     pub encoding: f64,
     pub slice_offset: f64,
     pub slice_length: f64,
     pub limit: f64,
-    pub after: Option<Uint8Array>,
+    #[napi(ts_type = "Uint8Array")]
+    pub after: Option<CopiedBytes>,
     /// Time that the scan may take once it runs, in milliseconds.
     pub scan_ms: f64,
     pub reply_bytes_max: f64,

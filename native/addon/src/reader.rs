@@ -6,18 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use napi::Env;
-use napi::bindgen_prelude::{Object, Uint8Array, Uint8ArraySlice};
+use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use store::{Budget, Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
 use wire::reads::{self, ReadLimits};
 
-use crate::arguments::{deadline, pubkey, pubkeys, view, writable, wrong};
+use crate::arguments::{deadline, pubkeys, view, whole, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::fanout::{Fanout, FanoutOptions};
 use crate::fast_lane::direct_reads::PointReadLane;
 use crate::fast_lane::lane::{self, Lane};
+use crate::js_bytes::{Bytes, Output};
 use crate::message::{MessageLimits, pack_later};
 use crate::options::{PoolOptions, StoreOptions};
 use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
@@ -60,16 +61,12 @@ impl Reader {
         guard(|| Ok(self.store()?.is_complete()? != Some(false)))
     }
 
-    /// The fast lane. Its function writes replies into `out`, which must be below 16 MiB and must
-    /// never be detached. Up to `recent_max` results are kept until the next commit.
+    /// The fast lane. Up to `recent_max` results are kept until the next commit.
     #[napi]
-    pub fn fast_lane(&mut self, out: Uint8Array, recent_max: u32) -> Result<PointReadLane> {
+    pub fn fast_lane(&mut self, recent_max: f64) -> Result<PointReadLane> {
         guard(|| {
-            if out.len() >= 1 << lane::METHOD_SHIFT {
-                return Err(wrong("the buffer of the fast lane must be below 16 MiB"));
-            }
-            let lane =
-                lane::shared_lane(self.shared_store()?, Recent::new(recent_max as usize), out);
+            let recent_max = whole(recent_max, u32::MAX, "recentMax")? as usize;
+            let lane = lane::shared_lane(self.shared_store()?, Recent::new(recent_max));
             self.lanes.push(Rc::downgrade(&lane));
             Ok(PointReadLane::of(lane))
         })
@@ -79,8 +76,11 @@ impl Reader {
     /// into `out`, or −1 where that is too much for the event loop: then the task of the same kind
     /// must do it.
     #[napi]
-    pub fn latest_blockhash(&mut self, mut out: Uint8ArraySlice<'_>) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
+    pub fn latest_blockhash(
+        &mut self,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
+    ) -> Result<i32> {
+        self.at_once(&out, |snapshot, scratch| {
             reads::latest_blockhash(snapshot, scratch)?;
             Ok(reads::Outcome::Written)
         })
@@ -90,17 +90,17 @@ impl Reader {
     #[napi]
     pub fn account(
         &mut self,
-        key: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
-        mut out: Uint8ArraySlice<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
+        self.at_once(&out, |snapshot, scratch| {
             let view = view(encoding, slice_offset, slice_length)?;
             reads::account_info(
                 snapshot,
-                &pubkey(key)?,
+                &key.pubkey()?,
                 view,
                 &ReadLimits::default(),
                 scratch,
@@ -112,29 +112,30 @@ impl Reader {
     #[napi]
     pub fn accounts(
         &mut self,
-        keys: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] keys: Bytes<'_>,
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
-        mut out: Uint8ArraySlice<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
+        self.at_once(&out, |snapshot, scratch| {
             let view = view(encoding, slice_offset, slice_length)?;
-            reads::multiple_accounts(
-                snapshot,
-                pubkeys(keys)?,
-                view,
-                &ReadLimits::default(),
-                scratch,
-            )
+            keys.read(|keys| {
+                let keys = pubkeys(keys)?;
+                reads::multiple_accounts(snapshot, keys, view, &ReadLimits::default(), scratch)
+            })
         })
     }
 
     /// Result of getBalance.
     #[napi]
-    pub fn balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::balance(snapshot, &pubkey(key)?, scratch)?;
+    pub fn balance(
+        &mut self,
+        #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
+    ) -> Result<i32> {
+        self.at_once(&out, |snapshot, scratch| {
+            reads::balance(snapshot, &key.pubkey()?, scratch)?;
             Ok(reads::Outcome::Written)
         })
     }
@@ -143,36 +144,48 @@ impl Reader {
     #[napi]
     pub fn blockhash_validity(
         &mut self,
-        blockhash: &[u8],
-        mut out: Uint8ArraySlice<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] blockhash: Bytes<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::blockhash_validity(snapshot, &pubkey(blockhash)?, scratch)?;
+        self.at_once(&out, |snapshot, scratch| {
+            reads::blockhash_validity(snapshot, &blockhash.pubkey()?, scratch)?;
             Ok(reads::Outcome::Written)
         })
     }
 
     /// Result of getTokenAccountBalance.
     #[napi]
-    pub fn token_balance(&mut self, key: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_account_balance(snapshot, &pubkey(key)?, &ReadLimits::NONE, scratch)
+    pub fn token_balance(
+        &mut self,
+        #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
+    ) -> Result<i32> {
+        self.at_once(&out, |snapshot, scratch| {
+            reads::token_account_balance(snapshot, &key.pubkey()?, &ReadLimits::NONE, scratch)
         })
     }
 
     /// Result of getTokenSupply.
     #[napi]
-    pub fn token_supply(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_supply(snapshot, &pubkey(mint)?, &ReadLimits::NONE, scratch)
+    pub fn token_supply(
+        &mut self,
+        #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
+    ) -> Result<i32> {
+        self.at_once(&out, |snapshot, scratch| {
+            reads::token_supply(snapshot, &mint.pubkey()?, &ReadLimits::NONE, scratch)
         })
     }
 
     /// Result of getTokenLargestAccounts.
     #[napi]
-    pub fn largest_holders(&mut self, mint: &[u8], mut out: Uint8ArraySlice<'_>) -> Result<i32> {
-        self.at_once(writable(&mut out), |snapshot, scratch| {
-            reads::token_largest_accounts(snapshot, &pubkey(mint)?, &ReadLimits::NONE, scratch)
+    pub fn largest_holders(
+        &mut self,
+        #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
+    ) -> Result<i32> {
+        self.at_once(&out, |snapshot, scratch| {
+            reads::token_largest_accounts(snapshot, &mint.pubkey()?, &ReadLimits::NONE, scratch)
         })
     }
 
@@ -181,10 +194,10 @@ impl Reader {
     pub fn largest_holders_task<'env>(
         &self,
         env: &'env Env,
-        mint: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
-        let mint = pubkey(mint).map_err(|error| thrown(&error))?;
+        let mint = guard(|| mint.pubkey())?;
         let time = deadline(deadline_ms)
             .map_err(|error| thrown(&error))?
             .saturating_duration_since(Instant::now());
@@ -200,14 +213,14 @@ impl Reader {
     pub fn accounts_task<'env>(
         &self,
         env: &'env Env,
-        keys: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] keys: Bytes<'_>,
         is_single: bool,
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
-        let keys = pubkeys(keys).map_err(|error| thrown(&error))?.to_vec();
+        let keys = guard(|| keys.read(|keys| pubkeys(keys).map(<[_]>::to_vec)))?;
         let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
         let store = self.shared_store().map_err(|error| thrown(&error))?;
         let task = Task {
@@ -230,11 +243,11 @@ impl Reader {
     pub fn pack_message<'env>(
         &self,
         env: &'env Env,
-        body: &[u8],
+        #[napi(ts_arg_type = "Uint8Array")] body: Bytes<'_>,
         limits: MessageLimits,
     ) -> Result<Object<'env>> {
         guard(|| self.store().map(drop))?;
-        pack_later(env, &self.pools, body, &limits)
+        pack_later(env, &self.pools, &body, &limits)
     }
 
     /// Result of getProgramAccountsV2.
@@ -324,7 +337,7 @@ impl Reader {
 
     fn at_once(
         &mut self,
-        out: &mut [u8],
+        out: &Output<'_>,
         read: impl FnOnce(&Snapshot<'_>, &mut Vec<u8>) -> Checked<reads::Outcome>,
     ) -> Result<i32> {
         guard(|| {
@@ -334,13 +347,9 @@ impl Reader {
                 .ok_or_else(|| wrong("this reader is closed"))?;
             let scratch = &mut self.scratch;
             scratch.clear();
-            let outcome = read(&store.snapshot()?, scratch)?;
-            match (outcome, out.get_mut(..scratch.len())) {
-                (reads::Outcome::Written, Some(out)) => {
-                    out.copy_from_slice(scratch);
-                    Ok(i32::try_from(out.len()).unwrap_or(-1))
-                }
-                _ => Ok(-1),
+            match read(&store.snapshot()?, scratch)? {
+                reads::Outcome::Written => out.copy(scratch),
+                reads::Outcome::TooLarge => Ok(-1),
             }
         })
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use napi::Env;
-use napi::bindgen_prelude::{Object, Uint8ArraySlice};
+use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use wire::reply::{Read, ReplyReader};
 
-use crate::arguments::writable;
 use crate::failure::{Result, guard};
+use crate::js_bytes::Output;
 use crate::promises::deferred;
 
 /// A reply in transfer from a pool thread. `close` frees the rest of it; dropping it does so
@@ -29,8 +29,8 @@ impl NativeReply {
     /// Copies the next bytes into `into` and returns their number. 0 is the end; −1 is nothing yet:
     /// `wait`. Throws where the rest cannot come.
     #[napi]
-    pub fn read(&self, mut into: Uint8ArraySlice<'_>) -> Result<i32> {
-        guard(|| match self.reader.read(writable(&mut into))? {
+    pub fn read(&self, #[napi(ts_arg_type = "Uint8Array")] into: Output<'_>) -> Result<i32> {
+        guard(|| match into.write(|into| self.reader.read(into))? {
             Read::Bytes(count) => Ok(i32::try_from(count).unwrap_or(i32::MAX)),
             Read::Pending => Ok(-1),
             Read::End => Ok(0),

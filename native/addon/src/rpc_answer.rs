@@ -8,6 +8,7 @@ use napi_derive::napi;
 use crate::arguments::{integer, pubkeys, wrong};
 use crate::bytes;
 use crate::failure::{Result, guard};
+use crate::js_bytes::{Bytes, CopiedBytes};
 
 /// The upstream's own error.
 #[napi(object, object_from_js = false)]
@@ -57,7 +58,11 @@ impl RpcAnswer {
     /// `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
     /// stamps the rows of an answer without a context.
     #[napi(constructor)]
-    pub fn new(wanted: String, keys: Option<Uint8Array>, slot: Option<f64>) -> Result<RpcAnswer> {
+    pub fn new(
+        wanted: String,
+        #[napi(ts_arg_type = "Uint8Array | undefined | null")] keys: Option<CopiedBytes>,
+        slot: Option<f64>,
+    ) -> Result<RpcAnswer> {
         guard(|| {
             let wanted = match wanted.as_str() {
                 "listed" => Wanted::Listed,
@@ -80,12 +85,12 @@ impl RpcAnswer {
     pub fn feed<'env>(
         &mut self,
         env: &'env Env,
-        chunk: Uint8Array,
+        #[napi(ts_arg_type = "Uint8Array")] chunk: Bytes<'_>,
     ) -> Result<Uint8ArraySlice<'env>> {
         guard(|| {
             let rows = self.rows.as_mut().ok_or_else(ended)?;
             let mut out = Vec::new();
-            rows.feed(&chunk, &mut out)?;
+            chunk.read(|chunk| rows.feed(chunk, &mut out))?;
             bytes(env, &out)
         })
     }

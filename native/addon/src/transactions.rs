@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use napi::bindgen_prelude::{BigInt, Object, Uint8ArraySlice};
+use napi::bindgen_prelude::{BigInt, Object};
 use napi::{Env, JsString};
 use napi_derive::napi;
 use primitives::encoding::decode_pubkeys;
@@ -15,6 +15,7 @@ use transaction::{
 
 use crate::arguments::{exact, whole, wrong};
 use crate::failure::{Result, guard};
+use crate::js_bytes::Bytes;
 use crate::promises::deferred;
 use crate::tasks::{NICENESS_MAX, THREADS_MAX};
 
@@ -178,13 +179,19 @@ impl TransactionChecks {
 
     /// Parses only the frames of a batch.
     #[napi]
-    pub fn frame_batch(&self, body: Uint8ArraySlice<'_>) -> Result<FrameVerdict> {
+    pub fn frame_batch(
+        &self,
+        #[napi(ts_arg_type = "Uint8Array")] body: Bytes<'_>,
+    ) -> Result<FrameVerdict> {
         guard(|| {
             let mut count = 0;
-            let fault = frame_batch(&body, |_| count += 1);
+            let fault = body.read(|body| {
+                let fault = frame_batch(body, |_| count += 1);
+                Ok(fault.map(|fault| fault.to_string()))
+            })?;
             Ok(FrameVerdict {
                 count,
-                problem: fault.map(|fault| fault.to_string()),
+                problem: fault,
             })
         })
     }
@@ -195,9 +202,9 @@ impl TransactionChecks {
     pub fn check_batch<'env>(
         &self,
         env: &'env Env,
-        body: Uint8ArraySlice<'_>,
+        #[napi(ts_arg_type = "Uint8Array")] body: Bytes<'_>,
     ) -> Result<Object<'env>> {
-        let body = body.to_vec();
+        let body = guard(|| body.to_vec())?;
         self.check_later(env, move |rules| check_batch(&body, rules))
     }
 

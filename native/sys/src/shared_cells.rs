@@ -20,6 +20,8 @@ pub struct SharedCells {
 
 // SAFETY: the mapping is shared memory that is not bound to a thread.
 unsafe impl Send for SharedCells {}
+// SAFETY: a shared reference gives the address only.
+unsafe impl Sync for SharedCells {}
 
 impl SharedCells {
     /// Maps `count` cells of `path`. Creates the file or extends it with zeros if needed.
@@ -65,6 +67,18 @@ impl SharedCells {
     pub fn as_raw(&self) -> (*mut f64, usize) {
         (self.cells.as_ptr(), self.count)
     }
+
+    /// Whether these are cells of the mapping, one at least.
+    pub fn contains(&self, first: *const f64, count: usize) -> bool {
+        let (begin, first) = (self.cells.as_ptr() as usize, first as usize);
+        let bytes = (self.count * size_of::<f64>()) as u128;
+        let offset = first.checked_sub(begin).map(|offset| offset as u128);
+        count > 0
+            && offset.is_some_and(|offset| {
+                offset.is_multiple_of(size_of::<f64>() as u128)
+                    && offset + (count as u128) * (size_of::<f64>() as u128) <= bytes
+            })
+    }
 }
 
 impl Drop for SharedCells {
@@ -90,5 +104,25 @@ mod tests {
         // SAFETY: cell 3 is inside the mapping.
         assert_eq!(unsafe { cell(&two).read() }, 7.0);
         assert!(SharedCells::open(&path, 0).is_err());
+    }
+
+    #[test]
+    fn a_mapping_knows_its_cells() {
+        let dir = tempfile::tempdir().unwrap();
+        let cells = SharedCells::open(&dir.path().join("cells"), 4).unwrap();
+        let (first, count) = cells.as_raw();
+        let at = |cell: usize| first.wrapping_add(cell);
+        assert!(cells.contains(first, count) && cells.contains(at(3), 1));
+        for (first, count) in [
+            (first, 0),
+            (first, 5),
+            (at(1), 4),
+            (at(4), 1),
+            (first, usize::MAX),
+        ] {
+            assert!(!cells.contains(first, count), "{first:?} {count}");
+        }
+        assert!(!cells.contains(first.wrapping_sub(1), 2));
+        assert!(!cells.contains(first.wrapping_byte_add(4), 1));
     }
 }

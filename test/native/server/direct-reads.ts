@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
 import * as addon from '#native'
@@ -5,10 +6,11 @@ import { POOLS, STORE } from '../../fixtures/rpc/store.js'
 import { list, record, text, whole, wrongCalls, type Spec } from '../../fixtures/native/wrong.js'
 
 const U32_MAX = 2 ** 32 - 1
-/** Eight cells or fewer are on the heap of JavaScript, where memory moves. */
+/** Mapped ones only: JavaScript could free any other. */
+const mapped = addon.sharedCells(join(t.testdir(), 'cells'), 9)
 const cells: Spec = {
-  right: new Float64Array(9),
-  wrong: [undefined, null, 5, 'x', {}, [], new Float64Array(8), new Uint8Array(80)],
+  right: mapped,
+  wrong: [undefined, null, 5, 'x', {}, [], new Float64Array(9), new Uint8Array(80)],
 }
 const number: Spec = { right: 1, wrong: [undefined, null, '1', {}, 1n] }
 const integer: Spec = { right: 1n, wrong: [undefined, null, 1, '1', 2n ** 63n, -(2n ** 64n)] }
@@ -46,12 +48,12 @@ t.test('wrong arguments of direct reads are refused', async t => {
     reader.close()
     indexer.close()
   })
-  const lane = reader.fastLane(new Uint8Array(4_096), 8)
+  const lane = reader.fastLane(8)
   const specs = [cells, cells, list(number), whole(8, U32_MAX)]
   const construct = (args: unknown[]): unknown => Reflect.construct(addon.DirectReads, args)
   t.strictSame(notRefused(construct, wrongCalls(specs)), [])
 
-  const direct = new addon.DirectReads(new Float64Array(9), new Float64Array(9), [1], 8)
+  const direct = new addon.DirectReads(mapped, mapped, [1], 8)
   const register = (args: unknown[]): unknown => Reflect.apply(direct.register, direct, args)
   const laneSpec: Spec = { right: lane, wrong: [undefined, null, {}, reader] }
   t.strictSame(notRefused(register, wrongCalls([text('token'), admission, laneSpec])), [])

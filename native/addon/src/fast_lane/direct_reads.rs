@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use ::sys::error::Result as Checked;
-use edge::{Answers, Cells, Counts, Entry, Limit, PointReads, now_ns};
+use edge::{Answers, Counts, Entry, Limit, PointReads, now_ns};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Float64Array, Object};
 use napi_derive::napi;
 use wire::fast_lane::METHODS;
 
-use crate::arguments::{signed, whole, wrong};
+use crate::arguments::{signed, whole};
 use crate::failure::{Result, guard};
+use crate::fast_lane::cells;
 use crate::fast_lane::lane::{self, SharedLane};
 
 /// The point reads of one open store, for `DirectReads`.
@@ -27,9 +27,9 @@ impl PointReadLane {
 #[napi]
 impl PointReadLane {
     /// The lane as a function. It takes the body of one canonical point read and writes the whole
-    /// reply into the lane's buffer; it returns the reply's length plus 2^24 times the method's
+    /// reply into `out`; it returns the reply's length plus 2^24 times the method's
     /// number, or 0 where the ordinary way must answer.
-    #[napi(ts_return_type = "(body: Uint8Array) => number")]
+    #[napi(ts_return_type = "(body: Uint8Array, out: Uint8Array) => number")]
     pub fn as_function<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         guard(|| {
             let function = lane::create_function(env, self.0.clone())?;
@@ -101,7 +101,7 @@ impl DirectReads {
         guard(|| {
             let tokens_max = whole(tokens_max, u32::MAX, "a count of tokens")? as usize;
             let counts = Counts::new(bounds, METHODS);
-            let (version, limits) = (cells(version)?, cells(limits)?);
+            let (version, limits) = (cells::of(version)?, cells::of(limits)?);
             let answers = Answers::new(version, limits, tokens_max, counts);
             Ok(DirectReads(Rc::new(RefCell::new(answers))))
         })
@@ -138,7 +138,7 @@ impl DirectReads {
                 limit,
                 usage_at: whole(given.usage_at, u32::MAX, "a cell")? as usize,
                 minute_ends_ms: given.minute_ends_ms,
-                usage: cells(given.usage)?,
+                usage: cells::of(given.usage)?,
                 reads: LaneReads(reads.0.clone()),
             };
             self.0.borrow_mut().register(token.as_bytes(), entry);
@@ -161,17 +161,4 @@ impl DirectReads {
             Ok(())
         })
     }
-}
-
-/// Cells in memory of JavaScript that does not move: not that of a small array on its heap.
-fn cells(mut array: Float64Array) -> Checked<Cells> {
-    const ON_HEAP_MAX: usize = 8;
-    if array.len() <= ON_HEAP_MAX {
-        return Err(wrong("cells must not be on the heap of JavaScript"));
-    }
-    // SAFETY: nothing else in Rust uses the array, and JavaScript does not run meanwhile.
-    let (first, count) = unsafe { (array.as_mut().as_mut_ptr(), array.len()) };
-    // SAFETY: the memory of an array that is not on the heap stays where it is as long as the
-    // array is referenced, which the owner does; this thread runs one thing at a time.
-    unsafe { Cells::new(first, count, Box::new(array)) }.ok_or_else(|| wrong("cells"))
 }

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ::sys::error::{Error, Result as Checked};
-use napi::bindgen_prelude::Uint8Array;
 use napi::{Env, sys};
 use store::Store;
 use wire::fast_lane::{self, Recent};
 
 use crate::failure::guard;
+use crate::js_bytes::{Bytes, Output, pair};
 
 /// Bits for a reply's length in the function's result. The method's number is above them.
 pub const METHOD_SHIFT: u32 = 24;
@@ -27,17 +27,15 @@ pub struct Lane {
     /// nothing.
     scratch: Vec<u8>,
     recent: Recent,
-    out: Uint8Array,
 }
 
 pub type SharedLane = Rc<RefCell<Lane>>;
 
-pub fn shared_lane(store: Arc<Store>, recent: Recent, out: Uint8Array) -> SharedLane {
+pub fn shared_lane(store: Arc<Store>, recent: Recent) -> SharedLane {
     Rc::new(RefCell::new(Lane {
         store: Some(store),
         scratch: Vec::new(),
         recent,
-        out,
     }))
 }
 
@@ -51,26 +49,25 @@ impl Lane {
 
     /// The reply's length plus 2^24 times the method's number, or 0 where the general path must
     /// answer.
-    fn answer(&mut self, body: &[u8]) -> u32 {
+    fn answer(&mut self, body: &Bytes<'_>, out: &Output<'_>) -> Checked<u32> {
         let Some(store) = self.store.as_deref() else {
-            return 0;
+            return Ok(0);
         };
         let (scratch, recent) = (&mut self.scratch, &mut self.recent);
         scratch.clear();
-        let answered = guard(|| Ok(fast_lane::answer_method(body, store, recent, scratch)));
-        // SAFETY: the lane holds the buffer alive, and only this thread touches it.
-        let out = unsafe { self.out.as_mut() };
-        match (answered, out.get_mut(..scratch.len())) {
-            (Ok(Some(method)), Some(out)) => {
-                out.copy_from_slice(scratch);
-                ((method as u32) << METHOD_SHIFT) | out.len() as u32
-            }
-            _ => 0,
+        let answered = body.read(|body| Ok(fast_lane::answer_method(body, store, recent, scratch)));
+        let Some(method) = answered? else {
+            return Ok(0);
+        };
+        let written = u32::try_from(out.copy(scratch)?).unwrap_or(0);
+        if written == 0 || written >= 1 << METHOD_SHIFT {
+            return Ok(0);
         }
+        Ok(((method as u32) << METHOD_SHIFT) | written)
     }
 }
 
-/// Creates the JavaScript function `(body: Uint8Array) => number` of a lane.
+/// Creates the JavaScript function `(body: Uint8Array, out: Uint8Array) => number` of a lane.
 pub fn create_function(env: &Env, lane: SharedLane) -> Checked<sys::napi_value> {
     let data = Box::into_raw(Box::new(lane)).cast::<c_void>();
     let mut function = ptr::null_mut();
@@ -109,10 +106,11 @@ unsafe extern "C" fn finalize(_env: sys::napi_env, data: *mut c_void, _hint: *mu
 }
 
 unsafe extern "C" fn call(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let answered = argument_of(env, info).map_or(0, |(lane, body)| {
+    let answered = arguments_of(env, info).map_or(0, |(lane, body, out)| {
         // Nothing here calls JavaScript, so the lane is never borrowed twice.
-        lane.try_borrow_mut()
-            .map_or(0, |mut lane| lane.answer(body))
+        lane.try_borrow_mut().map_or(0, |mut lane| {
+            guard(|| lane.answer(&body, &out)).unwrap_or(0)
+        })
     });
     let mut result = ptr::null_mut();
     // SAFETY: an out-pointer to a local, within a call from JavaScript.
@@ -120,41 +118,23 @@ unsafe extern "C" fn call(env: sys::napi_env, info: sys::napi_callback_info) -> 
     result
 }
 
-/// The lane of the current call and its body; `None` if the argument is not a `Uint8Array`. Neither
+/// The lane of the current call and its arguments; `None` if there are fewer than two. None of them
 /// may be used after the call.
-fn argument_of<'c>(
+fn arguments_of<'c>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
-) -> Option<(&'c SharedLane, &'c [u8])> {
+) -> Option<(&'c SharedLane, Bytes<'c>, Output<'c>)> {
     let none = ptr::null_mut();
-    let (mut count, mut argument, mut data) = (1, ptr::null_mut(), ptr::null_mut());
-    // SAFETY: out-pointers to locals, of which `argument` holds the one value that `count` allows.
-    let status =
-        unsafe { sys::napi_get_cb_info(env, info, &mut count, &mut argument, none, &mut data) };
-    if status != sys::Status::napi_ok || count == 0 {
+    let (mut count, mut arguments, mut data) = (2, [ptr::null_mut(); 2], ptr::null_mut());
+    let first = arguments.as_mut_ptr();
+    // SAFETY: out-pointers to locals, of which `arguments` holds the two values that `count`
+    // allows.
+    let status = unsafe { sys::napi_get_cb_info(env, info, &mut count, first, none, &mut data) };
+    if status != sys::Status::napi_ok || count < 2 {
         return None;
     }
-    let (mut kind, mut length, mut bytes) = (0, 0, ptr::null_mut());
-    let (buffer, offset) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: out-pointers to locals, or null where a value is not wanted.
-    let status = unsafe {
-        sys::napi_get_typedarray_info(
-            env,
-            argument,
-            &mut kind,
-            &mut length,
-            &mut bytes,
-            buffer,
-            offset,
-        )
-    };
-    let is_bytes = kind == sys::TypedarrayType::uint8_array && !bytes.is_null();
-    if status != sys::Status::napi_ok || !is_bytes {
-        return None;
-    }
+    let (body, out) = pair(env, arguments);
     // SAFETY: the box of `create_function`, which lives as long as the function.
     let lane = unsafe { &*data.cast::<SharedLane>() };
-    // SAFETY: JavaScript's memory, which does not move or change during this call.
-    let body = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length) };
-    Some((lane, body))
+    Some((lane, body, out))
 }

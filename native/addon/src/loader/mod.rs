@@ -22,6 +22,7 @@ use sys::error::{Error, Result as Checked};
 
 use crate::arguments::{integer, whole, wrong};
 use crate::failure::{Result, guard, thrown};
+use crate::js_bytes::Bytes;
 use crate::options::StoreOptions;
 use crate::promises::deferred;
 use answers::{Answer, Done, LoaderCounts, LoaderProgress, LoaderReply};
@@ -76,9 +77,14 @@ impl StoreLoader {
     /// higher `order` wins, then the later one. Wait for the promise before the next call: it is
     /// where the disk may be waited for.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
-    pub fn push<'env>(&self, env: &'env Env, order: f64, rows: &[u8]) -> Result<Object<'env>> {
+    pub fn push<'env>(
+        &self,
+        env: &'env Env,
+        order: f64,
+        #[napi(ts_arg_type = "Uint8Array")] rows: Bytes<'_>,
+    ) -> Result<Object<'env>> {
         let order = checked(|| whole(order, ORDER_MAX, "an order"))? as u8;
-        let rows = rows.to_vec();
+        let rows = checked(|| rows.to_vec())?;
         self.start(env, move |loader| {
             let loader = open(loader)?;
             for row in PackedRows::new(&rows) {

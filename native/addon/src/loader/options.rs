@@ -1,11 +1,11 @@
 //! Limits of a load, and the first block of its store, from JavaScript.
 
 use ingest::load::{Base, LoadOptions, SORT_MEMORY_BYTES_MIN};
-use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use sys::error::Result as Checked;
 
 use crate::arguments::{count, integer, pubkey, wrong};
+use crate::js_bytes::CopiedBytes;
 
 /// Bounds of a load.
 #[napi(object)]
@@ -16,11 +16,12 @@ pub struct LoaderOptions {
 }
 
 /// The block that a loaded store begins with.
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct LoaderBase {
     pub slot: f64,
     pub parent_slot: f64,
-    pub blockhash: Uint8Array,
+    #[napi(ts_type = "Uint8Array")]
+    pub blockhash: CopiedBytes,
     pub block_height: f64,
     /// Seconds since 1970, where they are known.
     pub block_time: Option<f64>,

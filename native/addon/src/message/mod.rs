@@ -10,6 +10,7 @@ use wire::message::{AddressList, Limits, Packed, Refusal, pack};
 
 use crate::arguments::whole;
 use crate::failure::{Failure, Result, guard};
+use crate::js_bytes::Bytes;
 use crate::promises::deferred;
 use crate::tasks::Pools;
 
@@ -82,7 +83,7 @@ impl PackedMessage {
 pub fn pack_later<'env>(
     env: &'env Env,
     pools: &Arc<Pools>,
-    body: &[u8],
+    body: &Bytes<'_>,
     limits: &MessageLimits,
 ) -> Result<Object<'env>> {
     let limits = guard(|| {
@@ -98,7 +99,7 @@ pub fn pack_later<'env>(
         has_room.then_some(()).ok_or(Error::Overloaded)
     })?;
     let (deferred, promise) = deferred::<PackedMessage>(env)?;
-    let body = body.to_vec();
+    let body = guard(|| body.to_vec())?;
     let job = move || {
         let outcome = pack(&body, &limits);
         deferred.resolve(Box::new(move |_| Ok(PackedMessage::of(outcome))));
