@@ -65,6 +65,19 @@ mod tests {
         assert_eq!(shown(Some(&[8, 0, 0, 0, 0, 1, 0, 0, 0])), json);
     }
 
+    proptest::proptest! {
+        /// Of the feed come any bytes; a length in them must not become memory.
+        #[test]
+        fn any_error_is_json_and_never_success(
+            kind in 0..40_u8,
+            rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+        ) {
+            let bytes = [&[kind, 0, 0, 0][..], &rest].concat();
+            let json: serde_json::Value = serde_json::from_str(&shown(Some(&bytes))).unwrap();
+            proptest::prop_assert!(!json.is_null());
+        }
+    }
+
     #[test]
     fn unknown_error_is_not_success() {
         assert_eq!(shown(Some(&[250, 0, 0, 0])), r#"{"Unknown":"+gAAAA=="}"#);

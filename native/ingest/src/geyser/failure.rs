@@ -152,14 +152,13 @@ fn explain_filter(config: &GeyserConfig, text: &str) -> String {
 
 /// Sanitizes a server's text: removes the x-token and control characters and limits the length.
 fn clean(config: &GeyserConfig, text: &str) -> String {
+    // First, because a control character may be within the token.
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = match config.x_token.as_deref() {
         Some(token) if !token.is_empty() => text.replace(token, "[hidden]"),
-        _ => text.to_string(),
+        _ => text,
     };
-    text.chars()
-        .filter(|c| !c.is_control())
-        .take(TEXT_CHARS_MAX)
-        .collect()
+    text.chars().take(TEXT_CHARS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -231,6 +230,18 @@ mod tests {
                 panic!("{said}")
             };
             assert!(text.contains(setting) && text.contains(said), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_status_becomes_one_short_line_without_the_token(
+            code in 0..20_i32,
+            text in "(s3cret|s3c|ret|\\PC|\n|is not available, last available|lagged|`any`){0,60}",
+        ) {
+            let shown = explain(Status::new(Code::from(code), text)).text();
+            proptest::prop_assert!(!shown.contains("s3cret") && !shown.contains('\n'));
+            proptest::prop_assert!(shown.chars().count() < 2 * TEXT_CHARS_MAX);
         }
     }
 

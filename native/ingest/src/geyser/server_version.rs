@@ -53,6 +53,18 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_becomes_one_short_line(
+            text in "\\PC{0,200}|\\{\"version\":\\{\"package\":\"[a-z]{0,9}\",\"version\":\"[0-9.+-]{0,30}\"\\}\\}"
+        ) {
+            let ServerVersion { name, .. } = ServerVersion::of(&text);
+            prop_assert!(name.chars().count() <= NAME_CHARS_MAX);
+            prop_assert!(!name.chars().any(char::is_control));
+        }
+    }
 
     #[test]
     fn versions_that_lose_updates_are_named() {

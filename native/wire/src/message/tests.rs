@@ -149,6 +149,31 @@ proptest! {
     }
 
     #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = pack(&bytes, &LIMITS);
+    }
+
+    /// What is accepted is the same call once its lists are put back.
+    #[test]
+    fn a_changed_call_is_refused_or_put_back(
+        keys in prop::collection::vec(any::<[u8; 32]>(), 1..3),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let list: Vec<String> = keys.iter().map(encode_pubkey).collect();
+        let mut bytes = json!({"id": 1, "p": [list, {"t": ["x"]}]}).to_string().into_bytes();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let parsed = serde_json::from_slice::<Value>(&bytes).ok();
+        if let (Ok(packed), Some(parsed)) = (pack(&bytes, &LIMITS), parsed)
+            && let Some(back) = unpacked(&packed)
+        {
+            prop_assert_eq!(back, parsed);
+        }
+    }
+
+    #[test]
     fn no_text_makes_it_panic(text in "[\\[\\]{}\",:a0\\\\ ]{0,60}") {
         let _ = pack(text.as_bytes(), &LIMITS);
     }

@@ -369,7 +369,7 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> Failure {
 }
 
 /// `bytes <start>-<end>/<total>`; the total may be `*`.
-fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+pub(super) fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     let text = text_of(headers, header::CONTENT_RANGE)?.strip_prefix("bytes ")?;
     let (range, total) = text.split_once('/')?;
     let (start, _) = range.split_once('-')?;

@@ -13,7 +13,7 @@ fn zstd_frames(bytes: &[u8], frame_bytes: usize) -> Vec<u8> {
     frames.collect::<Vec<_>>().concat()
 }
 
-fn lz4_frames(bytes: &[u8], frame_bytes: usize) -> Vec<u8> {
+pub(super) fn lz4_frames(bytes: &[u8], frame_bytes: usize) -> Vec<u8> {
     let frame = |part: &[u8]| {
         let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
         encoder.write_all(part).unwrap();

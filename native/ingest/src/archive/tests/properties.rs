@@ -60,6 +60,35 @@ proptest! {
         let _ = read(&tar[..cut.index(tar.len())]);
     }
 
+    /// Damage of the compressed stream.
+    #[test]
+    fn changed_compressed_bytes_never_panic(
+        is_lz4 in any::<bool>(),
+        changes in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let tar = archive(&Bank::at(50), &[(49, 1, (1..9).map(|seed| row(seed, 300)).collect())]);
+        let mut packed = if is_lz4 {
+            formats::lz4_frames(&tar, 4_000)
+        } else {
+            zstd::encode_all(tar.as_slice(), 1).unwrap()
+        };
+        let whole = packed.clone();
+        for (at, byte) in changes {
+            let at = at.index(packed.len());
+            packed[at] = byte;
+        }
+        if let Some(cut) = cut {
+            packed.truncate(cut.index(packed.len()));
+        }
+        let expected = read(whole.as_slice()).unwrap();
+        if let Ok(found) = read(packed.as_slice()) {
+            // The checksum of a frame may be absent, so only a shorter archive is always refused.
+            prop_assert!(packed.len() == whole.len());
+            prop_assert!(packed != whole || found == expected);
+        }
+    }
+
     /// Any header and body, with a valid checksum.
     #[test]
     fn any_header_never_panics(

@@ -202,7 +202,58 @@ fn accounts_emptied_by_a_transaction_are_closed() {
     );
 }
 
+/// One message of each kind that is converted.
+fn valid_messages() -> Vec<SubscribeUpdate> {
+    let account = SubscribeUpdateAccountInfo {
+        pubkey: vec![1; 32],
+        owner: vec![2; 32],
+        data: vec![3; 40],
+        ..SubscribeUpdateAccountInfo::default()
+    };
+    let status = SubscribeUpdateTransactionStatus {
+        slot: 7,
+        signature: vec![4; 64],
+        ..SubscribeUpdateTransactionStatus::default()
+    };
+    vec![
+        wrap(UpdateOneof::Account(SubscribeUpdateAccount {
+            account: Some(account),
+            slot: 7,
+            ..SubscribeUpdateAccount::default()
+        })),
+        block(2, 2),
+        transfer(vec![5, 5], vec![10, 0]),
+        wrap(UpdateOneof::TransactionStatus(status)),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn changed_messages_do_not_panic(
+        kind in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let messages = valid_messages();
+        let mut bytes = kind.get(&messages).encode_to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        if let Ok(update) = SubscribeUpdate::decode(bytes.as_slice()) {
+            for taken in [ALL, CLOSES] {
+                let Ok(Message::Updates(updates)) = translate(update.clone(), taken) else {
+                    continue;
+                };
+                let closed = updates.iter().filter(|update| matches!(update, Update::Closed { .. }));
+                prop_assert!(closed.count() <= usize::from(taken.closes));
+            }
+        }
+    }
+
     #[test]
     fn random_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(update) = SubscribeUpdate::decode(bytes.as_slice()) {

@@ -101,3 +101,22 @@ fn redirects_from_tls_to_plain_http_are_refused() {
     assert!(!from("https://one/y"));
     assert!(from("http://one/y"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_header_is_read_or_refused(
+        text in "[ -~]{0,40}|bytes [0-9]{0,21}-[0-9]{0,21}/([0-9]{0,21}|[*])|http(s)?://[ -~]{0,20}",
+    ) {
+        let mut headers = hyper::HeaderMap::new();
+        for name in [hyper::header::CONTENT_RANGE, hyper::header::LOCATION] {
+            headers.insert(name, text.parse().unwrap());
+        }
+        if http::content_range(&headers).is_some() {
+            proptest::prop_assert!(text.starts_with("bytes "));
+        }
+        let from = url::Url::parse("https://archives.example/snapshot").unwrap();
+        if let Ok(to) = http::follow(&from, &headers) {
+            proptest::prop_assert_eq!(to.scheme(), "https");
+        }
+    }
+}
