@@ -61,7 +61,7 @@ const newRecord = ({ publicKey, privateKey }: Signer, nonce: number): Buffer => 
 
 const measure = async ({ rounds }: Start): Promise<Measured> => {
   const checks = createTransactionChecks(
-    { tipClasses: [], exemptPrograms: [] },
+    { tipClasses: [], exemptPrograms: [], signatureRule: 'strict' },
     { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: BODIES },
   )
   const signers = Array.from({ length: RECORDS }, newSigner)

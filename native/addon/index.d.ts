@@ -904,6 +904,8 @@ export interface TransactionRules {
   tipClasses: readonly TipClassData[]
   /** Programs that do not count as applications. */
   exemptPrograms: readonly string[]
+  /** Which signatures are valid. */
+  signatureRule: 'strict' | 'cofactored'
 }
 
 /** Verdict on a request's transactions. */

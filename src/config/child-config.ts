@@ -31,6 +31,7 @@ const EDGE_NETWORK = [
   'changedPrograms',
   'scope',
   'rpc',
+  'signatureRule',
   'lander',
   'relay',
   'relayBundle',

@@ -49,6 +49,7 @@ export const openNetworkLander = async (
     {
       tipClasses: [{ addresses, floorLamports: BigInt(options.tipFloorLamports) }],
       exemptPrograms: [],
+      signatureRule: network.signatureRule,
     },
     config.pools,
   )

@@ -41,6 +41,7 @@ type RouteConfig = {
   /** Of its section. */
   readonly name: string
   readonly section: Section
+  readonly signatureRule: Network['signatureRule']
   /** Of its first shared word. */
   readonly wordIndex: number
 }
@@ -75,7 +76,10 @@ const routesOf = (config: EdgeConfig): readonly RouteConfig[] =>
     SECTIONS.flatMap(([route, name], sectionIndex) => {
       const section = network[name]
       const wordIndex = (networkIndex * SECTIONS.length + sectionIndex) * WORDS_PER_ROUTE
-      return section === undefined ? [] : [{ network: network.id, route, name, section, wordIndex }]
+      const { id, signatureRule } = network
+      return section === undefined
+        ? []
+        : [{ network: id, route, name, section, signatureRule, wordIndex }]
     }),
   )
 
@@ -104,7 +108,7 @@ const openRoute = async (
     serviceTipAccounts: section.serviceTipAddresses,
     engineTipAccounts: section.engineTipAddresses,
   }
-  const checks = createRouteChecks(config, section)
+  const checks = createRouteChecks(config, routeConfig)
   const upstream = await openNamedUpstream(section.upstream, { network, name }, modules)
   const nowNs = process.hrtime.bigint
   const bucket = createTokenBucket(section, { words, index: wordIndex, nowNs })
@@ -143,7 +147,10 @@ const openRoute = async (
   return { relay, checks, close }
 }
 
-const createRouteChecks = (config: EdgeConfig, section: Section): TransactionChecks =>
+const createRouteChecks = (
+  config: EdgeConfig,
+  { section, signatureRule }: RouteConfig,
+): TransactionChecks =>
   createTransactionChecks(
     {
       tipClasses: [
@@ -157,6 +164,7 @@ const createRouteChecks = (config: EdgeConfig, section: Section): TransactionChe
         },
       ],
       exemptPrograms: section.exemptPrograms,
+      signatureRule,
     },
     config.pools,
   )

@@ -239,7 +239,10 @@ t.test('wrong arguments of transaction checks are refused', async t => {
   t.match(await checks.checkBundle([''], 1_232), { members: [{ qualifies: false }] })
   const twice = { addresses: ['1'.repeat(32)], floorLamports: 1n }
   t.throws(() =>
-    make({ tipClasses: [twice, twice], exemptPrograms: [] }, verifySpec.right as never),
+    make(
+      { tipClasses: [twice, twice], exemptPrograms: [], signatureRule: 'strict' },
+      verifySpec.right as never,
+    ),
   )
 })
 

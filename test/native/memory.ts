@@ -152,7 +152,7 @@ t.test('opened and closed stores and cells', async t => {
 
 t.test('transaction checks', async t => {
   const checks = createTransactionChecks(
-    { tipClasses: [], exemptPrograms: [] },
+    { tipClasses: [], exemptPrograms: [], signatureRule: 'strict' },
     { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 1_024 },
   )
   // Refused before any signature check: possible leaks are the buffer, texts, promise and verdict.

@@ -25,6 +25,7 @@ const RULES = {
     { addresses: [ENGINE_TIP], floorLamports: 1_000n },
   ],
   exemptPrograms: [SYSTEM],
+  signatureRule: 'strict' as const,
 }
 const checks = createTransactionChecks(RULES, POOL)
 
@@ -281,10 +282,14 @@ t.test('invalid rules are refused', async t => {
       {
         tipClasses: addresses.map(list => ({ addresses: list, floorLamports: 1n })),
         exemptPrograms,
+        signatureRule: 'strict',
       },
       POOL,
     )
   t.throws(() => make([[SERVICE_TIP], [ENGINE_TIP, SERVICE_TIP]]), { code: 'internal' })
+  const rules = { tipClasses: [], exemptPrograms: [], signatureRule: 'any' }
+  const wrong = rules as unknown as Parameters<typeof createTransactionChecks>[0]
+  t.throws(() => createTransactionChecks(wrong, POOL), { code: 'internal' })
   t.throws(() => make([['x'.repeat(20)]]), { name: 'pubkeySize' })
   t.throws(() => make([], ['l'.repeat(32)]), { name: 'pubkeyDecode' })
   t.doesNotThrow(() => make([[SERVICE_TIP, SERVICE_TIP]], [SYSTEM, SYSTEM]))

@@ -9,8 +9,8 @@ use primitives::encoding::decode_pubkeys;
 use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
 use transaction::{
-    BYTES_MAX, Decoded, Member, Problem, RECORDS_MAX, Rules, TipClass, check_batch, check_bundle,
-    decode, frame_batch, text_length,
+    BYTES_MAX, Decoded, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass, check_batch,
+    check_bundle, decode, frame_batch, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -37,6 +37,9 @@ pub struct TransactionRules {
     /// Programs that do not count as applications.
     #[napi(ts_type = "readonly string[]")]
     pub exempt_programs: Vec<String>,
+    /// Which signatures are valid.
+    #[napi(ts_type = "'strict' | 'cofactored'")]
+    pub signature_rule: String,
 }
 
 /// The pool of one process that checks signatures.
@@ -66,6 +69,11 @@ impl TransactionRules {
         Ok(Rules {
             tip_classes,
             exempt_programs: decode_pubkeys(&self.exempt_programs)?,
+            signature_rule: match self.signature_rule.as_str() {
+                "strict" => SignatureRule::Strict,
+                "cofactored" => SignatureRule::Cofactored,
+                _ => return Err(wrong("signatureRule")),
+            },
         })
     }
 }

@@ -137,7 +137,7 @@ fn check_member<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<
     match view {
         Ok(view) => {
             member.tips = tips(&view, rules);
-            member.is_signed = Some(is_signed(&view));
+            member.is_signed = Some(is_signed(rules.signature_rule, &view));
             (member, Some(view))
         }
         Err(problem) => {

@@ -1,5 +1,5 @@
 //! Checks signed transactions from clients: framing, canonical base64, the validator's own parser
-//! and sanitizer, strict signatures, tips and bundle ids. The bytes alone decide, without a chain.
+//! and sanitizer, signatures, tips and bundle ids. The bytes alone decide, without a chain.
 
 #![deny(clippy::all)]
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
@@ -23,7 +23,7 @@ pub use check::{
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use loops::{Loops, compare_loops};
 pub use parse::parse;
-pub use signature::{Signature, is_signed, verify};
+pub use signature::{Signature, SignatureRule, is_signed, verify};
 pub use tips::{Rules, TipClass, Tips, tips};
 pub use view::BYTES_MAX;
 

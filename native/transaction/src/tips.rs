@@ -2,6 +2,7 @@
 //! for a qualifying member.
 
 use super::keys::{Keys, SYSTEM_PROGRAM};
+use super::signature::SignatureRule;
 use super::view::View;
 use primitives::Pubkey;
 
@@ -15,13 +16,14 @@ pub struct TipClass {
     pub floor_lamports: u64,
 }
 
-/// The tip rules of one route.
+/// The rules of one route: tips, and which signatures are valid.
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// No address is in two classes.
     pub tip_classes: Vec<TipClass>,
     /// Programs that do not count as applications: system, compute budget, memo and similar.
     pub exempt_programs: Vec<Pubkey>,
+    pub signature_rule: SignatureRule,
 }
 
 /// The tips of one transaction.

@@ -13,6 +13,7 @@ import { transferLamports } from '../../../src/sandbox/solana/system-instruction
 import { RELAY_ROUTES, type RelayRoute } from '../../../src/submission/store/submission.js'
 import { compileV0 } from '../../fixtures/sandbox/compile-v0.js'
 import { compileV1 } from '../../fixtures/sandbox/compile-v1.js'
+import { accepted } from '../../fixtures/submission/relay-engine.js'
 import { answer, openRawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import { base64, openMachine, post, sendBundle, TIPS } from '../../fixtures/submission/relay.js'
 
@@ -54,16 +55,9 @@ const sign = (instructions: readonly Instruction[]): Buffer =>
 
 /** An edge before an engine that takes everything, and how a bundle fares there. */
 const open = async (t: Test) => {
-  const engine = await openRawUpstream(t, (socket, { body }) => {
-    const [texts] = JSON.parse(body.toString()).params
-    const id = deriveBundleId(
-      texts.map((text: string) => {
-        const bytes = Buffer.from(text, 'base64')
-        return bytes[0] === 0x81 ? bytes.subarray(-64) : bytes.subarray(1, 65)
-      }),
-    )
-    socket.write(answer(JSON.stringify({ jsonrpc: '2.0', result: id, id: 1 })))
-  })
+  const engine = await openRawUpstream(t, (socket, { body }) =>
+    socket.write(answer(accepted(body))),
+  )
   const { edges } = await openMachine(t, { urls: [engine.url] })
   const send = (route: RelayRoute, members: readonly Uint8Array[]) =>
     post(edges[0].port, route, sendBundle(route, members.map(base64)))

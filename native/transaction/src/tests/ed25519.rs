@@ -1,5 +1,9 @@
+use curve25519_dalek::constants::EIGHT_TORSION;
+use curve25519_dalek::edwards::EdwardsPoint;
+use curve25519_dalek::scalar::Scalar;
 use proptest::prelude::*;
 use serde_json::Value;
+use sha2::{Digest, Sha512};
 
 use super::fixtures::json;
 use super::*;
@@ -23,41 +27,52 @@ fn accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
         return false;
     };
     let key = key.try_into().unwrap();
-    let is_right = verify(key, message, signature);
+    let is_right = verify(SignatureRule::Strict, key, message, signature);
     assert_eq!(validator_accepts(key, message, signature), is_right);
     is_right
 }
 
-#[test]
-fn speccheck_row() {
-    let Some(cases) = json("ed25519/speccheck-cases.json") else {
-        return;
+fn relaxed_accepts(key: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    let (Ok(key), Ok(signature)) = (key.try_into(), signature.try_into()) else {
+        return false;
     };
-    let row: String = (cases.as_array().unwrap().iter())
-        .map(|case| {
-            let [message, key, signature] =
-                ["message", "pub_key", "signature"].map(|part| hex(&case[part]));
-            if accepts(&key, &message, &signature) {
-                'V'
-            } else {
-                'X'
-            }
-        })
-        .collect();
-    assert_eq!(row, "XXXVXXXXXXXX");
+    let is_right = verify(SignatureRule::Cofactored, key, message, signature);
+    assert!(is_right || !accepts(key, message, signature));
+    is_right
+}
+
+/// What a rule accepts: `V`, and what it refuses: `X`.
+fn speccheck_row(accepts: fn(&[u8], &[u8], &[u8]) -> bool) -> Option<String> {
+    let cases = json("ed25519/speccheck-cases.json")?;
+    let verdict = |case: &Value| {
+        let [message, key, signature] =
+            ["message", "pub_key", "signature"].map(|part| hex(&case[part]));
+        if accepts(&key, &message, &signature) {
+            'V'
+        } else {
+            'X'
+        }
+    };
+    Some(cases.as_array().unwrap().iter().map(verdict).collect())
 }
 
 #[test]
-fn cctv_accepts_43_of_914() {
-    const REFUSED: [&str; 4] = [
-        "low_order_A",
-        "low_order_R",
-        "low_order_residue",
-        "reencoded_k",
-    ];
-    let Some(vectors) = json("ed25519/cctv-ed25519vectors.json") else {
+fn speccheck_rows() {
+    let rows = [accepts, relaxed_accepts].map(speccheck_row);
+    let [Some(strict), Some(relaxed)] = rows else {
         return;
     };
+    assert_eq!(strict, "XXXVXXXXXXXX");
+    // Cases 4 and 5 have points of mixed order that fulfil the equation with the cofactor only.
+    assert_eq!(relaxed, "XXXVVVXXXXXX");
+}
+
+/// How many of the vectors a rule accepts. It refuses those with a flag of `refused`.
+fn count_cctv(
+    accepts: fn(&[u8], &[u8], &[u8]) -> bool,
+    refused: &[&str],
+) -> Option<(usize, usize)> {
+    let vectors = json("ed25519/cctv-ed25519vectors.json")?;
     let vectors = vectors.as_array().unwrap();
     let mut accepted = 0;
     for vector in vectors {
@@ -69,12 +84,28 @@ fn cctv_accepts_43_of_914() {
             .unwrap_or_default();
         let is_refused = flags.iter().any(|flag| {
             let flag = flag.as_str().unwrap();
-            REFUSED.contains(&flag) || flag.starts_with("non_canonical_")
+            refused.contains(&flag) || flag.starts_with("non_canonical_")
         });
         assert_eq!(is_accepted, !is_refused, "{vector}");
         accepted += usize::from(is_accepted);
     }
-    assert_eq!((accepted, vectors.len()), (43, 914));
+    Some((accepted, vectors.len()))
+}
+
+#[test]
+fn cctv_vectors() {
+    let strict = [
+        "low_order_A",
+        "low_order_R",
+        "low_order_residue",
+        "reencoded_k",
+    ];
+    let relaxed = ["low_order_A", "low_order_R", "reencoded_k"];
+    let Some(count) = count_cctv(accepts, &strict) else {
+        return;
+    };
+    assert_eq!(count, (43, 914));
+    assert_eq!(count_cctv(relaxed_accepts, &relaxed), Some((106, 914)));
 }
 
 #[test]
@@ -86,8 +117,14 @@ fn wycheproof_accepts_exactly_the_valid() {
     for group in file["testGroups"].as_array().unwrap() {
         let key = hex(&group["publicKey"]["pk"]);
         for test in group["tests"].as_array().unwrap() {
-            let is_accepted = accepts(&key, &hex(&test["msg"]), &hex(&test["sig"]));
-            assert_eq!(is_accepted, test["result"] == "valid", "{test}");
+            let [message, signature] = ["msg", "sig"].map(|part| hex(&test[part]));
+            let is_valid = test["result"] == "valid";
+            assert_eq!(accepts(&key, &message, &signature), is_valid, "{test}");
+            assert_eq!(
+                relaxed_accepts(&key, &message, &signature),
+                is_valid,
+                "{test}"
+            );
             count += 1;
         }
     }
@@ -157,5 +194,63 @@ proptest! {
         }
         let is_right = accepts(&key, &message, &signature);
         prop_assert_eq!(is_right, matches!(change, Change::Nothing));
+        prop_assert_eq!(relaxed_accepts(&key, &message, &signature), is_right);
+    }
+}
+
+/// A key with a component of order 8, and a signature that fulfils the equation but for it.
+fn sign_with_torsion(secret: u64, nonce: u64, message: &[u8]) -> (Pubkey, Signature) {
+    let (a, r) = (Scalar::from(secret), Scalar::from(nonce));
+    let key = (EdwardsPoint::mul_base(&a) + EIGHT_TORSION[1]).compress();
+    let big_r = EdwardsPoint::mul_base(&r).compress();
+    let hash = Sha512::new().chain_update(big_r.as_bytes());
+    let hash = hash.chain_update(key.as_bytes()).chain_update(message);
+    let s = r + Scalar::from_bytes_mod_order_wide(&hash.finalize().into()) * a;
+    let mut signature = [0; 64];
+    signature[..32].copy_from_slice(big_r.as_bytes());
+    signature[32..].copy_from_slice(s.as_bytes());
+    (key.to_bytes(), signature)
+}
+
+#[test]
+fn cofactored_rule_accepts_keys_of_mixed_order() {
+    let mut strict = 0;
+    for nth in 1..=200 {
+        let message = [nth as u8; 40];
+        let (key, signature) = sign_with_torsion(nth * 7, nth * 11, &message);
+        assert!(relaxed_accepts(&key, &message, &signature));
+        assert!(!relaxed_accepts(&key, &message[1..], &signature));
+        strict += usize::from(accepts(&key, &message, &signature));
+    }
+    // Where the hash is a multiple of 8, which one of eight is.
+    assert!((5..60).contains(&strict), "{strict}");
+}
+
+#[test]
+fn rules_of_a_route_decide_which_signatures_are_valid() {
+    // The header and the number of keys are before the payer's key.
+    let mut unsigned = qualifying(Version::Legacy).bytes();
+    let (payer, _) = sign_with_torsion(5, 1, b"");
+    unsigned[69..101].copy_from_slice(&payer);
+    let message = &unsigned[65..];
+    // With a nonce for which the strict equation does not hold.
+    let (_, signature) = (1..)
+        .map(|nonce| sign_with_torsion(5, nonce, message))
+        .find(|(key, signature)| !accepts(key, message, signature))
+        .unwrap();
+    let mut signed = unsigned.clone();
+    signed[1..65].copy_from_slice(&signature);
+    for (signature_rule, is_signed) in [
+        (SignatureRule::Strict, false),
+        (SignatureRule::Cofactored, true),
+    ] {
+        let rules = Rules {
+            signature_rule,
+            ..rules()
+        };
+        let verdict = check_bundle(&[Ok(signed.clone())], &rules);
+        assert_eq!(verdict.members[0].is_signed, Some(is_signed));
+        let forged = check_bundle(&[Ok(unsigned.clone())], &rules);
+        assert_eq!(forged.members[0].is_signed, Some(false));
     }
 }

@@ -193,6 +193,7 @@ pub fn rules() -> Rules {
             },
         ],
         exempt_programs: vec![SYSTEM, memo.unwrap()],
+        signature_rule: SignatureRule::Strict,
     }
 }
 

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { defaults as repair, REPAIR_STEPS } from '../../../ingest/repair/options.js'
 import { RELAY_PATH, defaults as relay } from '../../../submission/relay/options.js'
+import { DEFAULT_SIGNATURE_RULE, SIGNATURE_RULES } from '../../../submission/signature-rule.js'
 import { oneOf, optionsSchema, text } from '../../validators/options-schema.js'
 import {
   caFile,
@@ -60,6 +61,10 @@ export const network = v.strictObject({
   rpc: described(
     v.optional(forwardSection),
     'Upstream RPC for all other methods; without it they are -32601.',
+  ),
+  signatureRule: described(
+    v.optional(oneOf(SIGNATURE_RULES), DEFAULT_SIGNATURE_RULE),
+    'Which signatures the checks of submissions accept: strict as the validators of mainnet, cofactored once those of this network have activated SIMD-0376. Every strictly valid signature is valid by both.',
   ),
   lander: described(
     v.optional(landerSection),
