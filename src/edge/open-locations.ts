@@ -13,6 +13,7 @@ import type { EdgeNetworks } from './open-networks.js'
 import type { OpenSubmissions } from './open-submissions.js'
 import { createEdgeRoutes, type Health } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission-routes.js'
+import { SYSTEM_TIMERS } from './websocket/failure-backoff.js'
 import type { ReplyBudget } from './websocket/host.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
 
@@ -124,6 +125,7 @@ export class EdgeLocations {
       log,
       options: processes,
       revalidate,
+      timers: SYSTEM_TIMERS,
       budget,
       connect: (network, socket, limits) => networks.connect(network, socket, limits),
     })

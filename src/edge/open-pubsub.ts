@@ -1,6 +1,5 @@
 import type { EdgeConfig } from '../config/child-config.js'
 import { PubSub } from '../pubsub/pubsub.js'
-import type { SetTimer } from '../pubsub/failure-backoff.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { StoreFollower } from './network-view.js'
@@ -14,11 +13,6 @@ type Modules = {
   readonly metrics: Metrics
   /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
   readonly publish: (topic: string, frame: Uint8Array) => void
-}
-
-const setTimer: SetTimer = (run, waitMs) => {
-  const timer = setTimeout(run, waitMs)
-  return () => clearTimeout(timer)
 }
 
 const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
@@ -54,8 +48,6 @@ export const openPubSub = (
     options: config.pubsub,
     publish,
     onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
-    now: () => performance.now(),
-    setTimer,
   })
   meter(metrics, network, pubsub)
   return {

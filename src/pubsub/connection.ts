@@ -1,6 +1,5 @@
 import { RpcError } from '../shared/errors.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../shared/socket.js'
-import { createFailureBackoff, type FailureBackoff, type SetTimer } from './failure-backoff.js'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
@@ -13,8 +12,6 @@ export type ConnectionParts = {
   readonly registry: Registry
   readonly options: Options
   readonly rules: SubscriptionRules
-  readonly now: () => number
-  readonly setTimer: SetTimer
   readonly onFault: (fault: unknown) => void
   /** A signature was subscribed to, which the store may contain already. */
   readonly onSignature: () => void
@@ -32,35 +29,24 @@ export class SubscriptionConnection implements Connection {
   private readonly endedIds = new Set<number>()
   /** Subscriptions whose reply is not sent yet, by message. */
   private readonly unstarted = new Map<object, Entry[]>()
-  private readonly backoff: FailureBackoff
   private isClosed = false
 
   constructor(parts: ConnectionParts) {
-    const { options, now, setTimer } = parts
     this.parts = parts
-    this.backoff = createFailureBackoff({
-      options,
-      now,
-      setTimer,
-      onTooMany: () => this.closeSocket(CLOSE.overload, 'too many failing subscriptions'),
-    })
   }
 
-  call(
-    method: string,
-    params: unknown,
-    message: object,
-  ): Uint8Array | Promise<Uint8Array> | undefined {
+  call(method: string, params: unknown, message: object): Uint8Array | undefined {
     // Nothing would release a subscription made after the close.
     if (this.isClosed) throw new RpcError('internal')
-    try {
-      const result = this.run(method, params, message)
-      if (result !== undefined) this.backoff.reset()
-      return result
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error
-      return this.backoff.fail(error)
+    const toSubscription = SUBSCRIBES.get(method)
+    if (toSubscription === undefined && !UNSUBSCRIBES.has(method)) {
+      if (SUBSCRIPTION_METHODS.has(method)) throw new RpcError('methodNotFound')
+      return undefined
     }
+    if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
+    return toSubscription === undefined
+      ? this.unsubscribe(params)
+      : this.subscribe(toSubscription, params, message)
   }
 
   afterReply(message: object): void {
@@ -77,25 +63,12 @@ export class SubscriptionConnection implements Connection {
     this.entries.clear()
     this.endedIds.clear()
     this.unstarted.clear()
-    this.backoff.close()
     onClose(this)
   }
 
   /** Closes the socket if it has subscriptions. */
   drop(code: CloseCode, reason: string): void {
     if (this.entries.size > 0) this.closeSocket(code, reason)
-  }
-
-  private run(method: string, params: unknown, message: object): Uint8Array | undefined {
-    const toSubscription = SUBSCRIBES.get(method)
-    if (toSubscription === undefined && !UNSUBSCRIBES.has(method)) {
-      if (SUBSCRIPTION_METHODS.has(method)) throw new RpcError('methodNotFound')
-      return undefined
-    }
-    if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
-    return toSubscription === undefined
-      ? this.unsubscribe(params)
-      : this.subscribe(toSubscription, params, message)
   }
 
   private subscribe(

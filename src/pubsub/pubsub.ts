@@ -2,7 +2,6 @@ import type { Fanout } from '../native/fanout.js'
 import { CLOSE, type Connection, type Socket } from '../shared/socket.js'
 import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
-import type { SetTimer } from './failure-backoff.js'
 import type { Options } from './options.js'
 import { Registry } from './registry.js'
 import type { IndexedScope, SubscriptionRules, Transactions } from './subscription.js'
@@ -28,9 +27,6 @@ export type PubSubParts = {
   /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
   readonly onFault: (fault: unknown) => void
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  readonly setTimer: SetTimer
 }
 
 /** The subscriptions of one network at one edge. */
@@ -56,15 +52,13 @@ export class PubSub {
 
   connect(socket: Socket, { subscriptionsMax }: { readonly subscriptionsMax: number }): Connection {
     const { registry, rules } = this
-    const { options, now, setTimer, onFault } = this.parts
+    const { options, onFault } = this.parts
     const connection = new SubscriptionConnection({
       socket,
       subscriptionsMax,
       registry,
       options,
       rules,
-      now,
-      setTimer,
       onFault,
       onSignature: () => this.advance(),
       onClose: closed => this.connections.delete(closed),

@@ -65,14 +65,10 @@ export type SocketRoute<T = unknown> = {
 /** The subscription methods of one socket. */
 export type Connection = {
   /**
-   * Runs a call; throws `RpcError`, or rejects with it where a repeated failure is delayed.
-   * Undefined for any other method. `message` identifies the message that contained the call.
+   * Runs a call; throws `RpcError`. Undefined for any other method. `message` identifies the
+   * message that contained the call.
    */
-  call(
-    method: string,
-    params: unknown,
-    message: object,
-  ): Uint8Array | Promise<Uint8Array> | undefined
+  call(method: string, params: unknown, message: object): Uint8Array | undefined
   /**
    * Starts the subscriptions of a message. To be called when its reply has been sent, because no
    * notification may precede the reply with its id; a batch may still wait for a slow call while

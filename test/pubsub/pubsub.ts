@@ -4,7 +4,6 @@ import { defaults } from '../../src/pubsub/options.js'
 import { PubSub } from '../../src/pubsub/pubsub.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
-import { createFakeTimers } from '../fixtures/fake-timers.js'
 
 const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
 
@@ -17,7 +16,6 @@ const create = () => {
     options: defaults,
     publish: sockets.publish,
     onFault: fault => faults.push(String(fault)),
-    ...createFakeTimers(),
   })
   const connect = () => {
     const own = sockets.open()

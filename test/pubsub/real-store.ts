@@ -5,7 +5,6 @@ import t, { type Test } from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
 import { PubSub } from '../../src/pubsub/pubsub.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
-import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { openStore, STORE } from '../fixtures/rpc/store.js'
 import { toMembers } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
@@ -51,7 +50,6 @@ const openHarness = (t: Test) => {
       options: { ...defaults, chunkBytesMax: 512 },
       publish: sockets.publish,
       onFault: fault => faults.push(fault),
-      ...createFakeTimers(),
     })
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))
     const connect = () => {

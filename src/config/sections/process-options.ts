@@ -71,9 +71,25 @@ export const defaults = {
   socketRepliesBytesMax: 256 * 1024 ** 2,
   /**
    * Bytes of messages over a limit that a WebSocket may send without a pause; then it is closed
-   * with 1013.
+   * with 1013. Their number halves every `socketFailuresHalveMs`.
    */
   socketRefusedBytesMax: 16 * 1024 ** 2,
+  /**
+   * Failing subscribes and unsubscribes of a WebSocket in a row that are answered without a delay;
+   * those over a limit of the access are counted too.
+   */
+  socketFailuresFreeMax: 3,
+  /** Delay of the answer to the next one; it doubles up to `socketFailureWaitLongMs`. */
+  socketFailureWaitMs: 100,
+  /** Longest of these delays: web3.js sends each failing subscribe once in this time. */
+  socketFailureWaitLongMs: 5_000,
+  /**
+   * Delayed answers of one WebSocket, about 300 bytes each; at the bound the oldest is sent. More
+   * than a client has subscriptions that fail.
+   */
+  socketFailuresWaitingMax: 1_024,
+  /** The number of failures of a WebSocket halves at this interval. */
+  socketFailuresHalveMs: 10_000,
   /**
    * Shortest time between two `ping` notifications of one WebSocket: clients send one every 5 s. An
    * earlier one counts towards `socketRefusedBytesMax`.

@@ -4,12 +4,13 @@ import type { Connection, Socket } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
+import type { BackoffOptions, Timers } from './failure-backoff.js'
 
 /** Memory for complete replies that wait for their WebSockets, over a whole edge. */
 export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }
 
 /** Bounds of one WebSocket. */
-export type SocketOptions = {
+export type SocketOptions = BackoffOptions & {
   readonly socketCallsMax: number
   readonly socketRefusedBytesMax: number
   readonly socketPingMs: number
@@ -34,6 +35,7 @@ export type SocketHost = {
   readonly chunkBytes: number
   /** Unix milliseconds. */
   readonly now: () => number
+  readonly timers: Timers
   readonly onRefusal: AdmissionParts['onRefusal']
   readonly log: Log
   readonly isLogged: boolean

@@ -19,6 +19,10 @@ export type MessageSession = {
   sendOrWait(message: SocketMessage, body: Uint8Array | string): void
   /** `connectionMessage` is the message where it called a method of the connection. */
   send(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void
+  /** Sends it later and later, where failures are repeated. */
+  sendDelayed(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void
+  /** A method of the connection succeeded. */
+  onSuccess(): void
 }
 
 /** One message of a WebSocket, from its arrival to its reply. */
@@ -30,6 +34,8 @@ export class SocketMessage implements CallContext {
   /** Bytes of the reply budget that its results use. */
   private usedBytes = 0
   private calledConnection = false
+  /** A method of the connection threw an error. */
+  private hasFailed = false
 
   constructor(session: MessageSession, principal: Principal) {
     this.session = session
@@ -62,12 +68,16 @@ export class SocketMessage implements CallContext {
     this.principal.meter.addError()
   }
 
-  callConnectionMethod(
-    method: string,
-    params: unknown,
-  ): Uint8Array | Promise<Uint8Array> | undefined {
+  callConnectionMethod(method: string, params: unknown): Uint8Array | undefined {
     this.calledConnection = true
-    return this.session.connect()?.call(method, params, this)
+    try {
+      const result = this.session.connect()?.call(method, params, this)
+      if (result !== undefined) this.session.onSuccess()
+      return result
+    } catch (error) {
+      if (error instanceof RpcError) this.hasFailed = true
+      throw error
+    }
   }
 
   async collect(source: BodySource): Promise<Uint8Array> {
@@ -96,6 +106,7 @@ export class SocketMessage implements CallContext {
       throw new Error('A reply to a WebSocket is not complete')
     }
     if (!session.revalidate() || body.length === 0) return this.release()
+    if (this.hasFailed) return this.sendDelayed(isStable ? body : Buffer.from(body))
     if (isStable) session.sendOrWait(this, body)
     else this.send(body)
   }
@@ -107,6 +118,12 @@ export class SocketMessage implements CallContext {
     } finally {
       this.release()
     }
+  }
+
+  /** Sends an error when its time has come. While it waits it is not in flight. */
+  private sendDelayed(body: Uint8Array | string): void {
+    this.release()
+    this.session.sendDelayed(body, this)
   }
 
   /** Releases its budget and its limits. Called exactly once. */

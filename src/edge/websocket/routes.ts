@@ -11,6 +11,7 @@ import {
 } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
+import type { Timers } from './failure-backoff.js'
 import { SocketGroup, type Revalidate } from './group.js'
 import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
@@ -23,6 +24,7 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly log: Log
   readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
   readonly revalidate: Revalidate
+  readonly timers: Timers
   /** Shared by all locations. */
   readonly budget: ReplyBudget
   /** Subscription methods of a network for one socket. */
@@ -43,9 +45,10 @@ export type EdgeSockets = {
 const CHUNK_BYTES = 64 * 1024
 
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
-  const { location, views, log, limiter, direct, now, options, onRefusal, budget } = parts
+  const { location, views, log, limiter, direct, now, timers, options, onRefusal, budget } = parts
   const isLogged = log.isLevelEnabled('debug')
-  const shared = { location, limiter, direct, options, budget, now, onRefusal, log, isLogged }
+  const common = { location, limiter, direct, options, budget, now, timers, onRefusal }
+  const shared = { ...common, log, isLogged }
   return new Map(
     Array.from(views, ([network, view]) => [
       network,

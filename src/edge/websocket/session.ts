@@ -2,6 +2,7 @@ import type { Principal } from '../../access/limiter/usage-limiter.js'
 import { RpcError } from '../../shared/errors.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
 import { toOverLimit } from '../admission.js'
+import { FailureBackoff } from './failure-backoff.js'
 import type { SocketGroup } from './group.js'
 import type { SocketHost } from './host.js'
 import { SocketMessage, type MessageSession } from './message.js'
@@ -11,6 +12,14 @@ const PING = Buffer.from('{"jsonrpc":"2.0","method":"ping"}')
 /** A longer reply waits until the client has taken what was sent before. */
 const LARGE_BYTES = 64 * 1024
 const OVERLOADED = new RpcError('overloaded')
+/** How far a refused message is searched for its method. */
+const METHOD_BYTES_MAX = 512
+
+/** True for a message that clients repeat without a pause where it fails. It is not parsed. */
+const isSubscribe = (body: Uint8Array): boolean =>
+  Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, METHOD_BYTES_MAX)).includes(
+    'ubscribe"',
+  )
 
 /** JSON-RPC over one WebSocket. Most are idle, so state is allocated only when it is needed. */
 export class SocketSession implements MessageSession {
@@ -24,8 +33,12 @@ export class SocketSession implements MessageSession {
   private callCount = 0
   /** Complete replies that wait until earlier ones are taken. */
   private waiting: { readonly message: SocketMessage; readonly body: Uint8Array | string }[] = []
-  /** Bytes of messages refused since the last accepted one. */
+  /** Bytes of messages refused since the last accepted one, of which older ones count less. */
   private refusedBytes = 0
+  private refusedAtMs = 0
+  private backoff: FailureBackoff | undefined
+  /** Bytes of the reply budget that delayed errors use. */
+  private delayedBytes = 0
   /** When a ping was last accepted without being charged. */
   private freePingMs = -Infinity
 
@@ -90,8 +103,11 @@ export class SocketSession implements MessageSession {
   }
 
   onClose(): void {
-    const { connection, group, host, waiting } = this
+    const { backoff, connection, group, host, waiting } = this
     this.socket = undefined
+    backoff?.close()
+    host.budget.usedBytes -= this.delayedBytes
+    this.delayedBytes = 0
     this.connection = undefined
     this.waiting = []
     group.members.delete(this)
@@ -129,26 +145,54 @@ export class SocketSession implements MessageSession {
     if (connectionMessage !== undefined) this.connection?.afterReply(connectionMessage)
   }
 
+  sendDelayed(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
+    const { budget, options, timers } = this.host
+    const bytes = body.length
+    if (budget.usedBytes + bytes > budget.usedBytesMax) return this.send(body, connectionMessage)
+    budget.usedBytes += bytes
+    this.delayedBytes += bytes
+    this.backoff ??= new FailureBackoff(options, timers)
+    this.backoff.delay(() => {
+      budget.usedBytes -= bytes
+      this.delayedBytes -= bytes
+      if (this.revalidate()) this.send(body, connectionMessage)
+    })
+  }
+
+  onSuccess(): void {
+    this.backoff?.reset()
+  }
+
   /** True for a ping. One that comes too early counts as a refused message. */
   private takesPing(socket: Socket, body: Uint8Array): boolean {
     if (!PING.equals(body)) return false
     const nowMs = this.host.now()
     const { socketPingMs, socketRefusedBytesMax } = this.host.options
     if (nowMs - this.freePingMs >= socketPingMs) this.freePingMs = nowMs
-    else this.refusedBytes += body.length
+    else this.countRefused(body.length)
     if (this.refusedBytes > socketRefusedBytesMax) socket.close(CLOSE.overload, 'over a limit')
     return true
   }
 
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {
     const { host } = this
-    this.refusedBytes += body.length
+    this.countRefused(body.length)
     // The next accepted message must be counted here.
     socket.answerDirectly?.('')
     if (this.refusedBytes > host.options.socketRefusedBytesMax)
       return socket.close(CLOSE.overload, 'over a limit')
     const reply = host.view.dispatch.refuse(body, error, { id: socket.id })
-    if (reply !== '') socket.send(reply)
+    if (reply === '') return
+    if (isSubscribe(body)) this.sendDelayed(reply, undefined)
+    else socket.send(reply)
+  }
+
+  private countRefused(bytes: number): void {
+    const nowMs = this.host.now()
+    const elapsedMs = Math.max(0, nowMs - this.refusedAtMs)
+    this.refusedBytes /= 2 ** (elapsedMs / this.host.options.socketFailuresHalveMs)
+    this.refusedBytes += bytes
+    this.refusedAtMs = nowMs
   }
 
   /** Later point reads need not come here as long as what was decided holds. */

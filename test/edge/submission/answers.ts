@@ -79,12 +79,6 @@ t.test('calls that are answered here, and their neighbours that are not', async 
       INVALID,
     ],
     [
-      'an unread option twice',
-      SINGLE,
-      single(GOOD, { maxRetries: 1 }).replace('{"max', '{"maxRetries":2,"max'),
-      INVALID,
-    ],
-    [
       'a member twice deep in the options',
       BUNDLE,
       bundle([GOOD], { a: [{ b: 1 }] }).replace('{"b"', '{"\\u0062":0,"b"'),

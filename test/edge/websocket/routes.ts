@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { SUBSCRIPTION_METHODS } from '../../../src/pubsub/methods.js'
 import { openLimitTable, readUtilisation } from '../../../src/access/limiter/access-limiter.js'
 import { createEdgeSockets, type EdgeSocketsParts } from '../../../src/edge/websocket/routes.js'
+import { SYSTEM_TIMERS } from '../../../src/edge/websocket/failure-backoff.js'
 import type { NetworkView } from '../../../src/edge/network-view.js'
 import { defaults } from '../../../src/config/sections/process-options.js'
 import { createDispatch } from '../../../src/rpc/dispatch.js'
@@ -15,6 +16,7 @@ import { createLog } from '../../../src/shared/log.js'
 import type { ReplyBytes } from '../../../src/native/reads.js'
 import type { Connection } from '../../../src/shared/socket.js'
 import { NOW_MS, openUsageLimiter, WIDE_LIMITS } from '../../fixtures/access/access.js'
+import { createFakeTimers } from '../../fixtures/fake-timers.js'
 import { fakeReads, textSource } from '../../fixtures/rpc/fake-reads.js'
 import { eventually, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
@@ -79,6 +81,7 @@ const open = async (
     views: new Map([['main', view]]),
     log,
     revalidate: () => GRANT,
+    timers: SYSTEM_TIMERS,
     budget,
     connect: () => undefined,
     ...parts,
@@ -299,4 +302,88 @@ t.test('subscription methods are called on the connection', async t => {
   other.close(1000)
   await other.closed
   t.equal(events.length, 1, 'one that subscribed to nothing has none')
+})
+
+/** A connection on which only `slotSubscribe` succeeds. */
+const MOSTLY_FAILING: Connection = {
+  call: name => {
+    if (name === 'slotSubscribe') return Buffer.from('7')
+    throw new RpcError('subscriptionId')
+  },
+  afterReply() {},
+  close() {},
+}
+
+const openFailing = async (t: Test, limits: Partial<Grant['limits']> = {}) => {
+  const timers = createFakeTimers()
+  const grant = { ...GRANT, limits: { ...WIDE_LIMITS, ...limits } }
+  const state = { isRevoked: false }
+  const opened = await open(t, {
+    methods: { now: () => Buffer.from('true') },
+    connect: () => MOSTLY_FAILING,
+    authenticate: () => grant,
+    revalidate: () => (state.isRevoked ? 'unknown' : grant),
+    timers,
+  })
+  const client = await opened.connect()
+  const received = (): unknown[] =>
+    client.messages.map(text => (JSON.parse(String(text)) as { id: unknown }).id)
+  /** Sends a call and waits for its answer. */
+  const ask = async (method: string, id: number): Promise<void> => {
+    client.send(call(method, id))
+    await eventually(() => received().includes(id))
+  }
+  return { ...opened, client, received, ask, timers, state }
+}
+
+t.test('failing subscribes are answered later and later, and are not in flight', async t => {
+  const { client, received, ask, timers, load, budget } = await openFailing(t)
+  for (let id = 0; id < 50; id++) client.send(call('rootUnsubscribe', id))
+  // Other calls are answered at once.
+  await ask('now', 50)
+  t.strictSame(received(), [0, 1, 2, 50], 'three failures without a delay')
+  t.equal(load().requestsInFlight, 0)
+  t.ok(budget.usedBytes > 47 * 50, 'their bytes are counted')
+  await timers.pass(100)
+  await ask('now', 51)
+  t.strictSame(received(), [0, 1, 2, 50, 3, 51])
+  await timers.pass(4_900)
+  await eventually(() => received().length === 52)
+  t.equal(budget.usedBytes, 0)
+  // A success ends it.
+  client.send(call('rootUnsubscribe', 52))
+  await ask('slotSubscribe', 53)
+  t.notOk(received().includes(52))
+  await ask('rootUnsubscribe', 54)
+  client.destroy()
+  await eventually(() => load().sockets === 0)
+  t.equal(timers.waiting(), 0, 'the close drops what waits')
+  t.equal(budget.usedBytes, 0)
+})
+
+t.test('subscribes over a limit are answered later and later, reads at once', async t => {
+  const limits = { requestsPerSecondMax: 1, requestsBurstMax: 1 }
+  const { client, received, ask, timers } = await openFailing(t, limits)
+  await ask('slotSubscribe', 0)
+  for (let id = 1; id <= 6; id++) client.send(call('slotSubscribe', id))
+  await ask('now', 7)
+  t.strictSame(received(), [0, 1, 2, 3, 7])
+  t.match(JSON.parse(String(client.messages[1])), { error: { code: -32005 } })
+  await timers.pass(400)
+  await eventually(() => received().length === 8)
+  t.strictSame(received().slice(5), [4, 5, 6])
+  client.destroy()
+})
+
+t.test('a revoked access gets no delayed answer', async t => {
+  const { client, received, ask, timers, world, state, sockets, budget } = await openFailing(t)
+  for (let id = 0; id < 6; id++) client.send(call('rootUnsubscribe', id))
+  await ask('now', 6)
+  state.isRevoked = true
+  world.version++
+  sockets.revalidateAll()
+  await timers.pass(5_000)
+  await client.closed
+  t.strictSame(received(), [0, 1, 2, 6])
+  t.equal(budget.usedBytes, 0)
 })
