@@ -4,6 +4,7 @@ import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
 import type { RelayMeter, RelayOptions } from '../submission/relay/relay-types.js'
 import { Relay } from '../submission/relay/relay.js'
+import { EdgeTurns, turnWords } from '../submission/relay/edge-turns.js'
 import { EngineQueue } from '../submission/relay/engine-queue.js'
 import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
@@ -22,9 +23,9 @@ const SECTIONS = [
 
 /**
  * Shared words of each route of a network: the token buckets of its bundles, of its status queries
- * and of its tip checks.
+ * and of its tip checks, and the turns of the first two.
  */
-const WORDS_PER_ROUTE = 3
+const wordsPerRoute = (edgeCount: number): number => 3 + 2 * turnWords(edgeCount)
 
 /** The relay routes of all networks at one edge. */
 export type OpenRelays = {
@@ -52,15 +53,18 @@ export const openRelays = async (
   edge: EdgeNumber,
   modules: SubmissionModules,
 ): Promise<OpenRelays> => {
-  const routes = routesOf(config)
+  const routes = routesOf(config, edge)
   if (routes.length === 0)
     return { find: () => undefined, checks: undefined, close: async () => {} }
-  const wordCount = config.networks.length * SECTIONS.length * WORDS_PER_ROUTE
+  const wordCount = config.networks.length * SECTIONS.length * wordsPerRoute(edge.count)
   const sendMs = Math.max(...routes.map(({ section }) => sendMsOf(section)))
   const state = await openRelayState(config, edge, { wordCount, sendMs }, modules)
   const opened = new Map<string, OpenRoute>()
   for (const route of routes)
-    opened.set(`${route.network} ${route.route}`, await openRoute(config, route, modules, state))
+    opened.set(
+      `${route.network} ${route.route}`,
+      await openRoute(config, route, modules, { ...state, edge }),
+    )
   return {
     find: (network, route) => opened.get(`${network} ${route}`)?.relay,
     checks: [...opened.values()][0]?.checks,
@@ -71,11 +75,11 @@ export const openRelays = async (
   }
 }
 
-const routesOf = (config: EdgeConfig): readonly RouteConfig[] =>
+const routesOf = (config: EdgeConfig, { count }: EdgeNumber): readonly RouteConfig[] =>
   config.networks.flatMap((network, networkIndex) =>
     SECTIONS.flatMap(([route, name], sectionIndex) => {
       const section = network[name]
-      const wordIndex = (networkIndex * SECTIONS.length + sectionIndex) * WORDS_PER_ROUTE
+      const wordIndex = (networkIndex * SECTIONS.length + sectionIndex) * wordsPerRoute(count)
       const { id, signatureRule } = network
       return section === undefined
         ? []
@@ -97,7 +101,7 @@ const openRoute = async (
   config: EdgeConfig,
   routeConfig: RouteConfig,
   modules: SubmissionModules,
-  { words, store, singleFlight }: RelayState,
+  { words, store, singleFlight, edge }: RelayState & { readonly edge: EdgeNumber },
 ): Promise<OpenRoute> => {
   const { network, route, name, section, wordIndex } = routeConfig
   const { log, metrics, now } = modules
@@ -119,10 +123,13 @@ const openRoute = async (
     },
     { words, index: wordIndex + 1, nowNs },
   )
-  const queue = new EngineQueue(section, { bucket, now })
+  const toTurns = (index: number): EdgeTurns =>
+    new EdgeTurns({ words, index, edgeIndex: edge.index, edgeCount: edge.count, nowNs })
+  const turnsIndex = wordIndex + 3
+  const queue = new EngineQueue(section, { bucket, turns: toTurns(turnsIndex), now })
   const statusQueue = new EngineQueue(
     { ...section, queueMs: section.statusQueueMs },
-    { bucket: statusBucket, now },
+    { bucket: statusBucket, turns: toTurns(turnsIndex + turnWords(edge.count)), now },
   )
   const meter = createMeter(network, route, metrics)
   const common = { checks, upstream, queue, statusQueue, singleFlight, store, log, meter }

@@ -1,3 +1,4 @@
+import type { EdgeTurns, Turn } from './edge-turns.js'
 import type { TokenBucket } from './token-bucket.js'
 
 /** Bounds of a queue. */
@@ -12,29 +13,39 @@ export type QueueOptions = {
 
 type QueueModules = {
   readonly bucket: TokenBucket
+  readonly turns: EdgeTurns
   /** Monotonic milliseconds. */
   readonly now: () => number
 }
 
 /** A request that waits for a token. */
-type Waiting = { readonly endMs: number; readonly resolve: (isTaken: boolean) => void }
+type Waiting = {
+  readonly arrivedNs: bigint
+  readonly endMs: number
+  readonly resolve: (isTaken: boolean) => void
+}
 
-/** Accesses whose last token is remembered. */
-const SERVED_MAX = 1_024
+/** A request that waits, and its access. */
+type Next = Turn & { readonly accessId: string }
+
+/** Longest wait for the edge whose turn it is: its event loop may be busy, or it may have died. */
+const YIELD_MS = 20
+const YIELD_STEP_MS = 1
 
 /**
  * Requests of one edge that wait for a token of an engine. The next token is for the access that
- * got one least recently, so that an access with many requests does not keep the others waiting.
+ * got one least recently at any edge, so that an access with many requests does not keep the others
+ * waiting.
  */
 export class EngineQueue {
   private readonly options: QueueOptions
   private readonly modules: QueueModules
   /** By access, each in order of arrival. No list is empty. */
   private readonly waiting = new Map<string, Waiting[]>()
-  /** Accesses that got a token, the last one at the end. */
-  private readonly served = new Set<string>()
   private waitingCount = 0
   private timer: NodeJS.Timeout | undefined
+  /** Until when a token is left to the edge whose turn it is. */
+  private yieldEndMs: number | undefined
 
   constructor(options: QueueOptions, modules: QueueModules) {
     this.options = options
@@ -52,22 +63,23 @@ export class EngineQueue {
    */
   enter(accessId: string): boolean | Promise<boolean> {
     const { queueMs, queuedMax, queuedPerAccessMax } = this.options
+    const { turns, now } = this.modules
+    const arrivedNs = turns.nowNs()
     if (this.waitingCount === 0) {
-      const waitMs = this.modules.bucket.take()
-      if (waitMs === 0) {
-        this.markServed(accessId)
-        return true
-      }
+      const servedNs = turns.servedNs(accessId)
+      const waitMs = this.take({ accessId, servedNs, arrivedNs })
+      if (waitMs === 0) return true
       if (waitMs > queueMs) return false
       this.arm(Math.min(waitMs, queueMs))
     }
     const requests = this.waiting.get(accessId) ?? []
     if (requests.length >= queuedPerAccessMax || this.waitingCount >= queuedMax) return false
-    const endMs = this.modules.now() + queueMs
+    const endMs = now() + queueMs
     return new Promise(resolve => {
-      requests.push({ endMs, resolve })
+      requests.push({ arrivedNs, endMs, resolve })
       this.waiting.set(accessId, requests)
       this.waitingCount++
+      this.publish()
     })
   }
 
@@ -79,14 +91,13 @@ export class EngineQueue {
   /** Gives what tokens there are to requests that wait, then refuses those that waited too long. */
   private serve(): void {
     let waitMs = 0
-    while (this.waitingCount > 0 && waitMs === 0) {
-      waitMs = this.modules.bucket.take()
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      waitMs = this.take(next)
       if (waitMs > 0) break
-      const accessId = this.nextAccess()
-      this.markServed(accessId)
-      this.shift(accessId, true)
+      this.shift(next.accessId, true)
     }
     const nextEndMs = this.expire()
+    this.publish()
     if (this.waitingCount > 0) this.arm(Math.min(waitMs, nextEndMs - this.modules.now()))
   }
 
@@ -101,19 +112,32 @@ export class EngineQueue {
     return nextEndMs
   }
 
-  /** The waiting access that got a token least recently. */
-  private nextAccess(): string {
-    for (const accessId of this.waiting.keys()) if (!this.served.has(accessId)) return accessId
-    for (const accessId of this.served) if (this.waiting.has(accessId)) return accessId
-    throw new Error('no request waits')
+  /** Takes a token for the access: 0. Otherwise the milliseconds until there may be one. */
+  private take(next: Next): number {
+    const { bucket, turns, now } = this.modules
+    if (turns.isBehind(next)) {
+      this.yieldEndMs ??= now() + YIELD_MS
+      if (now() < this.yieldEndMs) return YIELD_STEP_MS
+    }
+    this.yieldEndMs = undefined
+    const waitMs = bucket.take()
+    if (waitMs === 0) turns.markServed(next.accessId)
+    return waitMs
   }
 
-  private markServed(accessId: string): void {
-    this.served.delete(accessId)
-    this.served.add(accessId)
-    if (this.served.size <= SERVED_MAX) return
-    const [oldest] = this.served
-    if (oldest !== undefined) this.served.delete(oldest)
+  /** The first request of the waiting access that got a token least recently. */
+  private next(): Next | undefined {
+    let next: Next | undefined
+    for (const [accessId, [first]] of this.waiting) {
+      const servedNs = this.modules.turns.servedNs(accessId)
+      if (first !== undefined && (next === undefined || servedNs < next.servedNs))
+        next = { accessId, servedNs, arrivedNs: first.arrivedNs }
+    }
+    return next
+  }
+
+  private publish(): void {
+    this.modules.turns.publish(this.next())
   }
 
   /** Ends the wait of an access's first request. */

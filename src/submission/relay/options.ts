@@ -30,8 +30,11 @@ export const defaults = {
   statusesPerSecondMax: 1,
   /** Status queries at once after a pause. */
   statusesBurstMax: 1,
-  /** Longest wait of a status query for its rate, before -32005. */
-  statusQueueMs: 2_000,
+  /**
+   * Longest wait of a status query for its rate, before -32005. Each edge asks for itself, in turn:
+   * a turn of five edges at one query a second.
+   */
+  statusQueueMs: 5_000,
   /** How long an answer to a status query is shared with equal ones. */
   statusSharedMs: 400,
   /** Answers that are shared at an edge, up to `replyBytesMax` each. The oldest is evicted. */

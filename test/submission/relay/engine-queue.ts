@@ -1,6 +1,13 @@
 import t from 'tap'
+import { EdgeTurns, turnWords } from '../../../src/submission/relay/edge-turns.js'
 import { EngineQueue, type QueueOptions } from '../../../src/submission/relay/engine-queue.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
+
+const EDGES = 2
+const nowNs = process.hrtime.bigint
+
+const toTurns = (edgeIndex = 0, words = new BigInt64Array(turnWords(EDGES))): EdgeTurns =>
+  new EdgeTurns({ words, index: 0, edgeIndex, edgeCount: EDGES, nowNs })
 
 /** A queue over a real bucket of `perSecond`; `order` is who got a token. */
 const open = (perSecond: number, options: Partial<QueueOptions> = {}) => {
@@ -10,7 +17,7 @@ const open = (perSecond: number, options: Partial<QueueOptions> = {}) => {
   )
   const queue = new EngineQueue(
     { queueMs: 300, queuedPerAccessMax: 64, queuedMax: 1_024, ...options },
-    { bucket, now: () => performance.now() },
+    { bucket, turns: toTurns(), now: () => performance.now() },
   )
   const order: string[] = []
   const enter = async (accessId: string): Promise<boolean> => {
@@ -68,18 +75,55 @@ t.test('bounds of requests that wait, of one access and of all', async t => {
   t.strictSame(await Promise.all(waiting), [true, true, true])
 })
 
-t.test('edges share the tokens, and each gets its part', async t => {
-  const words = new BigInt64Array(1)
-  const options = { queueMs: 2_000, queuedPerAccessMax: 64, queuedMax: 1_024 }
-  const queues = [0, 1].map(() => {
+/** The queues of two edges over one bucket of `perSecond`. */
+const openEdges = (perSecond: number, queueMs: number): readonly EngineQueue[] => {
+  const [words, turns] = [new BigInt64Array(1), new BigInt64Array(turnWords(EDGES))]
+  const options = { queueMs, queuedPerAccessMax: 64, queuedMax: 1_024 }
+  return [0, 1].map(edge => {
     const bucket = createTokenBucket(
-      { requestsPerSecondMax: 100, requestsBurstMax: 1 },
-      { words, index: 0, nowNs: process.hrtime.bigint },
+      { requestsPerSecondMax: perSecond, requestsBurstMax: 1 },
+      { words, index: 0, nowNs },
     )
-    return new EngineQueue(options, { bucket, now: () => performance.now() })
+    const now = () => performance.now()
+    return new EngineQueue(options, { bucket, turns: toTurns(edge, turns), now })
   })
+}
+
+t.test('edges share the tokens, and each gets its part', async t => {
+  const queues = openEdges(100, 2_000)
   const begunMs = performance.now()
   const all = queues.flatMap(queue => Array.from({ length: 10 }, () => queue.enter('a')))
   t.ok((await Promise.all(all)).every(isTaken => isTaken))
   t.ok(performance.now() - begunMs >= 189, 'never faster than the rate')
+})
+
+t.test('the next token is for the access that waits longest at any edge', async t => {
+  const [one, other] = openEdges(20, 5_000)
+  const order: string[] = []
+  const enter = async (queue: EngineQueue | undefined, accessId: string): Promise<void> => {
+    if ((await queue?.enter(accessId)) === true) order.push(accessId)
+  }
+  const all = ['a', 'a', 'a', 'a', 'a'].map(accessId => enter(one, accessId))
+  all.push(enter(other, 'a'), enter(other, 'b'), enter(other, 'b'), enter(one, 'c'))
+  await Promise.all(all)
+  t.strictSame(order.slice(0, 4).toSorted(), ['a', 'a', 'b', 'c'])
+  t.strictSame(order.slice(1, 3).toSorted(), ['b', 'c'], 'before the second of another access')
+  t.equal(order.length, 9)
+})
+
+t.test('a turn of an edge that died is waited for a moment only', async t => {
+  const words = new BigInt64Array(turnWords(EDGES))
+  const dead = toTurns(1, words)
+  dead.publish({ servedNs: 0n, arrivedNs: 1n })
+  const bucket = createTokenBucket(
+    { requestsPerSecondMax: 100, requestsBurstMax: 1 },
+    { words: new BigInt64Array(1), index: 0, nowNs },
+  )
+  const options = { queueMs: 300, queuedPerAccessMax: 64, queuedMax: 1_024 }
+  const turns = toTurns(0, words)
+  const queue = new EngineQueue(options, { bucket, turns, now: () => performance.now() })
+  const begunMs = performance.now()
+  t.equal(await queue.enter('a'), true)
+  t.ok(performance.now() - begunMs >= 19, 'it yields')
+  t.ok(performance.now() - begunMs < 5_000)
 })
