@@ -1,10 +1,11 @@
 import type { TransactionChecks } from '../native/transactions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import { METHODS } from '../rpc/registry.js'
+import { measureTurns } from '../server/compiled/turns.js'
 import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
 import type { ErrorName } from '../shared/errors.js'
-import type { Counter, Metrics } from '../shared/metrics.js'
+import { BUCKET_SECONDS, type Counter, type Metrics } from '../shared/metrics.js'
 import { REFUSED_AS, type RefusedAs } from './admission.js'
 import type { NetworkView } from './network-view.js'
 
@@ -111,6 +112,21 @@ export const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefi
   if (checks === undefined) return
   const waiting = metrics.gauge('queueDepth', { pool: 'verify' })
   metrics.beforeSnapshot(() => waiting.set(checks.waiting()))
+}
+
+/** Reports the turns of this thread's event loop from now on. */
+export const meterLoop = (metrics: Metrics): void => {
+  const take = measureTurns(BUCKET_SECONDS)
+  if (take === undefined) return
+  const turns = metrics.histogram('loopTurnSeconds')
+  const wall = metrics.gauge('loopTurnMax', { clock: 'wall' })
+  const cpu = metrics.gauge('loopTurnMax', { clock: 'cpu' })
+  metrics.beforeSnapshot(() => {
+    const { cells, longestSeconds, longestCpuSeconds } = take()
+    turns.addAll(cells)
+    wall.set(longestSeconds)
+    cpu.set(longestCpuSeconds)
+  })
 }
 
 /** Reports log lines that were dropped. */

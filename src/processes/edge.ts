@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EdgeConfig } from '../config/child-config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
-import { meterLog, meterServers, meterViews } from '../edge/metrics.js'
+import { meterLog, meterLoop, meterServers, meterViews } from '../edge/metrics.js'
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
@@ -61,6 +61,8 @@ class Edge implements Running {
     this.timers.push(setInterval(() => locations.revalidateSockets(), socketCheckMs))
     meterServers(metrics, locations.servers)
     meterViews(metrics, networks.views.values(), locations.servers)
+    // Now: what opens stores takes longer than any later turn.
+    meterLoop(metrics)
     // Last: a thread inherits the slice of the thread that creates it, and the pools exist now.
     this.stopLoopPriority = raiseLoopPriority(
       { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },

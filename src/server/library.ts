@@ -64,6 +64,12 @@ export interface WebSocket<Data> {
   setToken?(token: string, messageBytesMax: number): void
   end(code?: number, reason?: Sendable): unknown
   close(): unknown
+  /**
+   * Messages are not read until `resume`; called while one is handled, of which a few more may
+   * follow. Only of the compiled server.
+   */
+  pause?(): void
+  resume?(): void
   getBufferedAmount(): number
   subscribe(topic: string): boolean
   unsubscribe(topic: string): boolean

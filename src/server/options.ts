@@ -7,8 +7,11 @@ export const defaults = {
    * awaited. Over it: 503. An access may take no more of it than it leaves free.
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
-  /** Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. */
-  bodyStepBytesMax: 1024 ** 2,
+  /**
+   * Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. The
+   * buffer doubles up to an eighth of it, so that no more than that is copied at once.
+   */
+  bodyStepBytesMax: 8 * 1024 ** 2,
   /**
    * Bytes of a refused request's body that are read and dropped, so that its client reads the
    * refusal: with bytes unread the system resets the connection. After more it is closed.

@@ -25,6 +25,8 @@ export const METRICS = {
   socketMessages:    { name: 'slotline_websocket_messages_total', type: 'counter', unit: 'messages', labels: [], help: 'Messages received over WebSockets, pings of the protocol left out' },
   socketCloses:      { name: 'slotline_websocket_closes_total', type: 'counter', unit: 'sockets', labels: ['code'], help: 'WebSockets that ended; code is ours where we closed it, else what the client said, 1006 where it said nothing' },
   socketQueued:      { name: 'slotline_websocket_queued_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Frames that clients of WebSockets have not taken yet' },
+  loopTurnSeconds:   { name: 'slotline_loop_turn_seconds', type: 'histogram', unit: 'seconds', labels: [], help: 'Turns of an edge\'s event loop: from one wait for events to the next' },
+  loopTurnMax:       { name: 'slotline_loop_turn_max_seconds', type: 'gauge', unit: 'seconds', labels: ['clock'], help: 'Longest turn since the last scrape; clock is wall, or cpu for the most processor time of one, to 1 ms' },
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },
   submissions:       { name: 'slotline_submissions_total', type: 'counter', unit: 'requests', labels: ['network', 'route', 'outcome'], help: 'Requests answered on submission routes; outcome is forwarded, framing or the name of the error' },
   submissionSeconds: { name: 'slotline_submission_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'route'], help: 'Time from the whole request body to the reply, the upstream\'s included' },

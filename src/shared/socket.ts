@@ -33,6 +33,11 @@ export type Socket = {
    */
   answerDirectly?(token: string): void
   /**
+   * Reads no further messages for a time, where the server can; called while one is handled, of
+   * which a few more may follow.
+   */
+  pause?(pauseMs: number): void
+  /**
    * Sends nothing more but the close frame. `CLOSE.policy` also discards what is queued, because
    * the client has lost its access.
    */

@@ -3,6 +3,7 @@
 
 #include "connections.h"
 #include "table.h"
+#include "turns.h"
 #include "values.h"
 
 #include <memory>
@@ -48,6 +49,7 @@ struct Library {
     std::vector<AppAnswer> answers;
     std::vector<std::unique_ptr<Connections>> connections;
     Table<us_listen_socket_t> listeners;
+    Turns turns;
     std::vector<us_socket_context_t *> socketContexts;
     /** Functions of JavaScript that handle events of responses and sockets. */
     Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onClose;

@@ -155,6 +155,31 @@ static napi_value answeredMessages(napi_env env, napi_callback_info info) {
     return toNumber(env, (double) library->answers[(size_t) call.number(0)].messages);
 }
 
+/** Measures the turns of the event loop from now on: `(upperSeconds)`; see `Turns`. */
+static napi_value measureTurns(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    napi_typedarray_type type = napi_uint8_array;
+    size_t length = 0;
+    void *data = nullptr;
+    napi_get_typedarray_info(env, call.values[0], &type, &length, &data, nullptr, nullptr);
+    if (type != napi_float64_array) return fail(env, "bounds are a Float64Array");
+    const double *bounds = static_cast<const double *>(data);
+    uv_loop_t *loop = nullptr;
+    napi_get_uv_event_loop(env, &loop);
+    library->turns.start(loop, {bounds, bounds + length});
+    return nullptr;
+}
+
+/** What was measured since the last call; see `Turns::take`. */
+static napi_value takeTurns(napi_env env, napi_callback_info) {
+    std::vector<double> taken = library->turns.take();
+    napi_value result = nullptr;
+    napi_create_array_with_length(env, taken.size(), &result);
+    for (uint32_t index = 0; index < taken.size(); index++)
+        napi_set_element(env, result, index, toNumber(env, taken[index]));
+    return result;
+}
+
 /** Closes every connection of an app. Its listeners must be closed before. */
 static napi_value closeApp(napi_env env, napi_callback_info info) {
     Arguments<1> call(env, info);
@@ -195,6 +220,8 @@ static const struct {
     {"numSubscribers", numSubscribers},
     {"answeredMessages", answeredMessages},
     {"closeApp", closeApp},
+    {"measureTurns", measureTurns},
+    {"takeTurns", takeTurns},
     {"writeStatus", writeStatus},
     {"writeHeader", writeHeader},
     {"end", end},
@@ -212,6 +239,8 @@ static const struct {
     {"sendFrame", sendFrame},
     {"setSocketToken", setSocketToken},
     {"endSocket", endSocket},
+    {"pauseSocket", pauseSocket},
+    {"resumeSocket", resumeSocket},
     {"closeSocket", closeSocket},
     {"getBufferedAmount", getBufferedAmount},
     {"subscribe", subscribe},

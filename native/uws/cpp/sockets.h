@@ -167,6 +167,19 @@ inline napi_value endSocket(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
+/** Does not read the socket until it is resumed: only while it handles a message. */
+inline napi_value pauseSocket(napi_env env, napi_callback_info info) {
+    SocketCall<1> call(env, info);
+    if (call.socket != nullptr) us_socket_pause_reading(0, (us_socket_t *) call.socket);
+    return nullptr;
+}
+
+inline napi_value resumeSocket(napi_env env, napi_callback_info info) {
+    SocketCall<1> call(env, info);
+    if (call.socket != nullptr) us_socket_resume_reading(0, (us_socket_t *) call.socket);
+    return nullptr;
+}
+
 /** Closes the connection; calls `onClose` before it returns. */
 inline napi_value closeSocket(napi_env env, napi_callback_info info) {
     SocketCall<1> call(env, info);

@@ -75,6 +75,13 @@ export const defaults = {
    */
   socketRefusedBytesMax: 16 * 1024 ** 2,
   /**
+   * Refused messages of one WebSocket within `socketPauseMs`; then it is not read for this time, so
+   * that refusals cost the other clients nothing.
+   */
+  socketRefusedMax: 64,
+  /** See `socketRefusedMax`: 640 refusals in a second take about 5 ms of it. */
+  socketPauseMs: 100,
+  /**
    * Failing subscribes and unsubscribes of a WebSocket in a row that are answered without a delay;
    * those over a limit of the access are counted too.
    */
@@ -92,7 +99,7 @@ export const defaults = {
   socketFailuresHalveMs: 10_000,
   /**
    * Shortest time between two `ping` notifications of one WebSocket: clients send one every 5 s. An
-   * earlier one counts towards `socketRefusedBytesMax`.
+   * earlier one is a refused message without an answer.
    */
   socketPingMs: 1_000,
   /** How often open WebSockets are checked for the end of their access. */

@@ -13,6 +13,8 @@ export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }
 export type SocketOptions = BackoffOptions & {
   readonly socketCallsMax: number
   readonly socketRefusedBytesMax: number
+  readonly socketRefusedMax: number
+  readonly socketPauseMs: number
   readonly socketPingMs: number
 }
 

@@ -36,6 +36,9 @@ export class SocketSession implements MessageSession {
   /** Bytes of messages refused since the last accepted one, of which older ones count less. */
   private refusedBytes = 0
   private refusedAtMs = 0
+  /** Refused messages since `refusedSinceMs`. */
+  private refusedCount = 0
+  private refusedSinceMs = -Infinity
   private backoff: FailureBackoff | undefined
   /** Bytes of the reply budget that delayed errors use. */
   private delayedBytes = 0
@@ -167,32 +170,38 @@ export class SocketSession implements MessageSession {
   private takesPing(socket: Socket, body: Uint8Array): boolean {
     if (!PING.equals(body)) return false
     const nowMs = this.host.now()
-    const { socketPingMs, socketRefusedBytesMax } = this.host.options
-    if (nowMs - this.freePingMs >= socketPingMs) this.freePingMs = nowMs
-    else this.countRefused(body.length)
-    if (this.refusedBytes > socketRefusedBytesMax) socket.close(CLOSE.overload, 'over a limit')
+    if (nowMs - this.freePingMs >= this.host.options.socketPingMs) this.freePingMs = nowMs
+    else this.countRefusal(socket, body)
     return true
+  }
+
+  /** Counts a refused message; pauses or closes a socket that sends too many. */
+  private countRefusal(socket: Socket, { length }: Uint8Array): void {
+    const { now, options } = this.host
+    const nowMs = now()
+    const elapsedMs = Math.max(0, nowMs - this.refusedAtMs)
+    this.refusedBytes =
+      this.refusedBytes / 2 ** (elapsedMs / options.socketFailuresHalveMs) + length
+    this.refusedAtMs = nowMs
+    if (this.refusedBytes > options.socketRefusedBytesMax)
+      return socket.close(CLOSE.overload, 'over a limit')
+    if (nowMs - this.refusedSinceMs >= options.socketPauseMs) {
+      this.refusedSinceMs = nowMs
+      this.refusedCount = 0
+    }
+    if (++this.refusedCount >= options.socketRefusedMax) socket.pause?.(options.socketPauseMs)
   }
 
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {
     const { host } = this
-    this.countRefused(body.length)
     // The next accepted message must be counted here.
     socket.answerDirectly?.('')
-    if (this.refusedBytes > host.options.socketRefusedBytesMax)
-      return socket.close(CLOSE.overload, 'over a limit')
+    this.countRefusal(socket, body)
+    if (socket.isClosed) return
     const reply = host.view.dispatch.refuse(body, error, { id: socket.id })
     if (reply === '') return
     if (isSubscribe(body)) this.sendDelayed(reply, undefined)
     else socket.send(reply)
-  }
-
-  private countRefused(bytes: number): void {
-    const nowMs = this.host.now()
-    const elapsedMs = Math.max(0, nowMs - this.refusedAtMs)
-    this.refusedBytes /= 2 ** (elapsedMs / this.host.options.socketFailuresHalveMs)
-    this.refusedBytes += bytes
-    this.refusedAtMs = nowMs
   }
 
   /** Later point reads need not come here as long as what was decided holds. */

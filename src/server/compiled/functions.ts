@@ -61,6 +61,10 @@ export type Functions = {
   numSubscribers(app: number, topic: string): number
   answeredMessages(app: number): number
   closeApp(app: number): void
+  /** Measures the turns of the event loop from now on. The bounds ascend. */
+  measureTurns(upperSeconds: Float64Array): void
+  /** Counts by bucket since the last call, then their sum, the longest and its processor time. */
+  takeTurns(): readonly number[]
 
   writeStatus(response: Handle, status: string): void
   writeHeader(response: Handle, name: string, value: string): void
@@ -87,6 +91,9 @@ export type Functions = {
   sendFrame(socket: Handle, frame: Sendable, isBinary: boolean, isCompressed: boolean): number
   setSocketToken(socket: Handle, token: string, messageBytesMax: number): void
   endSocket(socket: Handle, code: number, reason: Sendable): void
+  /** Only while a message of the socket is handled. */
+  pauseSocket(socket: Handle): void
+  resumeSocket(socket: Handle): void
   closeSocket(socket: Handle): void
   getBufferedAmount(socket: Handle): number
   subscribe(socket: Handle, topic: string): boolean

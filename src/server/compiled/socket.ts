@@ -39,6 +39,14 @@ export class CompiledSocket<Data> implements WebSocket<Data> {
     this.functions.closeSocket(this.handle)
   }
 
+  pause(): void {
+    this.functions.pauseSocket(this.handle)
+  }
+
+  resume(): void {
+    this.functions.resumeSocket(this.handle)
+  }
+
   getBufferedAmount(): number {
     return this.functions.getBufferedAmount(this.handle)
   }

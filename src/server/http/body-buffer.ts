@@ -1,3 +1,6 @@
+/** From this part of the longest step on, the buffer grows by the longest step. */
+const LAST_STEP_PART = 8
+
 /**
  * Joins the chunks of one body. uWebSockets.js reuses the memory of a chunk, so each one is copied.
  */
@@ -26,9 +29,11 @@ export class BodyBuffer {
   capacityWith(chunkBytes: number): number {
     const needed = this.length + chunkBytes
     if (needed <= this.bytes.byteLength) return this.bytes.byteLength
-    // Doubling keeps the copies linear; the step limits what a large Content-Length with few bytes
+    // Doubling keeps the copies linear. The last step is the longest, because a copy of some MiB
+    // holds the event loop for milliseconds; it limits what a large Content-Length with few bytes
     // behind it costs.
-    const ahead = Math.min(needed, this.stepBytesMax)
+    const isLong = needed * LAST_STEP_PART >= this.stepBytesMax
+    const ahead = isLong ? this.stepBytesMax : needed
     return Math.max(needed, Math.min(this.claimedBytes, needed + ahead))
   }
 

@@ -37,6 +37,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   private closeCode: CloseCode | undefined
   private closeReason = ''
   private isCloseReported = false
+  private isPaused = false
   /** `queuedBytes` at the last check. */
   private checkedBytes = 0
 
@@ -116,6 +117,17 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     if (next === this.directToken || ws?.setToken === undefined) return
     this.directToken = next
     ws.setToken(next, route.frameBytesMax)
+  }
+
+  pause(pauseMs: number): void {
+    const { ws } = this
+    if (ws?.pause === undefined || this.isPaused) return
+    this.isPaused = true
+    ws.pause()
+    setTimeout(() => {
+      this.isPaused = false
+      this.ws?.resume?.()
+    }, pauseMs).unref()
   }
 
   notifyDrain(): void {
@@ -244,6 +256,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   private sendClose(ws: WebSocket<SocketData>): void {
+    // The end of the connection must be read.
+    if (this.isPaused) ws.resume?.()
     ws.end(this.closeCode, this.closeReason)
   }
 

@@ -1,0 +1,26 @@
+import { loadFunctions } from './functions.js'
+
+/** What was measured of the turns of an event loop since the last time. */
+export type Turns = {
+  /** By bucket; then those longer than the last bound; then the sum of all in seconds. */
+  readonly cells: readonly number[]
+  readonly longestSeconds: number
+  /** The most processor time of one, to 1 ms. */
+  readonly longestCpuSeconds: number
+}
+
+/**
+ * Measures the turns of this thread's event loop, by whichever library serves: the time from one
+ * wait for events to the next. `upperSeconds` are ascending upper bounds of buckets. Returns what
+ * takes the values; undefined where the server was not compiled with the addon.
+ */
+export const measureTurns = (upperSeconds: Float64Array): (() => Turns) | undefined => {
+  const functions = loadFunctions()
+  if (functions === undefined) return undefined
+  functions.measureTurns(upperSeconds)
+  return () => {
+    const taken = functions.takeTurns()
+    const [longestSeconds = 0, longestCpuSeconds = 0] = taken.slice(-2)
+    return { cells: taken.slice(0, -2), longestSeconds, longestCpuSeconds }
+  }
+}

@@ -1,0 +1,62 @@
+import { readdirSync } from 'node:fs'
+import t from 'tap'
+import { CLOSE, type SocketRoute } from '../../../src/shared/socket.js'
+import { eventually, isPrebuilt, openTestServer } from '../../fixtures/server/server.js'
+import { openSocket } from '../../fixtures/server/socket.js'
+
+const PAUSE_MS = 100
+const LONG_PAUSE_MS = 60_000
+const openFiles = (): number => readdirSync('/proc/self/fd').length
+const skip = isPrebuilt && 'the prebuilt package cannot pause'
+
+t.test('a paused socket is read later, and others are read meanwhile', { skip }, async t => {
+  const received: string[] = []
+  const route: SocketRoute = {
+    pattern: '/:token',
+    frameBytesMax: 1_000,
+    open: () => ({}),
+    onOpen: () => {},
+    onMessage: (_context, socket, body) => {
+      const message = Buffer.from(body).toString()
+      received.push(message)
+      if (message === 'pause') socket.pause?.(PAUSE_MS)
+      if (message === 'end') {
+        socket.pause?.(LONG_PAUSE_MS)
+        return socket.close(CLOSE.overload, 'end')
+      }
+      socket.send(body)
+    },
+    onClose: () => {},
+  }
+  const { port, server } = await openTestServer(t, [], { sockets: [route] })
+  const client = await openSocket(port, { path: '/a' })
+  const other = await openSocket(port, { path: '/b' })
+  client.send('pause')
+  t.equal(await client.next(), 'pause')
+  const startMs = performance.now()
+  for (let nth = 0; nth < 1_000; nth++) client.send('more')
+  other.send('other')
+  t.equal(await other.next(), 'other')
+  t.strictSame(received, ['pause', 'other'])
+  t.equal(await client.next(), 'more')
+  t.ok(performance.now() - startMs > PAUSE_MS / 2)
+  await eventually(() => client.messages.length === 1_001)
+  client.send('pause')
+  t.equal(await client.next(), 'more')
+  await eventually(() => client.messages.length === 1_002)
+  // A client that leaves meanwhile is noticed when its socket is read again.
+  client.destroy()
+  await eventually(() => server.stats().sockets === 1)
+  other.send('pause')
+  other.close(1000)
+  t.match(await other.closed, { code: 1000 })
+  await eventually(() => server.stats().sockets === 0)
+  // The connection of one that is closed meanwhile ends at once.
+  const before = openFiles()
+  const last = await openSocket(port, { path: '/c' })
+  const endMs = performance.now()
+  last.send('end')
+  t.strictSame(await last.closed, { code: 1013, reason: 'end' })
+  await eventually(() => openFiles() <= before)
+  t.ok(performance.now() - endMs < 5_000)
+})
