@@ -56,6 +56,10 @@ class Admitted implements CallContext {
     return this.principal.grant.tokenId
   }
 
+  get ownsBody(): boolean {
+    return this.request.ownsBody
+  }
+
   acquireBatch(calls: number, atOnce: number): number | Reply {
     const { limiter, now, onRefusal } = this.parts
     const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)

@@ -113,8 +113,8 @@ class Dispatcher implements Dispatch {
     const more = Math.ceil(received.length / options.requestBytes) - 1
     const refused = context.acquireMore?.(more)
     if (refused !== undefined) return this.toRefusal(refused, context)
-    // Copied: it is needed after this tick.
-    const body = Buffer.from(received)
+    // It is needed after this tick; a copy of 8 MiB takes 4 ms of the event loop.
+    const body = context.ownsBody === true ? received : Buffer.from(received)
     try {
       const packed = await modules.reads.pack(body, options)
       const scanned = scanMessage(packed.text, options)

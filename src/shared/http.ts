@@ -50,6 +50,8 @@ export type Request = {
   readonly address: string
   /** UUID of this request in log lines. Created at its first read. */
   readonly id: string
+  /** The body is in memory of its own, which stays as it is after `handle`. */
+  readonly ownsBody: boolean
 }
 
 /**
@@ -77,7 +79,8 @@ export type Route<T = unknown> = {
   recheck?(context: T, request: Request): Reply | undefined
   /**
    * Handles a whole body. Synchronous wherever possible: uWebSockets.js closes a connection whose
-   * next pipelined request arrives before this reply. `body` is valid until the first await.
+   * next pipelined request arrives before this reply. `body` is valid until the first await,
+   * unless the request owns it.
    */
   handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
   /**

@@ -134,7 +134,9 @@ export class Exchange extends Responder {
       return this.refuse(server.failures.unavailable, this.mustClose)
     this.bodyBytes += grownBytes
     buffer.append(chunk)
-    if (isLast) this.run(buffer.view())
+    if (!isLast) return
+    this.request.ownsBody = true
+    this.run(buffer.view())
   }
 
   /** The whole request is received. */

@@ -9,6 +9,7 @@ import { scanHeaders, type ScannedHeaders } from './scan-headers.js'
 export class RequestHead implements Request {
   readonly method: string
   readonly headers: ScannedHeaders
+  ownsBody = false
   private readonly server: ServerContext
   /** Undefined once the client has disconnected or the reply is sent. */
   private res: HttpResponse | undefined

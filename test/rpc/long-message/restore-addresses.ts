@@ -2,6 +2,8 @@ import t, { type Test } from 'tap'
 import bs58 from 'bs58'
 import { createHash } from 'node:crypto'
 import { defaults } from '../../../src/rpc/options.js'
+import { RpcError } from '../../../src/shared/errors.js'
+import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
 import { applyAccounts, openStore } from '../../fixtures/rpc/store.js'
 import { askText, openDispatch, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
 
@@ -114,6 +116,24 @@ t.test('a long message is charged by its bytes, before it is read', async t => {
   const reply = await dispatch.handle(Buffer.alloc(8 * 1024 ** 2), { id: 'r', acquireMore })
   t.equal(reply.body, 'refused')
   t.strictSame(charged, [127])
+})
+
+t.test('a long message is copied only where its memory may be reused', async t => {
+  const packed: Uint8Array[] = []
+  const reads = fakeReads({
+    pack: async body => {
+      packed.push(body)
+      throw new RpcError('parseError')
+    },
+  })
+  const dispatch = openDispatch(reads)
+  const body = Buffer.alloc(100_000, ' ')
+  await dispatch.handle(body, { id: 'r', ownsBody: true })
+  await dispatch.handle(body, { id: 'r' })
+  const [owned, copied] = packed
+  t.equal(owned, body)
+  t.not(copied, body)
+  t.ok(copied !== undefined && body.equals(copied))
 })
 
 t.test('the filters of a page are bounded', async t => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { BodyBuffer } from '../../../src/server/http/body-buffer.js'
+import { exchange, openTestServer, post, text } from '../../fixtures/server/server.js'
 
 t.test('chunks are joined, and memory follows the received bytes', t => {
   fc.assert(
@@ -41,4 +42,37 @@ t.test('copies are linear in the size of the body', t => {
   }
   t.ok(growths < 30, `${growths} growths to 8 MiB`)
   t.end()
+})
+
+t.test('a body of several chunks stays as it is after its handler', async t => {
+  const owned: [bytes: number, isOwned: boolean][] = []
+  const kept: Uint8Array[] = []
+  const { port } = await openTestServer(t, [
+    {
+      bodyBytesMax: 1_000_000,
+      handle: (_, body, { ownsBody }) => {
+        owned.push([body.length, ownsBody])
+        if (ownsBody) kept.push(body)
+        return text('ok')
+      },
+    },
+  ])
+  for (const letter of ['a', 'b']) {
+    await exchange(port, post('/t', letter))
+    await exchange(port, post('/t', letter.repeat(700_000)))
+  }
+  t.strictSame(owned, [
+    [1, false],
+    [700_000, true],
+    [1, false],
+    [700_000, true],
+  ])
+  t.strictSame(
+    kept.map(body => Buffer.from(body).equals(Buffer.alloc(body.length, body[0]))),
+    [true, true],
+  )
+  t.strictSame(
+    kept.map(([first = 0]) => String.fromCharCode(first)),
+    ['a', 'b'],
+  )
 })
