@@ -14,14 +14,14 @@ export type EdgeNotifierParts = {
     /** Process ids of live edges that have not confirmed this version. */
     unconfirmedEdges(version: number): readonly number[]
   }
-  /** An edge that has not acknowledged within this time is ended. */
+  /** An edge that has not acknowledged within this time is ended, unless it is only busy. */
   readonly confirmMs: number
-  /** An edge that has not ended within this time is reported to the caller. */
+  /** An edge that has neither acknowledged nor ended then is reported to the caller. */
   readonly endMs: number
   /** Makes the edges read accessVersion now; they also do so by themselves. */
   readonly announce: () => void
   /**
-   * Ends the edge with this process id: it is stopped or stuck, and may still answer admitted
+   * Ends the edge with this process id if it is stopped or stuck: then it may still answer admitted
    * requests.
    */
   readonly endEdge: (pid: number) => void

@@ -29,7 +29,7 @@ const openNotifier = (config: ControlConfig, send: SendEvent, log: Log) =>
     endMs: config.processes.accessEndMs,
     announce: () => send({ kind: 'accessChanged' }),
     endEdge: pid => {
-      log.warn({ childPid: pid }, 'an edge did not acknowledge a change of accesses, and is ended')
+      log.warn({ childPid: pid }, 'an edge did not acknowledge a change of accesses in time')
       send({ kind: 'edgeUnconfirmed', pid })
     },
     now: () => performance.now(),
@@ -83,7 +83,10 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     now: Date.now,
     pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
   })
-  const readers = setInterval(() => access.store.clearStaleReaders(), config.processes.staleReadersMs)
+  const readers = setInterval(
+    () => access.store.clearStaleReaders(),
+    config.processes.staleReadersMs,
+  )
 
   return {
     onCommand: command => {

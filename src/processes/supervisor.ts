@@ -22,6 +22,7 @@ import type { Assignment, Event, ChainProviderProgram, Role } from '../supervisi
 import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { openSharedMemory } from './shared-memory.js'
+import { UnconfirmedEdgeWatchdog } from '../supervision/unconfirmed-edge-watchdog.js'
 import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
 
 /** Part of the drain time that is left for this process' own end. */
@@ -104,6 +105,7 @@ class Supervisor implements Service {
   private readonly metrics = createMetrics('supervisor')
   private readonly collector
   private readonly readerWatchdog
+  private readonly unconfirmedWatchdog
   private readonly hangWatchdog
   private readonly children: Child[] = []
   private readonly indexedEdges = new Set<Child>()
@@ -132,7 +134,14 @@ class Supervisor implements Service {
       edges: () => this.withRole('edge'),
       onEnd: countStuck,
     })
-    const { hungMs, pingMs } = config.processes
+    const { answerMs, hungMs, pingMs } = config.processes
+    const edges = (): readonly Child[] => this.withRole('edge')
+    this.unconfirmedWatchdog = new UnconfirmedEdgeWatchdog({
+      answerMs,
+      edges,
+      log,
+      onEnd: countStuck,
+    })
     // A chain provider is not restarted: its chain is in its memory.
     const children = (): readonly Child[] =>
       this.children.filter(({ role }) => role !== 'chain-provider')
@@ -257,13 +266,12 @@ class Supervisor implements Service {
         for (const edge of this.withRole('edge')) edge.send(event)
         return
       case 'edgeUnconfirmed':
-        // By its process id: it may have been replaced by now.
-        for (const edge of this.withRole('edge')) if (edge.pid === event.pid) edge.restart()
-        return
+        return this.unconfirmedWatchdog.onUnconfirmed(event.pid)
       case 'longRead':
         return this.readerWatchdog.onLongRead(event)
       case 'pong':
         this.hangWatchdog.onPong(child)
+        this.unconfirmedWatchdog.onPong(child)
         return this.readerWatchdog.onPong(child)
       case 'metrics':
         return this.collector.onMetrics(event.call, event.snapshot)

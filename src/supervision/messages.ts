@@ -79,7 +79,7 @@ export type Event =
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
-  /** This edge did not confirm a change of accesses in time and must be restarted. */
+  /** This edge did not confirm a change of accesses in time. */
   | { readonly kind: 'edgeUnconfirmed'; readonly pid: number }
   | { readonly kind: 'pong' }
   /** A read of this process has been open for `seconds`. */

@@ -110,11 +110,13 @@ export const defaults = {
    */
   tipPollMs: 200,
   /**
-   * Longest wait of a revocation for each edge to confirm it; one that does not is restarted.
+   * Longest wait of a revocation for each edge to confirm it. One that does not is asked whether it
+   * runs, and restarted where it does not answer within `answerMs`.
    */
   accessConfirmMs: 500,
   /**
-   * Longest wait for the end of such an edge; after it the revocation fails with `notConfirmed`.
+   * Longest wait for such an edge to confirm it or to end; after it the revocation fails with
+   * `notConfirmed`.
    */
   accessEndMs: 5_000,
   /** `/health` is 503 when the newest block is older than this. */
@@ -130,7 +132,10 @@ export const defaults = {
   metricsMs: 1_000,
   /** How often open reads of each store are checked: a tenth of `store.readerSecondsMax`. */
   readersCheckMs: 1_000,
-  /** An edge whose read is open for too long must answer within this, or it is restarted. */
+  /**
+   * An edge whose read is open for too long, or that has not confirmed a change of accesses, must
+   * answer within this, or it is restarted.
+   */
   answerMs: 2_000,
   /** How often the slots of stale readers are freed. */
   staleReadersMs: 10_000,
