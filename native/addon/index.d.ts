@@ -646,6 +646,9 @@ export interface MessageLimits {
   textBytesMax: number
 }
 
+/** Sends a message to the service manager's datagram socket. */
+export declare function notifyServiceManager(socket: string, message: string): void
+
 /** A read transaction that is open now. */
 export interface OpenReadData {
   processId: number

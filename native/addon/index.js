@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, notifyServiceManager, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { DirectReads }
 export { Fanout }
 export { Indexer }
@@ -793,6 +793,7 @@ export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
 export { lockFile }
+export { notifyServiceManager }
 export { serverFunctions }
 export { setOrdinary }
 export { setRealtime }

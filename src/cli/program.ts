@@ -44,7 +44,7 @@ export const createProgram = (environment: Environment): Command => {
   // Each command imports what it runs when it runs: it starts sooner, and some are used where the
   // addon is not built.
   addInitCommand(program)
-  addServeCommand(program, load)
+  addServeCommand(program, load, environment)
   addSandboxCommand(program)
   addConfigCommands(program, load)
   addAccessCommands(program, load)

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { integer } from './arguments.js'
 
+const LEFT_OUT = 'this package has no sandbox: run `npm start` in a checkout of the sources'
+
 /** `slotline sandbox`: a complete local deployment on its own chain. */
 export const addSandboxCommand = (program: Command): void => {
   program
@@ -13,7 +15,10 @@ export const addSandboxCommand = (program: Command): void => {
     .option('--slot-ms <ms>', 'duration of a slot', integer(10, 60_000), 400)
     .option('--edges <count>', 'edge processes (default: one less than the cores)', integer(1, 256))
     .action(async ({ traffic: trafficPerSecond, edges: edgeCount, ...flags }) => {
-      const { runSandbox } = await import('./run-sandbox.js')
+      const { runSandbox } = await import('./run-sandbox.js').catch((error: unknown) => {
+        const isLeftOut = error instanceof Error && error.message.includes('run-sandbox.js')
+        throw isLeftOut ? new Error(LEFT_OUT) : error
+      })
       return runSandbox({ ...flags, trafficPerSecond, edgeCount })
     })
 }

@@ -26,7 +26,13 @@ export const drainOnSignal = (
     log,
     flush,
     drainMs,
-  }: { readonly log: Log; readonly flush: () => void; readonly drainMs: number },
+    onDrain = () => {},
+  }: {
+    readonly log: Log
+    readonly flush: () => void
+    readonly drainMs: number
+    readonly onDrain?: () => void
+  },
 ): void => {
   let startedMs: number | undefined
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -36,6 +42,7 @@ export const drainOnSignal = (
       process.exit(1)
     }
     startedMs = Date.now()
+    onDrain()
     const since = startedMs
     log.info(
       { signal, drainMs },
@@ -50,26 +57,37 @@ export const drainOnSignal = (
   for (const signal of SIGNALS) process.on(signal, onSignal)
 }
 
-const serve = async ({ config, file }: LoadedConfig): Promise<void> => {
+const serve = async (
+  { config, file }: LoadedConfig,
+  environment: Record<string, string | undefined>,
+): Promise<void> => {
   const { checkMachine } = await import('../config/machine-checks.js')
   const { openLog } = await import('../shared/log.js')
   const { startService } = await import('../processes/supervisor.js')
+  const { openServiceManager } = await import('../processes/service-manager.js')
   const { writeServiceFile } = await import('../config/service-file.js')
   process.title = 'slotline supervisor'
   const { log, flush } = openLog('supervisor', config.log)
   const { faults, warnings } = checkMachine(config)
   for (const { message } of faults) throw new Error(message)
+  const manager = openServiceManager(environment, log)
   const removeHandlers = exitOnSignal()
   const service = await startService(config, log)
-  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
+  const { drainMs } = config.processes
+  drainOnSignal(service, { log, flush, drainMs, onDrain: manager.stopping })
   removeHandlers()
   writeServiceFile(config.dataDir, { configFile: file })
   for (const { message } of warnings) log.warn(message)
   log.info({ dataDir: config.dataDir }, 'every process is ready')
+  manager.ready()
 }
 
 /** `slotline serve`: runs the service of one machine with the configured feeds. */
-export const addServeCommand = (program: Command, load: ConfigLoader): void => {
+export const addServeCommand = (
+  program: Command,
+  load: ConfigLoader,
+  environment: Record<string, string | undefined>,
+): void => {
   program
     .command('serve')
     .description('run the service of this machine')
@@ -78,6 +96,6 @@ export const addServeCommand = (program: Command, load: ConfigLoader): void => {
       const loaded = await load.file(file)
       const { demandPrivateFiles } = await import('../config/private-files.js')
       demandPrivateFiles(loaded)
-      await serve(loaded)
+      await serve(loaded, environment)
     })
 }

@@ -29,6 +29,10 @@ export const setOrdinary = (): void => callNative(() => addon.setOrdinary())
  */
 export const boundUnsent = (bytes: number): number => callNative(() => addon.boundUnsent(bytes))
 
+/** Sends a message to the datagram socket of a service manager. Throws where it is not taken. */
+export const notifyServiceManager = (socket: string, message: string): void =>
+  callNative(() => addon.notifyServiceManager(socket, message))
+
 /** Takes a lock file until this process exits; false if another process holds it. */
 export const lockFile = (path: string): boolean => callNative(() => addon.lockFile(path))
 

@@ -120,6 +120,12 @@ pub fn set_ordinary() -> Result<()> {
     guard(sys::process::set_ordinary)
 }
 
+/// Sends a message to the service manager's datagram socket.
+#[napi]
+pub fn notify_service_manager(socket: String, message: String) -> Result<()> {
+    guard(|| sys::service_manager::notify(&socket, &message))
+}
+
 static LOCKS: Mutex<Vec<LockFile>> = Mutex::new(Vec::new());
 
 /// Takes a lock file for the life of this process; false where another process holds it.

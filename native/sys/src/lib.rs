@@ -5,4 +5,5 @@
 pub mod error;
 pub mod pool;
 pub mod process;
+pub mod service_manager;
 pub mod shared_cells;
