@@ -18,6 +18,18 @@ export type LoopPriorityOptions = {
   readonly isRealtime: boolean
 }
 
+/**
+ * How the thread is scheduled: as a realtime thread, or why not. `busy`: until it has time to
+ * spare; `not-permitted`: by the system; `not-wanted`: by the configuration.
+ */
+export type LoopPriorityState = 'realtime' | 'busy' | 'not-permitted' | 'not-wanted'
+
+export type LoopPriority = {
+  state(): LoopPriorityState
+  /** Stops the measurements. */
+  stop(): void
+}
+
 /** Calls `change`; logs and returns false where the system refuses it. */
 const attempt = (change: () => void, log: Log): boolean => {
   try {
@@ -34,13 +46,11 @@ const attempt = (change: () => void, log: Log): boolean => {
  * where the system allows it, else with short slices. A loop that is busy all the time becomes
  * ordinary: as a realtime thread it would keep the processor from the kernel threads that carry its
  * packets. `ps -eLo cls,comm` shows the current class.
- *
- * Returns a function that stops the measurements.
  */
 export const raiseLoopPriority = (
   { sliceMicros, isRealtime: wantsRealtime }: LoopPriorityOptions,
   log: Log,
-): (() => void) => {
+): LoopPriority => {
   let isRealtime = false
   const becomeRealtime = (): void => {
     isRealtime = setRealtime()
@@ -51,8 +61,13 @@ export const raiseLoopPriority = (
     setSlice(sliceMicros)
   }
 
-  if (!attempt(becomeOrdinary, log) || !wantsRealtime) return () => {}
-  if (!attempt(becomeRealtime, log) || !isRealtime) return () => {}
+  const ordinary = (state: LoopPriorityState): LoopPriority => ({
+    state: () => state,
+    stop: () => {},
+  })
+  if (!attempt(becomeOrdinary, log)) return ordinary('not-permitted')
+  if (!wantsRealtime) return ordinary('not-wanted')
+  if (!attempt(becomeRealtime, log) || !isRealtime) return ordinary('not-permitted')
   let last = performance.eventLoopUtilization()
   const timer = setInterval(() => {
     const current = performance.eventLoopUtilization()
@@ -64,5 +79,5 @@ export const raiseLoopPriority = (
     if (change !== undefined && !attempt(change, log)) clearInterval(timer)
   }, CHECK_MS)
   timer.unref()
-  return () => clearInterval(timer)
+  return { state: () => (isRealtime ? 'realtime' : 'busy'), stop: () => clearInterval(timer) }
 }

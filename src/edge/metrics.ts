@@ -129,6 +129,32 @@ export const meterLoop = (metrics: Metrics): void => {
   })
 }
 
+/** Values of the label `state`: how the event loop is scheduled. */
+export const PRIORITY_STATES = [
+  'realtime',
+  'busy',
+  'not-permitted',
+  'no-spare-core',
+  'off',
+] as const
+
+/** Reports how the event loop is scheduled, and which server answers. */
+export const meterEdge = (
+  metrics: Metrics,
+  library: string,
+  state: () => (typeof PRIORITY_STATES)[number],
+): void => {
+  metrics.gauge('serverInfo', { library }).set(1)
+  const states = PRIORITY_STATES.map(name => ({
+    name,
+    gauge: metrics.gauge('loopPriority', { state: name }),
+  }))
+  metrics.beforeSnapshot(() => {
+    const current = state()
+    for (const { gauge, name } of states) gauge.set(name === current ? 1 : 0)
+  })
+}
+
 /** Reports log lines that were dropped. */
 export const meterLog = (metrics: Metrics, droppedCount: () => number): void => {
   const dropped = metrics.gauge('logDropped')

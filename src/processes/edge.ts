@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EdgeConfig } from '../config/child-config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
-import { meterLog, meterLoop, meterServers, meterViews } from '../edge/metrics.js'
+import { meterEdge, meterLog, meterLoop, meterServers, meterViews } from '../edge/metrics.js'
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
+import { libraryOf } from '../server/server.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { CLOSE } from '../shared/socket.js'
@@ -64,10 +65,18 @@ class Edge implements Running {
     // Now: what opens stores takes longer than any later turn.
     meterLoop(metrics)
     // Last: a thread inherits the slice of the thread that creates it, and the pools exist now.
-    this.stopLoopPriority = raiseLoopPriority(
+    const priority = raiseLoopPriority(
       { sliceMicros: edgeSliceMicros, isRealtime: edgeRealtime && leavesCore(config) },
       log,
     )
+    this.stopLoopPriority = priority.stop
+    const state = () => {
+      const found = priority.state()
+      return found !== 'not-wanted' ? found : edgeRealtime ? 'no-spare-core' : 'off'
+    }
+    const library = libraryOf(config.server)
+    meterEdge(metrics, library, state)
+    log.info({ library, priority: state() }, 'the edge serves')
   }
 
   /** Sends a frame to all sockets that are subscribed to the topic. */

@@ -21,6 +21,7 @@ import { edgeCountOf } from '../config/edge-count.js'
 import type { Assignment, Event, ChainProviderProgram, Role } from '../supervision/messages.js'
 import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
+import { describeBuild, meterMachine } from './machine-metrics.js'
 import { openSharedMemory } from './shared-memory.js'
 import { UnconfirmedEdgeWatchdog } from '../supervision/unconfirmed-edge-watchdog.js'
 import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
@@ -103,6 +104,7 @@ class Supervisor implements Service {
   private readonly shared
   private readonly limits
   private readonly metrics = createMetrics('supervisor')
+  private readonly build = describeBuild()
   private readonly collector
   private readonly readerWatchdog
   private readonly unconfirmedWatchdog
@@ -142,6 +144,7 @@ class Supervisor implements Service {
       log,
       onEnd: countStuck,
     })
+    meterMachine(this.metrics, config, this.build)
     // A chain provider is not restarted: its chain is in its memory.
     const children = (): readonly Child[] =>
       this.children.filter(({ role }) => role !== 'chain-provider')
@@ -162,6 +165,9 @@ class Supervisor implements Service {
     for (let index = 0; index < edgeCountOf(this.config); index += 1) this.addEdge(index)
     await this.untilReady()
     this.isUp = true
+    // Not before: a start that fails prints one line.
+    this.log.info(this.build, 'Slotline runs')
+    warnOfOtherUsers(this.config.dataDir, this.log)
   }
 
   chainProviderDetail(): Readonly<Record<string, unknown>> {
@@ -359,7 +365,5 @@ export const startService = async (
   if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
   const supervisor = new Supervisor(config, log, chainProvider)
   await supervisor.start()
-  // Not before: a start that fails prints one line.
-  warnOfOtherUsers(config.dataDir, log)
   return supervisor
 }

@@ -227,6 +227,10 @@ const appOptions = (
   versionUnsupported: toClosingReply(failures.versionUnsupported),
 })
 
+/** The library that a server with these options uses. */
+export const libraryOf = (options: Pick<Options, 'library'>): 'compiled' | 'prebuilt' =>
+  options.library === 'prebuilt' || loadCompiled() === undefined ? 'prebuilt' : 'compiled'
+
 /**
  * Opens a server. Set `UWS_ENVIRONMENT` in the environment before the first call, which loads
  * uWebSockets.js. Rejects with one line where a port cannot be listened on.

@@ -23,19 +23,22 @@ t.test(
   { skip: process.platform !== 'linux' },
   async t => {
     const { log } = openLog('event-loop-priority', { ...logDefaults, level: 'silent' })
-    raiseLoopPriority({ sliceMicros: 100, isRealtime: false }, log)
+    const off = raiseLoopPriority({ sliceMicros: 100, isRealtime: false }, log)
+    t.equal(off.state(), 'not-wanted')
     t.equal(policy(), ORDINARY, 'switched off')
     if (availableParallelism() === 1) return
-    const stop = raiseLoopPriority({ sliceMicros: 100, isRealtime: true }, log)
-    t.teardown(stop)
+    const priority = raiseLoopPriority({ sliceMicros: 100, isRealtime: true }, log)
+    t.teardown(priority.stop)
     // A container may refuse it even to root.
     t.ok([ORDINARY, ROUND_ROBIN].includes(policy()))
     if (!isRoot) t.equal(policy(), ORDINARY, 'not allowed')
+    t.equal(priority.state(), policy() === ORDINARY ? 'not-permitted' : 'realtime')
     if (policy() === ORDINARY) return
 
     const endMs = Date.now() + 300
     while (Date.now() < endMs);
     await until('a loop that is always busy is ordinary', () => policy() === ORDINARY)
+    t.equal(priority.state(), 'busy')
     await until('it is realtime again once it is idle', () => policy() === ROUND_ROBIN)
   },
 )
