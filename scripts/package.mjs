@@ -1,0 +1,262 @@
+// Makes the archive and the Debian package of this checkout, which must be built:
+//   node scripts/package.mjs [--version 1.2.3] [--to folder] [--fast]
+// `--fast` compresses little, for tests.
+// They contain what the service runs with and nothing else, Node.js among it.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { values } = parseArgs({
+  options: {
+    version: { type: 'string', default: manifest.version },
+    to: { type: 'string', default: join(root, 'dist', 'packages') },
+    fast: { type: 'boolean', default: false },
+  },
+})
+const { version } = values
+const target = resolve(values.to)
+const level = values.fast ? 0 : 6
+
+/** Bound of the archive. */
+const ARCHIVE_BYTES_MAX = 60 * 1024 ** 2
+const NODE_MAJOR = '24'
+
+/**
+ * Dependencies that the package leaves out: the sandbox, which is for development and larger than
+ * the service; the page's libraries, which its build contains; and the prebuilt server, because the
+ * addon has a compiled one.
+ */
+const LEFT_OUT = new Set(['bs58', 'litesvm', 'oidc-provider', 'preact', 'uplot', 'uWebSockets.js'])
+
+const fail = message => {
+  process.stderr.write(`slotline: ${message}\n`)
+  process.exit(1)
+}
+
+const run = (command, args, options = {}) => {
+  const { error, status, stderr, stdout } = spawnSync(command, args, {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 ** 2,
+    ...options,
+  })
+  if (status !== 0) fail(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`)
+  return stdout
+}
+
+/** The folder of a package as one of `from` finds it; undefined for an optional one of others. */
+const findPackage = (name, from) => {
+  for (let folder = from; folder.startsWith(root); folder = dirname(folder)) {
+    const found = join(folder, 'node_modules', name)
+    if (existsSync(join(found, 'package.json'))) return found
+  }
+  return undefined
+}
+
+/** Folders of all packages that these need, relative to the root. */
+const closureOf = names => {
+  const found = new Set()
+  const visit = (name, from, isOptional) => {
+    const folder = findPackage(name, from)
+    if (folder === undefined) {
+      if (!isOptional) fail(`${name} is not installed`)
+      return
+    }
+    if (found.has(folder)) return
+    found.add(folder)
+    const own = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const optional = new Set(Object.keys(own.optionalDependencies ?? {}))
+    // An optional peer is a tool of developers: the compiler of TypeScript, for one.
+    const peers = Object.keys(own.peerDependencies ?? {}).filter(
+      peer => own.peerDependenciesMeta?.[peer]?.optional !== true,
+    )
+    const needed = [...Object.keys(own.dependencies ?? {}), ...optional, ...peers]
+    for (const each of needed) visit(each, folder, optional.has(each))
+  }
+  for (const name of names) visit(name, root, false)
+  return [...found].map(folder => relative(root, folder)).toSorted()
+}
+
+/** What a package contains for its developers, and binaries for other systems and releases. */
+const isNeeded = path => {
+  const name = basename(path)
+  if (/\.node$/.test(name)) return !/(musl|\.abi\d+\.)/.test(name)
+  return !(
+    /\.(ts|cts|mts|map|md|markdown|flow|c|cc|cpp|h|gyp|mdb)$/i.test(name) ||
+    /[/\\](tests?|benchmarks?|examples?|docs?|\.github|dependencies)$/.test(path)
+  )
+}
+
+const copyPackages = stage => {
+  const names = Object.keys(manifest.dependencies).filter(name => !LEFT_OUT.has(name))
+  const folders = closureOf(names)
+  for (const folder of folders)
+    cpSync(join(root, folder), join(stage, folder), {
+      recursive: true,
+      dereference: true,
+      // Packages inside a package are in the list themselves.
+      filter: source =>
+        isNeeded(source) &&
+        !relative(join(root, folder), source).split('/').includes('node_modules'),
+    })
+}
+
+const isOfService = path =>
+  !/\.map$/.test(path) && !/^(test|bench|sandbox|packages|cli\/run-sandbox\.js)(\/|$)/.test(path)
+
+const copyService = stage => {
+  if (!existsSync(join(root, 'dist', 'main.js'))) fail('build the service first: npm run package')
+  cpSync(join(root, 'dist'), join(stage, 'dist'), {
+    recursive: true,
+    filter: source => isOfService(relative(join(root, 'dist'), source)),
+  })
+  const addon = `slotline.${process.platform}-${process.arch}-gnu.node`
+  mkdirSync(join(stage, 'native', 'addon'), { recursive: true })
+  for (const name of ['index.js', addon])
+    cpSync(join(root, 'native', 'addon', name), join(stage, 'native', 'addon', name))
+  const { name, type, license, imports } = manifest
+  const commit = run('git', ['rev-parse', 'HEAD'], { cwd: root }).trim()
+  const own = { name, version, private: true, license, type, imports, commit }
+  writeFileSync(join(stage, 'package.json'), `${JSON.stringify(own, null, 2)}\n`)
+  cpSync(join(root, 'LICENSE'), join(stage, 'LICENSE'))
+  cpSync(join(root, 'deploy'), join(stage, 'deploy'), {
+    recursive: true,
+    filter: source => !/[/\\](debian|slotline\.sh)$/.test(source),
+  })
+}
+
+/** Installs the pinned Node.js from its package, whose digest is compared. */
+const installNode = () => {
+  const releases = JSON.parse(readFileSync(join(root, 'scripts', 'node-releases.json'), 'utf8'))
+  const { version: release, integrity } = releases[NODE_MAJOR]
+  const name = `node-${process.platform}-${process.arch}`
+  const folder = join(root, 'node_modules', '.node', release)
+  const installed = () => {
+    const lock = join(folder, 'node_modules', '.package-lock.json')
+    if (!existsSync(lock)) return undefined
+    return JSON.parse(readFileSync(lock, 'utf8')).packages[`node_modules/${name}`]?.integrity
+  }
+  const wanted = integrity[process.arch]
+  if (installed() !== wanted) {
+    const options = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund']
+    run('npm', ['install', ...options, '--prefix', folder, `${name}@${release}`])
+    if (installed() !== wanted) fail(`${name}@${release} has another digest than it is pinned to`)
+  }
+  return join(folder, 'node_modules', name, 'bin', 'node')
+}
+
+const copyNode = stage => {
+  mkdirSync(join(stage, 'bin'))
+  cpSync(installNode(), join(stage, 'bin', 'node'))
+  cpSync(join(root, 'deploy', 'slotline.sh'), join(stage, 'bin', 'slotline'))
+}
+
+const filesUnder = folder =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath ?? entry.path, entry.name))
+
+const binariesOf = stage =>
+  filesUnder(stage).filter(file => file.endsWith('.node') || file === join(stage, 'bin', 'node'))
+
+/** The newest version of the C library that a binary needs. */
+const glibcOf = stage => {
+  const versions = binariesOf(stage).flatMap(file =>
+    Array.from(run('objdump', ['-T', file]).matchAll(/GLIBC_2\.(\d+)/g), ([, minor]) =>
+      Number(minor),
+    ),
+  )
+  return `2.${Math.max(...versions)}`
+}
+
+/** Modes do not depend on the umask of who packages. */
+const setModes = folder => {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath ?? entry.path, entry.name)
+    if (entry.isSymbolicLink()) continue
+    const isProgram = entry.isDirectory() || /[/\\](bin|DEBIAN)[/\\][^/\\.]+$/.test(path)
+    chmodSync(path, isProgram ? 0o755 : 0o644)
+  }
+  chmodSync(folder, 0o755)
+}
+
+const makeArchive = (stage, name) => {
+  const file = join(target, `${name}.tar.xz`)
+  const order = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0']
+  run('tar', [...order, '-C', dirname(stage), '-cJf', file, basename(stage)], {
+    env: { ...process.env, XZ_OPT: `-${level} -T0` },
+  })
+  return file
+}
+
+const makeDebian = (stage, work) => {
+  const tree = join(work, 'debian')
+  const library = join(tree, 'usr', 'lib', 'slotline')
+  const doc = join(tree, 'usr', 'share', 'doc', 'slotline')
+  const units = join(tree, 'lib', 'systemd', 'system')
+  for (const folder of [join(tree, 'DEBIAN'), join(tree, 'usr', 'bin'), doc, units])
+    mkdirSync(folder, { recursive: true })
+  cpSync(stage, library, { recursive: true })
+  symlinkSync('../lib/slotline/bin/slotline', join(tree, 'usr', 'bin', 'slotline'))
+  cpSync(join(root, 'deploy', 'slotline.service'), join(units, 'slotline.service'))
+  for (const page of ['operations.md', 'configuration.md'])
+    cpSync(join(root, 'docs', page), join(doc, page))
+  cpSync(join(root, 'LICENSE'), join(doc, 'copyright'))
+  const bytes = filesUnder(tree).reduce((sum, file) => sum + statSync(file).size, 0)
+  const control = readFileSync(join(root, 'deploy', 'debian', 'control'), 'utf8')
+    .replace('@VERSION@', version)
+    .replace('@SIZE@', String(Math.ceil(bytes / 1024)))
+    .replace('@GLIBC@', glibcOf(library))
+  writeFileSync(join(tree, 'DEBIAN', 'control'), control)
+  for (const script of ['postinst', 'prerm', 'postrm'])
+    cpSync(join(root, 'deploy', 'debian', script), join(tree, 'DEBIAN', script))
+  setModes(tree)
+  const file = join(target, `slotline_${version}_amd64.deb`)
+  run('dpkg-deb', ['--root-owner-group', '-Zxz', `-z${level}`, '--build', tree, file], {
+    env: { ...process.env, SOURCE_DATE_EPOCH: '0' },
+  })
+  return file
+}
+
+if (process.platform !== 'linux' || process.arch !== 'x64') fail('packages are made on Linux x64')
+const work = mkdtempSync(join(tmpdir(), 'slotline-package-'))
+process.on('exit', () => rmSync(work, { recursive: true, force: true }))
+const name = `slotline-${version}-linux-x64`
+const stage = join(work, name)
+mkdirSync(stage)
+mkdirSync(target, { recursive: true })
+copyService(stage)
+copyPackages(stage)
+copyNode(stage)
+for (const file of binariesOf(stage)) run('strip', ['--strip-unneeded', file])
+setModes(stage)
+const made = [makeArchive(stage, name), makeDebian(stage, work)]
+const sums = made.map(file => {
+  const digest = createHash('sha256').update(readFileSync(file)).digest('hex')
+  return `${digest}  ${basename(file)}\n`
+})
+writeFileSync(join(target, 'SHA256SUMS'), sums.join(''))
+for (const file of made) {
+  const { size } = statSync(file)
+  process.stdout.write(`${file}: ${(size / 1024 ** 2).toFixed(1)} MiB\n`)
+  if (size > ARCHIVE_BYTES_MAX && !values.fast)
+    fail(`${file} has more than ${ARCHIVE_BYTES_MAX} bytes`)
+}
