@@ -127,7 +127,7 @@ t.test('a buffer that shrinks or is detached while its call runs', async t => {
   const reader = open(t)
   const expected = await readAll(await reader.accountsTask(KEY, true, 0, -1, 0, 10_000))
   t.match(expected, DATA.toString('base64'))
-  const rules = { tipClasses: [], exemptPrograms: [] }
+  const rules = { tipClasses: [], exemptPrograms: [], signatureRule: 'strict' as const }
   const pool = { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 64 }
   const checks = new addon.TransactionChecks(rules, pool)
   const batch = Buffer.from([3, 0, 0, 0, 1, 2, 3])
