@@ -72,6 +72,7 @@ const pieceOf = (token: string): fc.Arbitrary<Piece> => {
       '/',
       `/${wrong}`,
       `/${token}?a=b`,
+      `/${token}/`,
       `/${token}/x`,
     ),
     lines: fc.uniqueArray(fc.constantFrom(...headers), {

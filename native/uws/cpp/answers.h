@@ -14,6 +14,8 @@ inline bool isJson(std::string_view type) {
 inline std::string_view tokenOf(uWS::HttpRequest *request) {
     if (request->getCaseSensitiveMethod() != "POST" || request->isAncient()) return {};
     std::string_view token = request->getFullUrl().substr(1);
+    // As for the routes of JavaScript, a slash at the end makes no difference.
+    if (token.length() > 1 && token.back() == '/') token.remove_suffix(1);
     for (auto [name, value] : *request) {
         bool isDeclined = (name == "content-type" && !isJson(value)) ||
                           (name == "connection" && value != "keep-alive" && value != "Keep-Alive") ||
