@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { collect, instant, instantOrNever, integer } from './arguments.js'
+import { collect, instant, instantOrMs, instantOrNever, integer } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
 import { withServiceOptions, type ConfigLoader, type ServiceOptions } from './command.js'
 
@@ -130,6 +130,24 @@ const addTokenCommands = (root: Command, load: ConfigLoader): void => {
       body: { address },
     }),
   )
+}
+
+/** `slotline audit`: what was done to accesses and tokens, and by whom. */
+export const addAuditCommand = (program: Command, load: ConfigLoader): void => {
+  command(program, 'audit', 'show who changed accesses, saw tokens and signed in, newest first')
+    .option('--subject <subject>', 'only what this person did')
+    .option('--access <accessId>', 'only what was done to this access')
+    .option('--before <time>', 'only what is older: `next` of the answer before', instantOrMs)
+    .option('--limit <count>', 'maximum number', integer(1, 1_000), 100)
+    .action(({ subject, access, before, limit, ...where }) => {
+      const query = new URLSearchParams({
+        limit: String(limit),
+        ...(subject === undefined ? {} : { subject }),
+        ...(access === undefined ? {} : { access }),
+        ...(before === undefined ? {} : { before: String(before) }),
+      })
+      return call(load, where, { method: 'GET', path: `/audit?${query}` })
+    })
 }
 
 /** `slotline access …`: every operation of the admin API, which requires its token. Prints JSON. */

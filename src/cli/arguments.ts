@@ -20,7 +20,11 @@ export const instant = (value: string): number => {
   throw new InvalidArgumentError('It must be a date, or a time like 2027-01-31T12:00:00Z.')
 }
 
-/** The same, or `never`, because commander cannot hold null. */
+/** The same, or Unix milliseconds, as answers have them. */
+export const instantOrMs = (value: string): number =>
+  /^\d{5,15}$/.test(value) ? Number(value) : instant(value)
+
+/** The same as `instant`, or `never`, because commander cannot hold null. */
 export const instantOrNever = (value: string): number | 'never' =>
   value === 'never' ? value : instant(value)
 

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { addAccessCommands } from './access.js'
+import { addAccessCommands, addAuditCommand } from './access.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
 import type { ConfigLoader } from './command.js'
@@ -48,6 +48,7 @@ export const createProgram = (environment: Environment): Command => {
   addSandboxCommand(program)
   addConfigCommands(program, load)
   addAccessCommands(program, load)
+  addAuditCommand(program, load)
   addStatusCommand(program, load)
   addVerifyCommand(program, load)
   addBackupCommand(program, load)

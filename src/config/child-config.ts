@@ -74,7 +74,7 @@ export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
 
 /** The configuration of an edge. */
 export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
-  readonly access: Omit<Config['access'], 'keyFile' | 'adminTokenFile'>
+  readonly access: Omit<Config['access'], 'keyFile' | 'adminTokenFile' | 'audit'>
   readonly networks: readonly EdgeNetwork[]
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { AuditLog } from '../access/audit/audit-log.js'
 import type { AccessService } from '../access/service.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
@@ -25,6 +26,7 @@ export type ControlDashboardParts = {
   readonly config: ControlConfig
   readonly store: ControlStore
   readonly accessService: AccessService
+  readonly auditLog: AuditLog
   readonly catalog: Catalog
   readonly usage: Usage
   readonly adminToken: Secret | undefined
@@ -90,6 +92,14 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     adminToken: parts.adminToken,
     log,
     session: id => sessions.find(id),
+    audit: entry => {
+      try {
+        parts.auditLog.record(entry)
+      } catch (error) {
+        // The change is in effect: the log of the process has what the audit log lacks.
+        log.error({ err: error, entry }, 'an entry of the audit log was not stored')
+      }
+    },
   })
   const sweep = setInterval(() => {
     sessions

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { openAuditLog } from '../access/audit/audit-log.js'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
 import type { ControlConfig } from '../config/child-config.js'
@@ -58,12 +59,14 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     request: call => send({ kind: 'metricsRequested', call }),
     log,
   })
+  const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const submissions = new StoreReaders(config.dataDir, undefined, config.submissionStore)
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,
     store: access.ownStore,
     accessService,
+    auditLog,
     catalog,
     usage: createAccessUsage({
       dataDir: config.dataDir,
@@ -75,6 +78,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     adminToken,
     adminRoutes: createAdminApi({
       accessService,
+      auditLog,
       catalog,
       products: productsOf(config),
       now: Date.now,

@@ -127,6 +127,25 @@ t.test('changes by an operator apply at each edge at once', async t => {
     t.match(await ask('token', 'generate', ...scope), { address: null }, 'deleted by revoke')
   })
 
+  await t.test('the audit log names who, what and from where, and no secret', async t => {
+    const { code, output } = await runToEnd(t, ['audit', '--access', accessId, ...target])
+    t.equal(code, 0)
+    const { entries, next } = JSON.parse(output)
+    t.equal(next, null)
+    t.strictSame(entries.map(({ action }: { action: string }) => action).toReversed(), [
+      ...['grant', 'generate', 'generate', 'restrict', 'regenerate', 'restrict', 'reveal'],
+      ...['restrict', 'revoke', 'generate'],
+    ])
+    t.match(entries.at(-1), { by: null, from: '127.0.0.1', request: { subject: 'ada' } })
+    t.match(entries[2], { network: 'sandbox', location: 'fra', request: { address: '8.8.8.8' } })
+    t.notMatch(output, /slt_|sla_/)
+    const older = await runToEnd(t, [
+      ...['audit', '--before', String(entries[0].atMs), '--limit', '1'],
+      ...target,
+    ])
+    t.equal(JSON.parse(older.output).entries[0].atMs, entries[1].atMs)
+  })
+
   await t.test('end', async t => {
     t.match(await ask('end', accessId), { state: 'ended' })
     t.strictSame(await statuses(nyc.rpcUrl), [403])

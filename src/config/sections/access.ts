@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import { defaults as audit } from '../../access/audit/options.js'
 import { defaults as authenticate } from '../../access/authenticate.js'
 import { defaults as limits } from '../../access/limiter/options.js'
 import { defaults as store } from '../../access/store/options.js'
 import { defaults as usage } from '../../access/usage/options.js'
-import { optionsSchema } from '../validators/options-schema.js'
+import { integer, optionsSchema } from '../validators/options-schema.js'
 import { described, filePath, mapBytes, readersMax, section } from '../validators/validators.js'
 
 /** Accesses and their tokens. */
@@ -20,4 +21,11 @@ export const accessSection = v.strictObject({
   authenticate: section(optionsSchema(authenticate)),
   limits: section(optionsSchema(limits)),
   usage: section(optionsSchema(usage)),
+  audit: section(
+    optionsSchema(audit, {
+      keptDaysMax: integer(1, 36_500, 'days'),
+      fileBytesMax: integer(64 * 1024, 2 ** 28, 'bytes'),
+      filesMax: integer(2, 1_000, 'files'),
+    }),
+  ),
 })

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { AUDIT_ACTIONS } from '../../access/audit/audit-log.js'
 import { mapLimits } from '../../shared/access-limits.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -63,24 +64,26 @@ const LIMIT_MAX = 1_000
 const LIMIT_DEFAULT = '100'
 const limitProblem = `must be an integer from 1 to ${LIMIT_MAX}`
 
+const limit = v.optional(
+  v.pipe(
+    v.string(limitProblem),
+    v.regex(/^[1-9]\d{0,3}$/, limitProblem),
+    v.transform(Number),
+    v.number(),
+    v.integer(),
+    v.minValue(1, limitProblem),
+    v.maxValue(LIMIT_MAX, limitProblem),
+  ),
+  LIMIT_DEFAULT,
+)
+
 export const listQuery = v.strictObject({
   subject: described(v.optional(subject), 'Only accesses of this subject, all in one response'),
   after: described(
     v.optional(v.pipe(text, v.maxLength(64, 'must be an access id')), ''),
     'Start after this access id: `next` of the previous response',
   ),
-  limit: v.optional(
-    v.pipe(
-      v.string(limitProblem),
-      v.regex(/^[1-9]\d{0,3}$/, limitProblem),
-      v.transform(Number),
-      v.number(),
-      v.integer(),
-      v.minValue(1, limitProblem),
-      v.maxValue(LIMIT_MAX, limitProblem),
-    ),
-    LIMIT_DEFAULT,
-  ),
+  limit,
 })
 
 const tokenEntries = {
@@ -120,4 +123,42 @@ export const access = v.object({
 export const accesses = v.object({
   accesses: v.array(access),
   next: described(v.nullable(text), '`after` of the next page; null: no more'),
+})
+
+const beforeProblem = 'must be a time in Unix milliseconds'
+
+export const auditQuery = v.strictObject({
+  subject: described(v.optional(subject), 'Only what this person did'),
+  access: described(
+    v.optional(v.pipe(text, v.maxLength(64, 'must be an access id'))),
+    'Only what was done to this access',
+  ),
+  before: described(
+    v.optional(
+      v.pipe(
+        v.string(beforeProblem),
+        v.regex(/^\d{1,15}$/, beforeProblem),
+        v.transform(Number),
+        v.number(),
+      ),
+    ),
+    'Only what is older: `next` of the previous response',
+  ),
+  limit,
+})
+
+export const audit = v.object({
+  entries: v.array(
+    v.object({
+      atMs: instantMs,
+      action: v.picklist(AUDIT_ACTIONS),
+      by: described(v.nullable(text), '`sub` of the person; null: the holder of the admin token'),
+      from: described(text, 'Address of the peer; that of a proxy, where one is in front'),
+      accessId: v.optional(text),
+      network: v.optional(text),
+      location: v.optional(text),
+      request: described(v.optional(v.unknown()), 'The body of the request'),
+    }),
+  ),
+  next: described(v.nullable(instantMs), '`before` of the next page; null: no more'),
 })

@@ -40,6 +40,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     path: TOKEN,
     guard: 'admin',
     summary: 'Generate a token',
+    audit: 'generate',
     answers: { 201: { description: 'The token is active', body: shapes.newToken } },
     errors: [...MAKE_ERRORS, 'tokenActive'],
     handle: async ({ params }) => ({
@@ -52,6 +53,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     path: `${TOKEN}/regenerate`,
     guard: 'admin',
     summary: 'Regenerate the token; the previous one is invalid when this is answered',
+    audit: 'regenerate',
     answers: {
       200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
     },
@@ -63,6 +65,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     path: TOKEN,
     guard: 'admin',
     summary: 'Revoke the token; it is invalid when this is answered',
+    audit: 'revoke',
     answers: { 204: { description: 'The token and its restriction are removed' } },
     errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
     handle: async ({ params }) => {
@@ -75,6 +78,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     path: `${TOKEN}/reveal`,
     guard: 'admin',
     summary: 'Reveal the token',
+    audit: 'reveal',
     answers: { 200: { description: 'The token and its URLs', body: shapes.revealed } },
     errors: ['noSuchAccess', 'noToken', 'sealingKey'],
     handle: async ({ params }) => {
@@ -89,6 +93,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     path: `${TOKEN}/restriction`,
     guard: 'admin',
     summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
+    audit: 'restrict',
     body: shapes.restriction,
     answers: { 200: { description: 'In effect', body: shapes.token } },
     errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', 'notConfirmed'],

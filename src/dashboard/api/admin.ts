@@ -5,6 +5,7 @@ import type { Access } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
 import * as shapes from './admin-shapes.js'
+import type { AuditLog } from '../../access/audit/audit-log.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
 import type { Catalog } from './catalog.js'
 
@@ -13,6 +14,7 @@ export type AdminParts = {
   readonly accessService: AccessService
   readonly catalog: Catalog
   readonly products: readonly Product[]
+  readonly auditLog: AuditLog
   readonly now: () => number
 }
 
@@ -37,6 +39,25 @@ const pageOf = (accessService: AccessService, after: string, limit: number) => {
   return { accesses, next: last?.accessId ?? null }
 }
 
+/** The route of the operator for the audit log. */
+const createAuditRoute = ({ auditLog, now }: AdminParts): Route =>
+  route({
+    method: 'GET',
+    path: '/admin/audit',
+    guard: 'admin',
+    summary: 'Who changed accesses and tokens, saw a token or signed in',
+    query: shapes.auditQuery,
+    answers: { 200: { description: 'The newest first', body: shapes.audit } },
+    errors: ['wrongInput'],
+    handle: ({ query: { subject, access, before, limit } }) => {
+      // The newest entry can be of this millisecond.
+      const beforeMs = before ?? now() + 1
+      const entries = auditLog.read({ by: subject, accessId: access, beforeMs, limit })
+      const next = entries.length === limit ? entries.at(-1)?.atMs : undefined
+      return ok({ entries, next: next ?? null })
+    },
+  })
+
 /** Routes of the operator for the accesses and tokens of all subjects. */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
   const { accessService, products, now } = parts
@@ -46,6 +67,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       path: '/admin/accesses',
       guard: 'admin',
       summary: 'Grant an access to a product',
+      audit: 'grant',
       body: shapes.grant,
       answers: { 201: { description: 'The access', body: shapes.access } },
       errors: ['wrongInput', 'noSuchProduct', 'notInProduct', 'nothingGranted', 'endPassed'],
@@ -86,6 +108,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       path: `${ACCESS}/extend`,
       guard: 'admin',
       summary: 'Set the end of an access; tokens of an ended one are valid again',
+      audit: 'extend',
       body: shapes.extension,
       answers: { 200: { description: 'In effect', body: shapes.access } },
       errors: ['wrongInput', 'noSuchAccess', 'endPassed', 'notConfirmed'],
@@ -97,10 +120,12 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       path: `${ACCESS}/end`,
       guard: 'admin',
       summary: 'End an access now; its tokens are kept, but rejected',
+      audit: 'end',
       answers: { 200: { description: 'In effect', body: shapes.access } },
       errors: ['noSuchAccess', 'notConfirmed'],
       handle: async ({ params }) => ok(toView(parts, await accessService.end(params.accessId))),
     }),
+    createAuditRoute(parts),
     ...createAdminTokenRoutes(parts),
   ]
 }

@@ -18,6 +18,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     guard: 'session',
     isRateLimited: true,
     summary: 'Generate a token',
+    audit: 'generate',
     answers: { 201: { description: 'The token is active', body: shapes.newToken } },
     errors: [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'tokenActive', 'sealingKey'],
     handle: async ({ session, params }) => {
@@ -31,6 +32,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     guard: 'session',
     isRateLimited: true,
     summary: 'Regenerate the token; the previous one is invalid when this is answered',
+    audit: 'regenerate',
     answers: {
       200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
     },
@@ -53,6 +55,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     guard: 'session',
     isRateLimited: true,
     summary: 'Reveal the token',
+    audit: 'reveal',
     answers: { 200: { description: 'The token and its URLs', body: shapes.revealed } },
     errors: [...SCOPE_ERRORS, 'noToken', 'sealingKey'],
     handle: async ({ session, params }) => {
@@ -86,6 +89,7 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       guard: 'session',
       isRateLimited: true,
       summary: 'Revoke the token; it is invalid when this is answered',
+      audit: 'revoke',
       answers: { 204: { description: 'The token and its restriction are removed' } },
       errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
       handle: async ({ session, params }) => {
@@ -99,6 +103,7 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       guard: 'session',
       isRateLimited: true,
       summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
+      audit: 'restrict',
       body: shapes.restriction,
       answers: { 200: { description: 'In effect', body: shapes.panel } },
       errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', 'notConfirmed'],

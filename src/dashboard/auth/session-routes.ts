@@ -56,6 +56,7 @@ const createSessionApi = ({
     path: '/api/sign-out',
     guard: 'session',
     summary: 'End the session',
+    audit: 'sign-out',
     answers: { 204: { description: 'The session has ended' } },
     handle: async ({ session, cookie }) => {
       const id = cookie('session')
@@ -116,6 +117,7 @@ export const createSessionRoutes = ({
       path: '/callback',
       guard: 'open',
       summary: 'Return from the identity provider',
+      audit: 'sign-in',
       answers: { 303: { description: 'Redirect to the page, signed in or with the error' } },
       errors: ['tooManyAttempts'],
       handle: async ({ search, peer, cookie }) => {
@@ -126,10 +128,9 @@ export const createSessionRoutes = ({
           await sessions.end(replaces)
           const id = await sessions.open(person)
           log.info({ subject: person.subject }, 'signed in')
-          return toPage(undefined, [
-            cookies.write('session', id, options.sessionMaxMs),
-            cookies.clear('sign-in'),
-          ])
+          const kept = cookies.write('session', id, options.sessionMaxMs)
+          const page = toPage(undefined, [kept, cookies.clear('sign-in')])
+          return { ...page, signedIn: person.subject }
         } catch (error) {
           return refuse(error, peer)
         }

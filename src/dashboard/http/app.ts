@@ -7,6 +7,7 @@ import { compress } from 'hono/compress'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { timingSafeEqual } from 'hono/utils/buffer'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { AuditEntry } from '../../access/audit/audit-log.js'
 import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
@@ -15,7 +16,7 @@ import type { Session } from '../auth/session.js'
 import type { Cookies } from './cookies.js'
 import { checkRate, toFailure } from './failure.js'
 import type { RateLimits } from './rate-limits.js'
-import type { Answer, Route } from './route.js'
+import type { Answer, Call, Route } from './route.js'
 
 type Env = { readonly Bindings: HttpBindings }
 
@@ -41,6 +42,8 @@ export type AppParts = {
   readonly headers: Readonly<Record<string, string>>
   readonly log: Log
   session(id: string): Promise<Session | undefined>
+  /** Adds an entry to the audit log. */
+  audit(entry: Omit<AuditEntry, 'atMs'>): void
 }
 
 /**
@@ -134,9 +137,28 @@ const createAdminCheck = ({ adminToken, failures, log, options }: AppParts) => {
   }
 }
 
+/** The entry of the audit log for what a route has done; undefined where there is none. */
+const toEntry = (
+  { audit, guard }: Route,
+  { body, params, peer, session }: Call,
+  answer: Answer,
+): Omit<AuditEntry, 'atMs'> | undefined => {
+  const by = session?.subject ?? answer.signedIn
+  if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
+  const { accessId, network, location } = { ...Object(answer.body), ...params }
+  return {
+    action: audit,
+    by: by ?? null,
+    from: peer,
+    ...(accessId === undefined ? {} : { accessId }),
+    ...(network === undefined ? {} : { network, location }),
+    ...(body === undefined ? {} : { request: body }),
+  }
+}
+
 /** The page, the sign-in, the API and the admin API. */
 export const createApp = (parts: AppParts): Hono<Env> => {
-  const { cookies, headers, log, options, pagesDir, publicUrl, routes } = parts
+  const { audit, cookies, headers, log, options, pagesDir, publicUrl, routes } = parts
   const app = new Hono<Env>()
   app.use(async (c, next) => {
     await next()
@@ -168,14 +190,17 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   for (const route of routes)
     app.on(route.method, route.path.replace(/:\w+/g, '$&{[A-Za-z0-9_-]{1,64}}'), async c => {
       const session = await guard(route, c)
-      const answer = await route.run({
+      const call: Call = {
         params: c.req.param() as Readonly<Record<string, string>>,
         search: new URL(c.req.url).search,
         body: route.method === 'GET' ? undefined : await readJson(c),
         session,
         peer: peerOf(c),
         cookie: kind => cookies.read(c.req.header('cookie'), kind),
-      })
+      }
+      const answer = await route.run(call)
+      const entry = toEntry(route, call, answer)
+      if (entry !== undefined) audit(entry)
       return send(c, answer)
     })
   // The page itself is a file.

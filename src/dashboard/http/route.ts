@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { AuditAction } from '../../access/audit/audit-log.js'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { CookieKind } from './cookies.js'
 import type { Session } from '../auth/session.js'
@@ -14,6 +15,8 @@ export type Answer = {
   /** Sent as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
+  /** Who signed in, where the request had no session yet. */
+  readonly signedIn?: string
 }
 
 /** 200 with a JSON body. */
@@ -49,6 +52,8 @@ export type Route = {
   readonly errors: readonly ErrorName[]
   /** Calls of one person are limited: `changesPerMinuteMax`. */
   readonly isRateLimited: boolean
+  /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
+  readonly audit?: AuditAction
   run(call: Call): Answer | Promise<Answer>
 }
 

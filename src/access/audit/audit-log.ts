@@ -1,0 +1,151 @@
+import {
+  appendFileSync,
+  closeSync,
+  fdatasyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { Options } from './options.js'
+
+/** What is recorded: every change of accesses and tokens, every sight of a token, and sign-ins. */
+export const AUDIT_ACTIONS = [
+  'grant',
+  'extend',
+  'end',
+  'generate',
+  'reveal',
+  'regenerate',
+  'restrict',
+  'revoke',
+  'sign-in',
+  'sign-out',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** One entry. It has no secret: a token is named by its scope. */
+export type AuditEntry = {
+  readonly atMs: number
+  readonly action: AuditAction
+  /** `sub` of the person at the identity provider; null is the holder of the admin token. */
+  readonly by: string | null
+  /** Address of the peer: of a proxy, where one is in front. */
+  readonly from: string
+  readonly accessId?: string
+  readonly network?: string
+  readonly location?: string
+  /** What was asked for: the new end, the address of a restriction, the granted product. */
+  readonly request?: unknown
+}
+
+/** Which entries are read. */
+export type AuditQuery = {
+  readonly by?: string | undefined
+  readonly accessId?: string | undefined
+  readonly beforeMs: number
+  readonly limit: number
+}
+
+/** Who did what, when and from where, on disk. */
+export type AuditLog = {
+  /** Adds an entry, on disk when this returns. */
+  record(entry: Omit<AuditEntry, 'atMs'>): void
+  /** The newest entries that match, newest first. */
+  read(query: AuditQuery): readonly AuditEntry[]
+}
+
+const DAY_MS = 86_400_000
+const NAME = /^(\d{13})\.jsonl$/
+
+type File = { readonly path: string; readonly firstMs: number }
+
+const parseLine = (line: string): AuditEntry | undefined => {
+  try {
+    return JSON.parse(line) as AuditEntry
+  } catch {
+    // The last line, where the machine stopped while it was written.
+    return undefined
+  }
+}
+
+/**
+ * Opens the audit log of a data directory: files of JSON lines that are only added to, each named
+ * by the time of its first entry. Control is the only writer.
+ */
+export const openAuditLog = (
+  dataDir: string,
+  { fileBytesMax, filesMax, keptDaysMax }: Options,
+  now: () => number,
+): AuditLog => {
+  const dir = join(dataDir, 'audit')
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+
+  let lastMs = 0
+
+  const listFiles = (): File[] =>
+    readdirSync(dir)
+      .flatMap(name => {
+        const [, firstMs] = NAME.exec(name) ?? []
+        return firstMs === undefined ? [] : [{ path: join(dir, name), firstMs: Number(firstMs) }]
+      })
+      .toSorted((one, other) => one.firstMs - other.firstMs)
+
+  /** A file is as old as its last entry, which is older than the first one of the next file. */
+  const removeOld = (files: readonly File[]): void => {
+    const oldestMs = now() - keptDaysMax * DAY_MS
+    for (const [index, { path }] of files.entries()) {
+      const next = files[index + 1]
+      const isOld = next !== undefined && next.firstMs < oldestMs
+      if (isOld || index < files.length - filesMax) rmSync(path)
+    }
+  }
+
+  const currentFile = (bytes: number, atMs: number): string => {
+    const files = listFiles()
+    const last = files.at(-1)
+    if (last !== undefined && statSync(last.path).size + bytes <= fileBytesMax) return last.path
+    // Later than the last one, also where the clock was set back.
+    const firstMs = Math.max(atMs, (last?.firstMs ?? 0) + 1)
+    const path = join(dir, `${String(firstMs).padStart(13, '0')}.jsonl`)
+    removeOld([...files, { path, firstMs }])
+    return path
+  }
+
+  const append = (path: string, line: string): void => {
+    const file = openSync(path, 'a', 0o600)
+    try {
+      appendFileSync(file, line)
+      fdatasyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+  }
+
+  return {
+    record: entry => {
+      // Each has a time of its own: pages begin before one.
+      const atMs = Math.max(now(), lastMs + 1)
+      lastMs = atMs
+      // A line break first: the line before it may have been cut by a full disk.
+      const line = `\n${JSON.stringify({ atMs, ...entry })}`
+      append(currentFile(Buffer.byteLength(line), atMs), line)
+    },
+    read: ({ accessId, beforeMs, by, limit }) => {
+      const found: AuditEntry[] = []
+      for (const { path } of listFiles().toReversed())
+        for (const line of readFileSync(path, 'utf8').split('\n').toReversed()) {
+          const entry = parseLine(line)
+          if (entry === undefined || entry.atMs >= beforeMs) continue
+          if (by !== undefined && entry.by !== by) continue
+          if (accessId !== undefined && entry.accessId !== accessId) continue
+          found.push(entry)
+          if (found.length === limit) return found
+        }
+      return found
+    },
+  }
+}

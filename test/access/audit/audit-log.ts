@@ -1,0 +1,67 @@
+import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openAuditLog } from '../../../src/access/audit/audit-log.js'
+import { defaults } from '../../../src/access/audit/options.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+
+const DAY_MS = 86_400_000
+const ALL = { beforeMs: Number.MAX_SAFE_INTEGER, limit: 1_000 }
+const entry = (accessId: string, by: string | null = 'ada') =>
+  ({ action: 'reveal', by, from: '127.0.0.1', accessId }) as const
+
+t.test('entries are read newest first, by person and access, in pages', async t => {
+  const dir = ownDir(t)
+  let nowMs = 1_800_000_000_000
+  const log = openAuditLog(dir, defaults, () => nowMs)
+  for (let at = 0; at < 10; at += 1) {
+    nowMs += 1_000
+    log.record(entry(`acc_${at % 2}`, at < 5 ? 'ada' : null))
+  }
+  const times = (all: readonly { atMs: number }[]) => all.map(({ atMs }) => atMs % 100_000)
+  t.strictSame(
+    times(log.read(ALL)),
+    [10, 9, 8, 7, 6, 5, 4, 3, 2, 1].map(at => at * 1_000),
+  )
+  t.strictSame(times(log.read({ ...ALL, by: 'ada', accessId: 'acc_0' })), [5_000, 3_000, 1_000])
+  const page = log.read({ ...ALL, limit: 4 })
+  const beforeMs = page.at(-1)?.atMs ?? 0
+  t.strictSame(times(log.read({ beforeMs, limit: 2 })), [6_000, 5_000])
+  t.strictSame(openAuditLog(dir, defaults, Date.now).read(ALL), log.read(ALL), 'a restart')
+  const [name = ''] = readdirSync(join(dir, 'audit'))
+  t.equal(statSync(join(dir, 'audit', name)).mode & 0o777, 0o600)
+})
+
+t.test('a cut line does not hide the entries around it', async t => {
+  const dir = ownDir(t)
+  const log = openAuditLog(dir, defaults, Date.now)
+  log.record(entry('acc_before'))
+  const [name = ''] = readdirSync(join(dir, 'audit'))
+  appendFileSync(join(dir, 'audit', name), '\n{"atMs":1,"acti')
+  log.record(entry('acc_after'))
+  t.strictSame(
+    log.read(ALL).map(({ accessId }) => accessId),
+    ['acc_after', 'acc_before'],
+  )
+})
+
+t.test('files are bounded by bytes, number and age', async t => {
+  const dir = ownDir(t)
+  const options = { keptDaysMax: 30, fileBytesMax: 2_048, filesMax: 4 }
+  let nowMs = 1_800_000_000_000
+  const log = openAuditLog(dir, options, () => nowMs)
+  const sizes = (): number[] =>
+    readdirSync(join(dir, 'audit')).map(name => statSync(join(dir, 'audit', name)).size)
+  for (let at = 0; at < 200; at += 1) log.record(entry(`acc_${at}`))
+  t.equal(sizes().length, 4, 'also where the clock stands still')
+  t.ok(sizes().every(size => size <= options.fileBytesMax))
+  t.equal(log.read({ ...ALL, limit: 1 })[0]?.accessId, 'acc_199')
+
+  nowMs += 31 * DAY_MS
+  for (let at = 0; at < 40; at += 1) log.record(entry(`acc_${at}`))
+  const kept = readdirSync(join(dir, 'audit')).map(name =>
+    readFileSync(join(dir, 'audit', name), 'utf8'),
+  )
+  t.ok(kept.length <= 3, 'files whose last entry is too old are removed')
+  t.equal(log.read({ ...ALL, limit: 1 })[0]?.atMs, nowMs + 39)
+})
