@@ -120,17 +120,17 @@ export class SocketMessage implements CallContext {
     }
   }
 
-  /** Sends an error when its time has come. While it waits it is not in flight. */
-  private sendDelayed(body: Uint8Array | string): void {
-    this.release()
-    this.session.sendDelayed(body, this)
-  }
-
   /** Releases its budget and its limits. Called exactly once. */
   release(): void {
     const { limiter, budget } = this.session.host
     budget.usedBytes -= this.usedBytes
     limiter.release(this.principal, this.atOnce)
+  }
+
+  /** Sends an error when its time has come. While it waits it is not in flight. */
+  private sendDelayed(body: Uint8Array | string): void {
+    this.release()
+    this.session.sendDelayed(body, this)
   }
 
   /** Reads until `chunk` is full or the source ends. */
