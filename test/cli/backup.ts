@@ -105,7 +105,7 @@ t.test('verify without a readable store prints one line and no verdict', async t
     [['--config', prepared.configFile, '--network', 'two'], /^slotline: no network two\n$/],
     [['--config', 'none.toml'], /^slotline: ENOENT[^\n]*\n$/],
     [['--config', prepared.configFile, '--rate', '0'], /integer from 1/],
-    [[], /required option '--config <file>' not specified/],
+    [[], /give --config <file> or --data-dir <dir>/],
   ]
   for (const [args, says] of cases) {
     const { code, output } = await verify(...args)
