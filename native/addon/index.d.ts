@@ -12,7 +12,8 @@ export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-was
 /** Direct reads of one location at one edge. */
 export declare class DirectReads {
   /**
-   * `version`: cells, of which the first is accessVersion. `limits`: those of the limit table.
+   * `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
+   * those of the limit table.
    * `bounds`: upper bounds of the buckets of histograms in seconds.
    */
   constructor(version: Float64Array, limits: Float64Array, bounds: Array<number>, tokensMax: number)
@@ -381,6 +382,9 @@ export interface BlockData {
   /** The newest finalized slot. */
   root?: number
 }
+
+/** Milliseconds since the machine was started, by a clock that counts while it is suspended. */
+export declare function bootMs(): number
 
 /**
  * Bounds what the kernel takes and has not sent for each connection that this process accepts from

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, notifyServiceManager, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, notifyServiceManager, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { DirectReads }
 export { Fanout }
 export { Indexer }
@@ -785,6 +785,7 @@ export { Spool }
 export { StoreInspector }
 export { StoreLoader }
 export { TransactionChecks }
+export { bootMs }
 export { boundUnsent }
 export { compareLoops }
 export { decodeMemcmp }

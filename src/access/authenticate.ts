@@ -15,9 +15,9 @@ export const defaults = {
 
 /**
  * 401: no such token at this location. 403: a known one, but not from this address or not at this
- * time.
+ * time. 503: whether the store is current is not known.
  */
-export type Refusal = 'unauthorized' | 'forbidden'
+export type Refusal = 'unauthorized' | 'forbidden' | 'leaseExpired'
 
 /**
  * Finds what a token grants at one location. Takes positional parameters, because it runs once per
@@ -120,7 +120,7 @@ class GrantCache {
 /**
  * Authentication of one edge. `version` reads `accessVersion` from shared memory: while it is
  * unchanged, known tokens are answered from memory; after a change the cache is dropped and the
- * store is read again.
+ * store is read again. While it is NaN, the lease of the machine has expired.
  */
 export const createAuthenticate = (
   store: AccessStore,
@@ -133,6 +133,7 @@ export const createAuthenticate = (
 
   return (token, location, peer, nowMs) => {
     const current = version()
+    if (Number.isNaN(current)) return 'leaseExpired'
     if (current !== seenVersion) {
       // Stored before the store is read: a change after this line raises the version again.
       seenVersion = current

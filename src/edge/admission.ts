@@ -1,4 +1,4 @@
-import type { Authenticate } from '../access/authenticate.js'
+import type { Authenticate, Refusal } from '../access/authenticate.js'
 import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
 import {
   EXCEEDABLE_LIMITS,
@@ -11,11 +11,12 @@ import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
 
 /** Why a request was refused before its body was read; a batch, before its first call ran. */
-export type RefusedAs = 'unauthorized' | 'forbidden' | ExceedableLimit | typeof FULL
+export type RefusedAs = Refusal | ExceedableLimit | typeof FULL
 
 export const REFUSED_AS: readonly RefusedAs[] = [
   'unauthorized',
   'forbidden',
+  'leaseExpired',
   ...EXCEEDABLE_LIMITS,
   FULL,
 ]
@@ -24,7 +25,10 @@ export const REFUSED_AS: readonly RefusedAs[] = [
 export type AdmissionParts = {
   readonly location: string
   readonly authenticate: Authenticate
-  /** Value of accessVersion: requests admitted before a change are rechecked. */
+  /**
+   * Value of accessVersion, NaN once the lease has expired: requests admitted before a change are
+   * rechecked.
+   */
   readonly version: () => number
   readonly limiter: UsageLimiter
   /** Unix milliseconds. */
@@ -49,12 +53,16 @@ const toReply = (failure: RpcError): Reply => {
 }
 
 /** A failure without a JSON-RPC code as a whole reply. */
-export const failureReply = (
-  name: 'unauthorized' | 'forbidden' | 'noLander' | 'noRelay' | 'unavailable',
-): Reply => toReply(new RpcError(name))
+export const failureReply = (name: Refusal | 'noLander' | 'noRelay' | 'unavailable'): Reply =>
+  toReply(new RpcError(name))
 
 export const UNAUTHORIZED = failureReply('unauthorized')
-const FORBIDDEN = failureReply('forbidden')
+
+const REFUSALS: Readonly<Record<Refusal, Reply>> = {
+  unauthorized: UNAUTHORIZED,
+  forbidden: failureReply('forbidden'),
+  leaseExpired: failureReply('leaseExpired'),
+}
 
 export const createAdmit =
   ({ location, authenticate, now, onRefusal }: AdmissionParts): Admit =>
@@ -62,7 +70,7 @@ export const createAdmit =
     const grant = authenticate(token, location, request, nowMs)
     if (typeof grant !== 'string') return grant
     onRefusal(grant)
-    return grant === 'unauthorized' ? UNAUTHORIZED : FORBIDDEN
+    return REFUSALS[grant]
   }
 
 /**

@@ -30,7 +30,7 @@ export type AdmittedRead = {
 
 export type DirectReadsParts = {
   readonly limiter: UsageLimiter
-  /** Cells of which the first is accessVersion. */
+  /** Cells of which the first are accessVersion and the end of the lease. */
   readonly versionCells: Float64Array
   readonly bodyBytesMax: number
 }

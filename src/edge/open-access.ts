@@ -11,7 +11,7 @@ export type AccessModules = {
   /** This edge's index, and the number of edges of the machine. */
   readonly index: number
   readonly edgeCount: number
-  /** Value of accessVersion. */
+  /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
   readonly log: Log
 }

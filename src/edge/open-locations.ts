@@ -21,9 +21,9 @@ export type LocationsModules = {
   readonly access: OpenAccess
   readonly networks: EdgeNetworks
   readonly submissions: OpenSubmissions
-  /** Value of accessVersion. */
+  /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
-  /** Cells of which the first is accessVersion. */
+  /** Cells of which the first are accessVersion and the end of the lease. */
   readonly versionCells: Float64Array
   readonly health: () => Health
   readonly log: Log

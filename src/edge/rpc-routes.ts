@@ -15,7 +15,7 @@ import type { DirectReads } from './direct-reads.js'
 import type { NetworkView } from './network-view.js'
 
 /** State of an edge, as `/health` reports it. */
-export type Health = 'ok' | 'behind' | 'incomplete' | 'draining' | 'unknown'
+export type Health = 'ok' | 'behind' | 'incomplete' | 'draining' | 'lease-expired' | 'unknown'
 
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {

@@ -33,6 +33,12 @@ export const boundUnsent = (bytes: number): number => callNative(() => addon.bou
 export const notifyServiceManager = (socket: string, message: string): void =>
   callNative(() => addon.notifyServiceManager(socket, message))
 
+/**
+ * Milliseconds since the machine was started, by a clock that counts while it is suspended and that
+ * nobody sets.
+ */
+export const bootMs = (): number => callNative(() => addon.bootMs())
+
 /** Takes a lock file until this process exits; false if another process holds it. */
 export const lockFile = (path: string): boolean => callNative(() => addon.lockFile(path))
 

@@ -5,6 +5,7 @@ import { meterEdge, meterLog, meterLoop, meterServers, meterViews } from '../edg
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
+import type { Health } from '../edge/rpc-routes.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
 import { libraryOf } from '../server/server.js'
 import { openLog, type Log } from '../shared/log.js'
@@ -53,8 +54,8 @@ class Edge implements Running {
     const submissions = await openSubmissions(config, edge, { log, metrics, now })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
-    const { accessVersion: version, cells: versionCells } = shared
-    const health = () => (this.isDraining ? 'draining' : networks.health(now()))
+    const { leasedVersion: version, cells: versionCells } = shared
+    const health = () => this.health()
     const modules = { access, networks, submissions, version, versionCells, health, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
@@ -81,7 +82,8 @@ class Edge implements Running {
 
   /** Sends a frame to all sockets that are subscribed to the topic. */
   publish(topic: string, frame: Uint8Array): void {
-    this.locations?.publish(topic, frame)
+    if (this.isLeased) this.locations?.publish(topic, frame)
+    else this.locations?.revalidateSockets()
   }
 
   onCommand(command: Command): void {
@@ -108,6 +110,15 @@ class Edge implements Running {
     await access.close()
   }
 
+  private get isLeased(): boolean {
+    return !Number.isNaN(this.parts.shared.leasedVersion())
+  }
+
+  private health(): Health {
+    if (this.isDraining) return 'draining'
+    return this.isLeased ? this.parts.networks.health(now()) : 'lease-expired'
+  }
+
   private refresh(): void {
     const { networks, send } = this.parts
     this.confirmVersion()
@@ -124,7 +135,7 @@ class Edge implements Running {
   private confirmVersion(): void {
     const { index, shared } = this.parts
     const current = shared.accessVersion()
-    if (current !== this.confirmedVersion) this.locations?.revalidateSockets()
+    if (current !== this.confirmedVersion || !this.isLeased) this.locations?.revalidateSockets()
     this.confirmedVersion = current
     shared.confirmVersion(index, current)
   }
@@ -136,7 +147,7 @@ export const startEdge: Start<'edge'> = async ({ config, index }, send) => {
   const metrics = createMetrics(`edge ${index}`)
   meterLog(metrics, droppedCount)
   const shared = openSharedMemory(config.dataDir)
-  const { accessVersion: version } = shared
+  const { leasedVersion: version } = shared
   const access = await openAccess(config, { index, edgeCount: edgeCountOf(config), version, log })
   let edge: Edge | undefined
   const publish = (topic: string, frame: Uint8Array): void => edge?.publish(topic, frame)

@@ -1,10 +1,15 @@
 import { join } from 'node:path'
 import { EDGES_MAX } from '../config/edge-count.js'
-import { sharedCells } from '../native/os.js'
+import { bootMs, sharedCells } from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
 const CELLS = 1024
 const ACCESS_VERSION = 0
+/**
+ * When the lease of this machine ends, in milliseconds of the boot clock. `native/edge/` reads both
+ * cells, too.
+ */
+const LEASE_END = 1
 /** One per edge: its process id while it may answer requests, else 0. */
 const EDGE_PIDS = 256
 /** One per edge: the last accessVersion after which no reply of an older one can leave it. */
@@ -12,10 +17,20 @@ const EDGE_VERSIONS = 512
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
-  /** Of these cells the first is the accessVersion. */
+  /** Of these cells the first is the accessVersion, the second the end of the lease. */
   readonly cells: Float64Array
   /** Raised after each durable change of the access store. One load. */
   accessVersion(): number
+  /**
+   * The accessVersion as long as the lease lasts, then NaN. It equals nothing, so everything that
+   * was decided by an earlier version is decided again.
+   */
+  leasedVersion(): number
+  /**
+   * Until when the access store is known to be current, in milliseconds of the boot clock; after
+   * it edges let nothing succeed.
+   */
+  setLeaseEnd(bootMs: number): void
   /** For control only; answers the new version. */
   raiseAccessVersion(): number
   /** An edge, before its first request: from here on a change waits for its confirmation. */
@@ -38,6 +53,15 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
   return {
     cells,
     accessVersion: () => cells[ACCESS_VERSION] ?? 0,
+    leasedVersion: () => {
+      const endMs = cells[LEASE_END] ?? 0
+      // A lease without an end needs no clock.
+      const isLeased = endMs === Infinity || bootMs() < endMs
+      return isLeased ? (cells[ACCESS_VERSION] ?? 0) : Number.NaN
+    },
+    setLeaseEnd: endMs => {
+      cells[LEASE_END] = endMs
+    },
     raiseAccessVersion: () => {
       const version = read(ACCESS_VERSION) + 1
       cells[ACCESS_VERSION] = version

@@ -125,6 +125,8 @@ class Supervisor implements Service {
     this.chainProvider = chainProvider
     this.shared = openSharedMemory(config.dataDir)
     this.shared.clearEdges()
+    // This machine's own store is the log of accesses, so it is always current.
+    this.shared.setLeaseEnd(Infinity)
     resetLimitTable(config.dataDir)
     this.limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
     this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)

@@ -108,6 +108,7 @@ export const ERRORS = {
   upgradeVersion:    { status: 426, message: 'WebSocket version 13 is required', headers: { Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' }, origin: 'RFC 6455 §4.2.2' },
   tooManyRequests:   { status: 429, message: 'Too many requests', origin: 'contract: over-limit' },
   tooManyAttempts:   { status: 429, message: 'Too many attempts; try again in {seconds} s', origin: 'Slotline' },
+  leaseExpired:      { status: 503, message: 'This machine cannot prove that its accesses are current', headers: { 'Retry-After': '1' }, origin: 'contract: lease' },
   noSuchAccess:      { status: 404, message: 'No such access', origin: 'Slotline' },
   notOffered:        { status: 404, message: 'The access does not offer this {what}', origin: 'Slotline' },
   accessEnded:       { status: 403, message: 'The access has ended', origin: 'Slotline' },

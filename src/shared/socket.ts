@@ -38,10 +38,10 @@ export type Socket = {
    */
   pause?(pauseMs: number): void
   /**
-   * Sends nothing more but the close frame. `CLOSE.policy` also discards what is queued, because
-   * the client has lost its access.
+   * Sends nothing more but the close frame. With `discards`, and by default with `CLOSE.policy`,
+   * what is queued is not sent either, and then no close frame.
    */
-  close(code: CloseCode, reason: string): void
+  close(code: CloseCode, reason: string, discards?: boolean): void
   readonly isClosed: boolean
   /** Bytes that the client has not taken yet. */
   readonly queuedBytes: number

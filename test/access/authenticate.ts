@@ -216,7 +216,33 @@ t.test('a snapshot from before a change is not used after the version was raised
 
 t.test('an entry of the index without its token opens nothing', async t => {
   const { control, scope, text, reader } = await setUp(t)
-  const authenticate = createAuthenticate(reader, () => Number.NaN)
+  const authenticate = createAuthenticate(reader, () => 1)
   await control.store.transaction(() => control.store.accesses.remove(scope.accessId))
   t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), 'unauthorized', 'no access')
+})
+
+t.test('while the lease has expired no token is decided', async t => {
+  const { text, reader } = await setUp(t)
+  let version = 1
+  const refused: unknown[] = []
+  const authenticate = createAuthenticate(
+    reader,
+    () => version,
+    undefined,
+    (...refusal) => refused.push(refusal),
+  )
+  const other = createToken(randomBytes)
+  t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
+  version = Number.NaN
+  for (const [token, location] of [
+    [text, 'fra'],
+    [text, 'nyc'],
+    [other, 'fra'],
+    ['', ''],
+  ] as const)
+    t.equal(authenticate(token, location, ADDRESS, NOW_MS), 'leaseExpired')
+  t.strictSame(refused, [], 'it is no attempt to use a token')
+  version = 1
+  t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
+  t.equal(authenticate(other, 'fra', ADDRESS, NOW_MS), 'unauthorized')
 })

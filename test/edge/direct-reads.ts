@@ -2,11 +2,13 @@
 // reads before JavaScript, one does not. Their replies must not differ.
 import fc from 'fast-check'
 import t from 'tap'
+import { bootMs } from '../../src/native/os.js'
 import { LIMITS } from '../fixtures/access/access.js'
 import { ACCOUNT, agree, KEY, MISSING, openBoth, read } from '../fixtures/edge/direct.js'
 import type { Location } from '../fixtures/edge/location.js'
 import { applyAccounts } from '../fixtures/rpc/store.js'
 import { connect, isPrebuilt, replyCount, statusOf } from '../fixtures/server/server.js'
+import { until } from '../fixtures/until.js'
 
 const skip = isPrebuilt ? 'the prebuilt package serves' : false
 type Piece = { path: string; lines: string[]; body: string; version: string; method: string }
@@ -181,4 +183,48 @@ t.test('pipelined requests are answered in order, by either way', { skip }, asyn
     )
     connection.socket.destroy()
   }
+})
+
+t.test('past the lease nothing is answered, and within a new one everything is', async t => {
+  const both = await openBoth(t)
+  const { direct, ordinary, client } = both
+  const request = (body: string): string =>
+    requestOf({ method: 'POST', path: `/${client.token}`, lines: [], body, version: '1.1' })
+  const requests = [request(read(KEY)), request(`[${read(KEY)}]`)]
+  const statuses = async (): Promise<unknown> => {
+    const answers = []
+    for (const location of [direct, ordinary])
+      for (const one of requests) answers.push(statusOf(await play(location, one)))
+    return answers
+  }
+  const [served, refused] = [Array(4).fill('200'), Array(4).fill('503')]
+  for (let round = 0; round < 2; round++) {
+    for (const one of [direct, ordinary]) one.setLeaseEnd(bootMs() + 60_000)
+    t.strictSame(await statuses(), served)
+    t.strictSame(await statuses(), served, 'registered with the compiled server')
+    for (const one of [direct, ordinary]) one.setLeaseEnd(bootMs())
+    t.strictSame(await statuses(), refused)
+    t.match(await play(direct, request(read(KEY))), /Retry-After.*cannot prove that its accesses/s)
+  }
+  await agree(t, both)
+})
+
+t.test('a lease that expires before the body arrives refuses the request', async t => {
+  const { ordinary, client } = await openBoth(t)
+  const body = read(KEY)
+  const whole = requestOf({
+    method: 'POST',
+    path: `/${client.token}`,
+    lines: [],
+    body,
+    version: '1.1',
+  })
+  const connection = await connect(ordinary.port)
+  const before = ordinary.handledCount()
+  connection.socket.write(whole.slice(0, -10))
+  await until('the head is admitted', () => ordinary.handledCount() > before)
+  ordinary.setLeaseEnd(0)
+  connection.socket.write(whole.slice(-10))
+  t.equal(statusOf(await connection.until(now => replyCount(now) > 0)), '503')
+  connection.socket.destroy()
 })

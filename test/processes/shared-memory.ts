@@ -1,4 +1,5 @@
 import t from 'tap'
+import { bootMs } from '../../src/native/os.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
 
 t.test('two mappings of one data directory share their cells', async t => {
@@ -29,4 +30,24 @@ t.test('a new supervisor removes the edges of the last one', async t => {
   const shared = openSharedMemory(dir)
   shared.clearEdges()
   t.strictSame(shared.unconfirmedEdges(Number.MAX_SAFE_INTEGER), [])
+})
+
+t.test('the version of a lease is a number until the lease ends', t => {
+  const dir = t.testdir()
+  const [writer, edge] = [openSharedMemory(dir), openSharedMemory(dir)]
+  t.ok(Number.isNaN(edge.leasedVersion()), 'there is none before the first')
+  const version = writer.raiseAccessVersion()
+  const cases: [endMs: number, isLeased: boolean][] = [
+    [Infinity, true],
+    [bootMs() + 60_000, true],
+    [bootMs(), false],
+    [0, false],
+    [Number.NaN, false],
+  ]
+  for (const [endMs, isLeased] of cases) {
+    writer.setLeaseEnd(endMs)
+    t.ok(Object.is(edge.leasedVersion(), isLeased ? version : Number.NaN), String(endMs))
+    t.equal(edge.accessVersion(), version)
+  }
+  t.end()
 })

@@ -88,6 +88,12 @@ pub fn die_with_parent(parent_pid: f64) -> Result<bool> {
 /// The maximum that Linux accepts.
 const SLICE_MICROS_MAX: u32 = 100_000;
 
+/// Milliseconds since the machine was started, by a clock that counts while it is suspended.
+#[napi]
+pub fn boot_ms() -> f64 {
+    sys::boot_clock::boot_ms()
+}
+
 /// Asks for turns of at most `micros` of the processor for the calling thread; 0 is the system's
 /// own length.
 #[napi]

@@ -5,11 +5,16 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use ::sys::boot_clock::boot_ms;
+
 use crate::cells::Cells;
 use crate::counts::Counts;
 use crate::limit::{Clock, Limit};
 
 const NS_PER_MS: i64 = 1_000_000;
+/// The cells that JavaScript compares too; `src/processes/shared-memory.ts` lays them out.
+const ACCESS_VERSION: usize = 0;
+const LEASE_END: usize = 1;
 
 /// The canonical point reads of one store.
 pub trait PointReads {
@@ -41,9 +46,15 @@ pub fn now_ns() -> Option<i64> {
         .checked_mul(NS_PER_MS)
 }
 
+/// Whether a lease lasts that ends at this time of the boot clock; one without an end needs no
+/// clock.
+fn is_leased(end_ms: f64) -> bool {
+    end_ms == f64::INFINITY || boot_ms() < end_ms
+}
+
 /// The tokens of one location at one edge.
 pub struct Answers<R> {
-    /// Its first cell is accessVersion.
+    /// Its first cells are accessVersion and the end of the lease.
     version: Cells,
     limits: Cells,
     tokens: HashMap<Box<[u8]>, Entry<R>>,
@@ -90,9 +101,11 @@ impl<R: PointReads> Answers<R> {
     /// counted or taken.
     pub fn answer(&mut self, token: &[u8], body: &[u8], clock: Clock) -> Option<&[u8]> {
         let entry = self.tokens.get_mut(token).filter(|_| self.is_open)?;
-        let version = self.version.word(0)?.load(SeqCst) as u64;
+        let version = self.version.word(ACCESS_VERSION)?.load(SeqCst) as u64;
+        let lease_end = self.version.word(LEASE_END)?.load(SeqCst) as u64;
         let now_ms = (clock()? / NS_PER_MS) as f64;
         let is_current = f64::from_bits(version) == entry.version
+            && is_leased(f64::from_bits(lease_end))
             && now_ms >= entry.valid_from_ms
             && now_ms < entry.valid_until_ms
             && now_ms < entry.minute_ends_ms;

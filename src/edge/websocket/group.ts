@@ -1,9 +1,9 @@
 import type { Authenticate, OnRefused } from '../../access/authenticate.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Log } from '../../shared/log.js'
-import { CLOSE, type CloseCode } from '../../shared/socket.js'
+import { CLOSE, type CloseCode, type Socket } from '../../shared/socket.js'
 
-type Reason = Parameters<OnRefused>[0]
+type Reason = Parameters<OnRefused>[0] | 'leaseExpired'
 
 /** Close reasons sent to clients. */
 const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
@@ -12,6 +12,7 @@ const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
   address: 'address refused',
   early: 'access ended',
   ended: 'access ended',
+  leaseExpired: 'lease expired',
 }
 
 /** The current grant of a token, or why it has none any more. */
@@ -30,7 +31,8 @@ export const createRevalidate = (create: (onRefused: OnRefused) => Authenticate)
   return (client, location, nowMs) => {
     refusedAs = undefined
     const grant = authenticate(client.token, location, client, nowMs)
-    return typeof grant === 'string' ? (refusedAs ?? 'unknown') : grant
+    if (typeof grant !== 'string') return grant
+    return grant === 'leaseExpired' ? grant : (refusedAs ?? 'unknown')
   }
 }
 
@@ -38,13 +40,13 @@ export const createRevalidate = (create: (onRefused: OnRefused) => Authenticate)
 export type GroupParts = {
   readonly location: string
   readonly revalidate: Revalidate
-  /** Value of accessVersion. */
+  /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
   readonly log: Log
 }
 
 /** A WebSocket of a group. */
-export type GroupMember = { close(code: CloseCode, reason: string): void }
+export type GroupMember = Pick<Socket, 'close'>
 
 /** The WebSockets of one token and one address, which are revalidated together. */
 export class SocketGroup {
@@ -78,7 +80,9 @@ export class SocketGroup {
     try {
       const grant = revalidate(this, location, nowMs)
       if (typeof grant === 'string') {
-        this.close(CLOSE.policy, CLOSE_REASONS[grant])
+        // The access may be valid elsewhere: the client is to connect again.
+        const code = grant === 'leaseExpired' ? CLOSE.restart : CLOSE.policy
+        this.close(code, CLOSE_REASONS[grant], true)
         return false
       }
       this.grant = grant
@@ -91,7 +95,7 @@ export class SocketGroup {
     }
   }
 
-  private close(code: CloseCode, reason: string): void {
-    for (const member of this.members) member.close(code, reason)
+  private close(code: CloseCode, reason: string, discards = false): void {
+    for (const member of this.members) member.close(code, reason, discards)
   }
 }

@@ -119,8 +119,8 @@ export class SocketSession implements MessageSession {
     connection?.close()
   }
 
-  close(code: CloseCode, reason: string): void {
-    this.socket?.close(code, reason)
+  close(code: CloseCode, reason: string, discards?: boolean): void {
+    this.socket?.close(code, reason, discards)
   }
 
   /** Created at the first subscription method. */

@@ -22,7 +22,7 @@ export type DirectReads = {
 }
 
 export type DirectReadsParts = {
-  /** Cells of which the first is accessVersion. */
+  /** Cells of which the first are accessVersion and the end of the lease. */
   readonly version: Float64Array
   /** Cells of the limit table. */
   readonly limits: Float64Array

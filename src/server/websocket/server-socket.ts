@@ -134,7 +134,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     if (this.ws !== undefined) this.monitor.track(this)
   }
 
-  close(code: CloseCode, reason: string): void {
+  close(code: CloseCode, reason: string, discards = code === CLOSE.policy): void {
     const { ws } = this
     if (ws === undefined || this.closeCode !== undefined) return
     this.closeCode = code
@@ -142,7 +142,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.answerDirectly('')
     if (this.queuedBytes === 0) return this.sendClose(ws)
     // A close frame would come after all queued frames, which must not be sent any more.
-    if (code === CLOSE.policy) return void ws.close()
+    if (discards) return void ws.close()
     if (this.pending === undefined) for (const topic of ws.getTopics()) ws.unsubscribe(topic)
     else this.monitor.slowConsumers.unsubscribeAll(this, this.pending)
     this.monitor.onClosing(this)

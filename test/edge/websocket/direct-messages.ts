@@ -136,3 +136,27 @@ t.test('a client that does not read is left to JavaScript', { skip }, async t =>
   t.pass('all replies in their order')
   socket.destroy()
 })
+
+t.test('past the lease sockets are closed, and none is opened', async t => {
+  const { direct, ordinary, client } = await openBoth(t)
+  for (const location of [direct, ordinary]) {
+    const open = () => openSocket(location.port, { path: `/${client.token}` })
+    const [asking, silent] = [await open(), await open()]
+    for (const id of [1, 2]) {
+      asking.send(read(KEY, id))
+      t.match(await asking.next(), `"id":${id}`)
+    }
+    location.setLeaseEnd(0)
+    asking.send(read(KEY, 3))
+    t.match(await asking.closed, { code: 1012, reason: 'lease expired' })
+    t.equal(asking.messages.length, 2)
+    location.revalidateSockets()
+    t.match(await silent.closed, { code: 1012, reason: 'lease expired' })
+    await t.rejects(open(), /503/)
+    location.setLeaseEnd(Infinity)
+    const again = await open()
+    again.send(read(KEY, 4))
+    t.match(await again.next(), '"id":4')
+    again.destroy()
+  }
+})

@@ -89,7 +89,8 @@ pub struct DirectReads(Shared);
 
 #[napi]
 impl DirectReads {
-    /// `version`: cells, of which the first is accessVersion. `limits`: those of the limit table.
+    /// `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
+    /// those of the limit table.
     /// `bounds`: upper bounds of the buckets of histograms in seconds.
     #[napi(constructor)]
     pub fn new(

@@ -15,9 +15,13 @@ const NOW: Clock = &|| Some(1_700_000_000_000_000_000);
 const MS: f64 = 1_700_000_000_000.0;
 
 fn answers() -> Answers<Echo> {
-    let version = owned(1);
-    let bits = 3.0_f64.to_bits() as i64;
-    version.word(0).unwrap().store(bits, SeqCst);
+    let version = owned(2);
+    let store = |cell, value: f64| {
+        let word = version.word(cell).unwrap();
+        word.store(value.to_bits() as i64, SeqCst);
+    };
+    store(ACCESS_VERSION, 3.0);
+    store(LEASE_END, f64::INFINITY);
     let limits = owned(8);
     limits.word(1).unwrap().store(7, SeqCst);
     Answers::new(version, limits, 2, Counts::new(vec![1.0], 2))
@@ -85,6 +89,27 @@ fn whatever_has_changed_is_declined() {
         let arrival = answers.limits.word(2).unwrap();
         assert_eq!(arrival.load(SeqCst), 0, "nothing is taken");
         assert_eq!(answers.limits.half(6).unwrap().load(SeqCst), 0);
+    }
+}
+
+#[test]
+fn a_lease_that_has_ended_is_declined() {
+    let ends = [
+        (f64::INFINITY, true),
+        (boot_ms() + 60_000.0, true),
+        (boot_ms(), false),
+        (0.0, false),
+        (f64::NAN, false),
+    ];
+    for (end_ms, is_answered) in ends {
+        let mut answers = answers();
+        answers.register(b"t", entry());
+        let cell = answers.version.word(LEASE_END).unwrap();
+        cell.store(end_ms.to_bits() as i64, SeqCst);
+        let answer = answers.answer(b"t", b"hi", NOW).is_some();
+        assert_eq!(answer, is_answered, "{end_ms}");
+        let taken = answers.limits.word(2).unwrap().load(SeqCst) != 0;
+        assert_eq!(taken, is_answered, "{end_ms}");
     }
 }
 
