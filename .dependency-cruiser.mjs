@@ -16,6 +16,7 @@ const FOLDERS = {
   pubsub: ['shared', 'native'],
   submission: ['shared', 'native', 'storage', 'upstream'],
   ingest: ['shared', 'native', 'storage'],
+  cluster: ['shared', 'access'],
   dashboard: ['shared', 'access'],
   config: [
     'shared',
@@ -29,6 +30,7 @@ const FOLDERS = {
     'storage',
     'ingest',
     'dashboard',
+    'cluster',
   ],
   edge: [
     'shared',
@@ -42,7 +44,7 @@ const FOLDERS = {
     'storage',
     'config',
   ],
-  control: ['shared', 'access', 'submission', 'dashboard', 'config'],
+  control: ['shared', 'access', 'cluster', 'submission', 'dashboard', 'config'],
   supervision: ['shared', 'ingest', 'config', 'control'],
   // Composition and commands may import every folder but the sandbox (see below).
   processes: undefined,
@@ -63,8 +65,8 @@ const OWNERS = {
   msgpackr: ['src/access/', 'src/submission/store/'],
   undici: ['src/upstream/', 'src/ingest/'],
   litesvm: ['src/sandbox/'],
-  '@grpc/grpc-js': ['src/sandbox/'],
-  '@grpc/proto-loader': ['src/sandbox/'],
+  '@grpc/grpc-js': ['src/cluster/etcd/'],
+  '@grpc/proto-loader': ['src/cluster/etcd/'],
   bs58: ['src/sandbox/'],
   'oidc-provider': ['src/sandbox/'],
   'openid-client': ['src/dashboard/auth/'],
@@ -80,7 +82,13 @@ const OWNERS = {
   uplot: ['src/dashboard/pages/'],
   vite: ['src/dashboard/pages/vite.config.ts'],
   '@valibot/to-json-schema': ['src/dashboard/'],
-  valibot: ['src/access/', 'src/config/', 'src/dashboard/', 'src/submission/store/'],
+  valibot: [
+    'src/access/',
+    'src/cluster/',
+    'src/config/',
+    'src/dashboard/',
+    'src/submission/store/',
+  ],
 }
 
 /** Modules of Node that only these folders import: other code reaches servers through undici. */

@@ -2,15 +2,15 @@ import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { Access } from './store/tables.js'
 import type { TokenManager } from './tokens/token-manager.js'
 
-/** Notifies the edges of a change that is on disk. */
+/** Notifies the edges at some locations of a change that is on disk. */
 export type EdgeNotifier = {
   /** Makes every edge check all later requests against the stored state. */
-  announce(): void
+  announce(locations: readonly string[]): Promise<void>
   /**
    * The same; resolves when no request that was admitted before can succeed any more: every live
    * edge has acknowledged the change, or was ended.
    */
-  awaitAcknowledged(): Promise<void>
+  awaitAcknowledged(locations: readonly string[]): Promise<void>
 }
 
 /**
@@ -35,53 +35,62 @@ export const createAccessService = (options: {
   readonly accessManager: AccessManager
   readonly tokenManager: TokenManager
   readonly notifier: EdgeNotifier
+  /** Where an earlier process may have ended between a change and its acknowledgement. */
+  readonly locations?: readonly string[]
 }): AccessService => {
-  const { accessManager, tokenManager, notifier } = options
-  let isUnacknowledged = false
+  const { accessManager, tokenManager, notifier, locations: earlier = [] } = options
+  /** Where changes are stored that were not acknowledged. */
+  const unacknowledged = new Set(earlier)
 
-  const awaitAcknowledged = async (): Promise<void> => {
-    isUnacknowledged = true
-    await notifier.awaitAcknowledged()
-    isUnacknowledged = false
+  const awaitAcknowledged = async (locations: readonly string[]): Promise<void> => {
+    for (const location of locations) unacknowledged.add(location)
+    await notifier.awaitAcknowledged(locations)
+    for (const location of locations) unacknowledged.delete(location)
   }
 
   /**
    * For changes that only grant something: an edge that learns of it late rejects requests for a
    * moment.
    */
-  const announced = async <T>(change: Promise<T>): Promise<T> => {
+  const announced = async <T>(location: string, change: Promise<T>): Promise<T> => {
     const result = await change
-    notifier.announce()
+    await notifier.announce([location])
     return result
   }
 
-  /** For changes that take something away. */
-  const acknowledged = async <T>(change: Promise<T>): Promise<T> => {
+  /** For changes that take something away at some locations. */
+  const acknowledged = async <T>(
+    change: Promise<T>,
+    toLocations: (result: T) => readonly string[],
+  ): Promise<T> => {
     let result: T
     try {
       result = await change
     } catch (error) {
       // `noToken` may be the answer to a retry of a revocation that is stored, but was not
       // acknowledged.
-      if (isUnacknowledged) await awaitAcknowledged()
+      if (unacknowledged.size > 0) await awaitAcknowledged([...unacknowledged])
       throw error
     }
-    await awaitAcknowledged()
+    await awaitAcknowledged(toLocations(result))
     return result
   }
+  const locationsOf = ({ locations }: Access): readonly string[] => locations
 
   return {
     grant: access => accessManager.grant(access),
     // Acknowledged, because it may also shorten the access.
-    extend: (accessId, validUntilMs) => acknowledged(accessManager.extend(accessId, validUntilMs)),
-    end: accessId => acknowledged(accessManager.end(accessId)),
+    extend: (accessId, validUntilMs) =>
+      acknowledged(accessManager.extend(accessId, validUntilMs), locationsOf),
+    end: accessId => acknowledged(accessManager.end(accessId), locationsOf),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),
-    generate: scope => announced(tokenManager.generate(scope)),
-    regenerate: scope => acknowledged(tokenManager.regenerate(scope)),
-    revoke: scope => acknowledged(tokenManager.revoke(scope)),
-    restrict: (scope, address) => acknowledged(tokenManager.restrict(scope, address)),
+    generate: scope => announced(scope.location, tokenManager.generate(scope)),
+    regenerate: scope => acknowledged(tokenManager.regenerate(scope), () => [scope.location]),
+    revoke: scope => acknowledged(tokenManager.revoke(scope), () => [scope.location]),
+    restrict: (scope, address) =>
+      acknowledged(tokenManager.restrict(scope, address), () => [scope.location]),
     reveal: scope => tokenManager.reveal(scope),
     list: accessId => tokenManager.list(accessId),
   }

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { addAccessCommands, addAuditCommand } from './access.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
+import { addClusterCommands } from './cluster/cluster.js'
 import type { ConfigLoader } from './command.js'
 import { addConfigCommands } from './config.js'
 import { addInitCommand } from './init/init.js'
@@ -49,6 +50,7 @@ export const createProgram = (environment: Environment): Command => {
   addConfigCommands(program, load)
   addAccessCommands(program, load)
   addAuditCommand(program, load)
+  addClusterCommands(program, load)
   addStatusCommand(program, load)
   addVerifyCommand(program, load)
   addBackupCommand(program, load)

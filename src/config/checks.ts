@@ -1,3 +1,4 @@
+import { ownLocations } from './own-locations.js'
 import type { Config } from './schema.js'
 
 /** A conflict between several options: its path, and a one-line message. */
@@ -91,18 +92,22 @@ type Listener = {
   readonly keys: readonly string[]
 }
 
-const listenersOf = ({ dashboard, locations, metrics }: Config): readonly Listener[] => [
-  { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
-  { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
-  ...locations.flatMap(({ id, listeners }, index) =>
-    listeners.map(({ host, port }, at) => ({
-      host,
-      port,
-      user: `location ${id}`,
-      keys: ['locations', String(index), 'listeners', String(at)],
-    })),
-  ),
-]
+const listenersOf = (config: Config): readonly Listener[] => {
+  const { dashboard, locations, metrics } = config
+  const own = ownLocations(config)
+  return [
+    { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
+    { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
+    ...locations.flatMap((location, index) =>
+      (own.includes(location) ? location.listeners : []).map(({ host, port }, at) => ({
+        host,
+        port,
+        user: `location ${location.id}`,
+        keys: ['locations', String(index), 'listeners', String(at)],
+      })),
+    ),
+  ]
+}
 
 /** Whether listening on `host` takes the port on `other` too. */
 const covers = (host: string, other: string): boolean =>
@@ -123,6 +128,24 @@ function* checkPorts(config: Config): Faults {
   }
 }
 
+/** A lease must outlast a proof that is late, and one that is lost. */
+const BEATS_IN_LEASE = 3
+
+function* checkCluster({ cluster, locations }: Config): Faults {
+  if (cluster === undefined) return
+  const { beatMs, leaseMs, location } = cluster
+  if (leaseMs < BEATS_IN_LEASE * beatMs)
+    yield {
+      keys: ['cluster', 'leaseMs'],
+      message: `cluster.leaseMs must be at least three times cluster.beatMs, so ${BEATS_IN_LEASE * beatMs}`,
+    }
+  if (!locations.some(({ id }) => id === location))
+    yield {
+      keys: ['cluster', 'location'],
+      message: `cluster.location: ${location} is none of locations`,
+    }
+}
+
 /** Checks across options: unique ids, ports and addresses, and options that require others. */
 export function* checkTogether(config: Config): Faults {
   yield* checkIds(config)
@@ -133,4 +156,5 @@ export function* checkTogether(config: Config): Faults {
   }
   yield* checkProducts(config)
   yield* checkPorts(config)
+  yield* checkCluster(config)
 }

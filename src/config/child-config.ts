@@ -1,4 +1,5 @@
 import type { Config } from './config.js'
+import { ownLocations } from './own-locations.js'
 
 type Network = Config['networks'][number]
 
@@ -53,6 +54,7 @@ const INDEXER_NETWORK = [
 
 const CONTROL = [
   'dataDir',
+  'cluster',
   'trustedProxies',
   'locations',
   'products',
@@ -63,6 +65,7 @@ const CONTROL = [
   'metrics',
   'log',
 ] as const
+const FOLLOWER = ['dataDir', 'cluster', 'processes', 'log'] as const
 /** Control shows networks by their names; it calls none of their sources and upstreams. */
 const CONTROL_NETWORK = ['id', 'name'] as const
 
@@ -91,6 +94,11 @@ export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
   readonly networks: readonly Pick<Network, (typeof CONTROL_NETWORK)[number]>[]
 }
 
+/** The configuration of the follower of a cluster. */
+export type FollowerConfig = Pick<Config, (typeof FOLLOWER)[number]> & {
+  readonly access: Pick<Config['access'], 'store'>
+}
+
 /** The configuration of a process that provides a chain in place of a feed. */
 export type ChainProviderConfig = Pick<Config, 'log'> & {
   readonly dashboard: Omit<Config['dashboard'], 'identity'>
@@ -99,6 +107,7 @@ export type ChainProviderConfig = Pick<Config, 'log'> & {
 /** What an edge receives: no source of accounts, no session, no sealing and no admin secret. */
 export const toEdgeConfig = (config: Config): EdgeConfig => ({
   ...pick(config, EDGE),
+  locations: ownLocations(config),
   access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
   networks: config.networks.map(network => ({
     ...pick(network, EDGE_NETWORK),
@@ -118,6 +127,12 @@ export const toIndexerConfig = (config: Config, id: string): IndexerConfig => ({
 export const toControlConfig = (config: Config): ControlConfig => ({
   ...pick(config, CONTROL),
   networks: config.networks.map(network => pick(network, CONTROL_NETWORK)),
+})
+
+/** What a follower receives: nothing but the access store and the cluster. */
+export const toFollowerConfig = (config: Config): FollowerConfig => ({
+  ...pick(config, FOLLOWER),
+  access: pick(config.access, ['store']),
 })
 
 /** What a chain provider receives: how to log, and where browsers find the dashboard. */

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { accessSection } from './sections/access.js'
 import { bootstrapSection } from './sections/bootstrap.js'
+import { clusterSection } from './sections/cluster.js'
 import { dashboardSection } from './sections/dashboard.js'
 import { location } from './sections/location.js'
 import { logSection } from './sections/log.js'
@@ -40,6 +41,10 @@ const table = v.strictObject({
   products: described(
     v.optional(v.array(product), []),
     'What accesses are granted of. Without a product no access can be granted.',
+  ),
+  cluster: described(
+    v.optional(clusterSection),
+    'The machines that share their accesses; absent on a machine by itself.',
   ),
   server: section(serverSection),
   rpc: section(rpcSection),

@@ -9,35 +9,65 @@ import { createSealing } from '../access/tokens/sealing.js'
 import { createTokenManager } from '../access/tokens/token-manager.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
+import type { AccessSource } from './access-source.js'
+import type { MachineEdges } from './edge-notifier.js'
+
+export type ControlAccessParts = {
+  readonly log: Log
+  /** Milliseconds of the boot clock. */
+  readonly bootMs: () => number
+  /** The edges of a machine by itself. */
+  readonly edges: () => MachineEdges
+}
 
 /** Accesses as control manages them. */
 export type ControlAccess = {
   readonly accessService: AccessService
+  readonly notifier: EdgeNotifier
   readonly store: AccessStore
   /** Control's own store. */
   readonly ownStore: ControlStore
   close(): Promise<void>
 }
 
-/** Opens the access store to write, control's own store, and the service over both. */
+/** Of a machine by itself: control writes the store. */
+const openOwnAccess = async (
+  { access, dataDir }: ControlConfig,
+  edges: MachineEdges,
+): Promise<AccessSource> => {
+  const store = await openWriter(dataDir, access.store)
+  const accessLog = createLocalLog({ store, randomBytes })
+  return { store, accessLog, notifier: edges, close: () => store.close() }
+}
+
+/** Of a cluster. Its client of etcd is loaded only here. */
+const openSharedAccess = async (
+  config: ControlConfig,
+  cluster: NonNullable<ControlConfig['cluster']>,
+  parts: ControlAccessParts,
+): Promise<AccessSource> => {
+  const { openClusterAccess } = await import('./cluster-access.js')
+  return openClusterAccess(config, cluster, parts)
+}
+
+/** Opens the accesses, control's own store, and the service over both. */
 export const openAccess = async (
   config: ControlConfig,
-  notifier: EdgeNotifier,
-  log: Log,
+  parts: ControlAccessParts,
 ): Promise<ControlAccess> => {
-  const store = await openWriter(config.dataDir, config.access.store)
+  const { edges, log } = parts
+  const source = await (config.cluster === undefined
+    ? openOwnAccess(config, edges())
+    : openSharedAccess(config, config.cluster, parts))
+  const { store, accessLog, notifier } = source
   const ownStore = openControlStore(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, ownStore, randomBytes)
-  const owned = {
-    store,
-    log: createLocalLog({ store, randomBytes }),
-    randomBytes,
-    now: Date.now,
-  }
+  const owned = { store, log: accessLog, randomBytes, now: Date.now }
   const accessService = createAccessService({
     accessManager: createAccessManager(owned),
     tokenManager: createTokenManager({ ...owned, sealing }),
     notifier,
+    locations: config.locations.map(({ id }) => id),
   })
   try {
     await sealing.ready()
@@ -47,10 +77,11 @@ export const openAccess = async (
   }
   return {
     accessService,
+    notifier,
     store,
     ownStore,
     close: async () => {
-      await store.close()
+      await source.close()
       await ownStore.close()
     },
   }

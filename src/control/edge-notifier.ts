@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EdgeNotifier } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
 
 /**
@@ -10,6 +9,7 @@ const POLL_MS = 1
 /** What the notifier needs of its process. */
 export type EdgeNotifierParts = {
   readonly shared: {
+    accessVersion(): number
     raiseAccessVersion(): number
     /** Process ids of live edges that have not confirmed this version. */
     unconfirmedEdges(version: number): readonly number[]
@@ -28,8 +28,16 @@ export type EdgeNotifierParts = {
   readonly now: () => number
 }
 
+/** Notifies the edges of this machine, whatever their locations are. */
+export type MachineEdges = {
+  announce(): Promise<void>
+  awaitAcknowledged(): Promise<void>
+  /** Resolves when every edge has acknowledged what was announced before, or was ended. */
+  confirmed(): Promise<void>
+}
+
 /** Notifies the edges of this machine through the access version in shared memory. */
-export const createEdgeNotifier = (parts: EdgeNotifierParts): EdgeNotifier => {
+export const createEdgeNotifier = (parts: EdgeNotifierParts): MachineEdges => {
   const { shared, confirmMs, endMs, announce, endEdge, now } = parts
 
   const raise = (): number => {
@@ -48,14 +56,19 @@ export const createEdgeNotifier = (parts: EdgeNotifierParts): EdgeNotifier => {
     }
   }
 
+  const confirm = async (version: number): Promise<void> => {
+    const missing = await wait(version, confirmMs)
+    if (missing.length === 0) return
+    for (const pid of missing) endEdge(pid)
+    if ((await wait(version, endMs)).length > 0) throw new RpcError('notConfirmed')
+  }
+
   return {
-    announce: () => void raise(),
-    awaitAcknowledged: async () => {
-      const version = raise()
-      const missing = await wait(version, confirmMs)
-      if (missing.length === 0) return
-      for (const pid of missing) endEdge(pid)
-      if ((await wait(version, endMs)).length > 0) throw new RpcError('notConfirmed')
+    announce: () => {
+      raise()
+      return Promise.resolve()
     },
+    awaitAcknowledged: () => confirm(raise()),
+    confirmed: () => confirm(shared.accessVersion()),
   }
 }

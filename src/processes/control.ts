@@ -4,53 +4,40 @@ import { fileURLToPath } from 'node:url'
 import { openAuditLog } from '../access/audit/audit-log.js'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
-import type { ControlConfig } from '../config/child-config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { createAccessUsage } from '../control/access-usage.js'
 import { openAccess } from '../control/access.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
-import { createEdgeNotifier } from '../control/edge-notifier.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
 import { openMetricsPage } from '../control/metrics-page.js'
 import { toSubmissionView } from '../control/submission-view.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
-import { lockFile } from '../native/os.js'
-import { openLog, type Log } from '../shared/log.js'
+import { bootMs, lockFile } from '../native/os.js'
+import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
-import type { SendEvent } from '../supervision/messages.js'
-import { openSharedMemory } from './shared-memory.js'
+import { openMachineEdges } from './machine-edges.js'
 import type { Start } from './start.js'
 
-const openNotifier = (config: ControlConfig, send: SendEvent, log: Log) =>
-  createEdgeNotifier({
-    shared: openSharedMemory(config.dataDir),
-    confirmMs: config.processes.accessConfirmMs,
-    endMs: config.processes.accessEndMs,
-    announce: () => send({ kind: 'accessChanged' }),
-    endEdge: pid => {
-      log.warn({ childPid: pid }, 'an edge did not acknowledge a change of accesses in time')
-      send({ kind: 'edgeUnconfirmed', pid })
-    },
-    now: () => performance.now(),
-  })
-
 /**
- * Control: the only writer of the access store. Serves the dashboard, and the metrics of every
- * process.
+ * Control: the only writer of the access store of a machine by itself. Serves the dashboard, and
+ * the metrics of every process.
  */
 export const startControl: Start<'control'> = async ({ config }, send) => {
   const { log, flush } = openLog('control', config.log)
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)
-  const notifier = openNotifier(config, send, log)
-  const access = await openAccess(config, notifier, log)
+  const access = await openAccess(config, {
+    log,
+    bootMs,
+    edges: () => openMachineEdges(config, send, log),
+  })
   const { accessService } = access
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The previous control process may have ended between a change and its announcement.
-  notifier
-    .awaitAcknowledged()
+  access.notifier
+    .awaitAcknowledged(config.locations.map(({ id }) => id))
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   const metricsPage = await openMetricsPage({

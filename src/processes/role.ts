@@ -18,6 +18,7 @@ const LOADERS: {
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
   control: async () => (await import('./control.js')).startControl,
+  follower: async () => (await import('./follower.js')).startFollower,
   'chain-provider': loadChainProvider,
 }
 

@@ -31,6 +31,7 @@ export type SharedMemory = {
    * it edges let nothing succeed.
    */
   setLeaseEnd(bootMs: number): void
+  leaseEnd(): number
   /** For control only; answers the new version. */
   raiseAccessVersion(): number
   /** An edge, before its first request: from here on a change waits for its confirmation. */
@@ -62,6 +63,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     setLeaseEnd: endMs => {
       cells[LEASE_END] = endMs
     },
+    leaseEnd: () => read(LEASE_END),
     raiseAccessVersion: () => {
       const version = read(ACCESS_VERSION) + 1
       cells[ACCESS_VERSION] = version

@@ -6,9 +6,11 @@ import {
   toChainProviderConfig,
   toControlConfig,
   toEdgeConfig,
+  toFollowerConfig,
   toIndexerConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
+import { ownLocations } from '../config/own-locations.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import { lockFile } from '../native/os.js'
@@ -80,7 +82,7 @@ const probePorts = async (
   config: Config,
   chainProvider: ChainProvider | undefined,
 ): Promise<void> => {
-  const own = config.locations.flatMap(location => location.listeners)
+  const own = ownLocations(config).flatMap(location => location.listeners)
   const listeners = [...own, config.metrics, config.dashboard, ...(chainProvider?.listeners ?? [])]
   for (const { host, port } of listeners) await probePort(host, port)
 }
@@ -125,8 +127,8 @@ class Supervisor implements Service {
     this.chainProvider = chainProvider
     this.shared = openSharedMemory(config.dataDir)
     this.shared.clearEdges()
-    // This machine's own store is the log of accesses, so it is always current.
-    this.shared.setLeaseEnd(Infinity)
+    // A machine by itself has the log of accesses: its store is always current.
+    this.shared.setLeaseEnd(config.cluster === undefined ? Infinity : 0)
     resetLimitTable(config.dataDir)
     this.limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
     this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)
@@ -155,11 +157,15 @@ class Supervisor implements Service {
 
   /**
    * Starts the children in the order of what they need: edges read the access store that control
-   * makes, indexers the chain provider's chain. Edges come after the indexers, because an indexer
-   * of another chain first removes the store of the last one.
+   * or a follower makes, indexers the chain provider's chain. Edges come after the indexers,
+   * because an indexer of another chain first removes the store of the last one.
    */
   async start(): Promise<void> {
     if (this.chainProvider !== undefined) this.addChainProvider(this.chainProvider)
+    if (this.config.cluster !== undefined) {
+      this.add('follower', 'follower', () => ({ config: toFollowerConfig(this.config) }))
+      await this.untilReady()
+    }
     this.add('control', 'control', () => ({ config: toControlConfig(this.config) }))
     await this.untilReady()
     for (const { id } of this.config.networks) this.addIndexer(id)
@@ -349,7 +355,7 @@ class Supervisor implements Service {
   private async stopAll(deadlineMs: number): Promise<void> {
     this.hangWatchdog.stop()
     const endMs = Date.now() + deadlineMs
-    for (const role of ['edge', 'indexer', 'control', 'chain-provider'] as const) {
+    for (const role of ['edge', 'indexer', 'control', 'follower', 'chain-provider'] as const) {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
       await Promise.all(this.withRole(role).map(child => child.stop(leftMs)))
     }

@@ -2,6 +2,7 @@ import type {
   ChainProviderConfig,
   ControlConfig,
   EdgeConfig,
+  FollowerConfig,
   IndexerConfig,
 } from '../config/child-config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
@@ -9,7 +10,7 @@ import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child runs; `chain-provider` is a module given by its URL. */
-export type Role = 'edge' | 'indexer' | 'control' | 'chain-provider'
+export type Role = 'edge' | 'indexer' | 'control' | 'follower' | 'chain-provider'
 
 /** The code of a chain provider and what it is started with. */
 export type ChainProviderProgram = {
@@ -36,6 +37,7 @@ export type Assignments = {
     readonly chain: ChainOverride | undefined
   }
   readonly control: { readonly config: ControlConfig }
+  readonly follower: { readonly config: FollowerConfig }
   readonly 'chain-provider': {
     readonly config: ChainProviderConfig
     readonly chainProvider: ChainProviderProgram

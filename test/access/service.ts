@@ -8,7 +8,7 @@ t.test('a change is stored, then applied, then answered', async t => {
   const events: string[] = []
   let awaitAcknowledged = (): void => {}
   const notifier = {
-    announce: () => void events.push('announced'),
+    announce: async () => void events.push('announced'),
     awaitAcknowledged: () =>
       new Promise<void>(resolve => {
         events.push('settling')
@@ -66,7 +66,7 @@ t.test('a retry confirms an unconfirmed change', async t => {
   let failuresLeft = 0
   let settledCount = 0
   const notifier = {
-    announce: () => {},
+    announce: async () => {},
     awaitAcknowledged: async () => {
       if (failuresLeft-- > 0) throw notConfirmed
       settledCount++
@@ -86,4 +86,28 @@ t.test('a retry confirms an unconfirmed change', async t => {
   await t.rejects(accessService.revoke(scope), { name: 'noToken' })
   t.equal(settledCount, 1)
   await store.close()
+})
+
+t.test('a retry after a restart waits for what was not acknowledged before it', async t => {
+  const { close, accessManager, tokenManager } = await openControl(t.testdir())
+  const settled: (readonly string[])[] = []
+  const notifier = {
+    announce: async () => {},
+    awaitAcknowledged: async (locations: readonly string[]) => void settled.push(locations),
+  }
+  const accessService = createAccessService({
+    accessManager,
+    tokenManager,
+    notifier,
+    locations: ['fra', 'nyc'],
+  })
+  const { accessId } = await accessService.grant(NEW_ACCESS)
+  const scope = { accessId, network: 'main', location: 'fra' }
+  await t.rejects(accessService.revoke(scope), { name: 'noToken' })
+  t.strictSame(settled.splice(0), [['fra', 'nyc']])
+  await t.rejects(accessService.revoke(scope), { name: 'noToken' })
+  t.strictSame(settled, [], 'once')
+  await accessService.end(accessId)
+  t.strictSame(settled, [NEW_ACCESS.locations], 'every location of the access')
+  await close()
 })

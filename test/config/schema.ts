@@ -106,6 +106,31 @@ t.test('a product consists of existing networks and locations', t => {
   t.end()
 })
 
+t.test('a cluster has a lease of three beats and one of the locations', t => {
+  const cluster = {
+    id: 's1',
+    machine: 'l-1',
+    location: 'l',
+    store: ['https://etcd:2379'],
+    caFile: 'ca.pem',
+    certFile: 'l-1.pem',
+    keyFile: 'l-1.key',
+  }
+  t.match(toConfig({ ...BASE, cluster }).cluster, { leaseMs: 6_000, beatMs: 1_000 })
+  const cases: [options: object, message: RegExp][] = [
+    [{ leaseMs: 2_999 }, /cluster\.leaseMs must be at least three times cluster\.beatMs, so 3000/],
+    [{ leaseMs: 6_000, beatMs: 2_001 }, /so 6003$/],
+    [{ location: 'm' }, /cluster\.location: m is none of locations/],
+    [{ store: [] }, /at least one member/],
+    [{ store: ['http://etcd:2379'] }, /cluster\.store\[0\] must be https:\/\/host:port/],
+    [{ store: ['https://etcd'] }, /must be https:\/\/host:port/],
+    [{ machine: 'L 1' }, /cluster\.machine must be /],
+  ]
+  for (const [options, message] of cases)
+    t.throws(() => toConfig({ ...BASE, cluster: { ...cluster, ...options } }), { message })
+  t.end()
+})
+
 t.test('the public URL of a location is an origin', t => {
   const cases: [publicUrl: unknown, right: boolean][] = [
     ['https://fra.example.com', true],

@@ -31,7 +31,7 @@ const setUp = (
 t.test('without an edge a change is in effect at once', async t => {
   const { edges, notifier, ended } = setUp(t)
   await notifier.awaitAcknowledged()
-  notifier.announce()
+  await notifier.announce()
   t.equal(edges.accessVersion(), 2)
   t.strictSame(ended, [])
 })

@@ -15,6 +15,8 @@ export type LogEntry = {
   readonly revision: number
   /** The accesses that changed, as they are after it. */
   readonly accesses: readonly StoredAccess[]
+  /** They are all that exist: what led here is not in the log any more. */
+  readonly isWhole?: boolean
 }
 
 /**

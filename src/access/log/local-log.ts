@@ -1,14 +1,9 @@
 import { EventEmitter, once } from 'node:events'
 import type { AccessStore } from '../store/access-store.js'
 import type { StoredAccess } from '../store/tables.js'
-import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
+import type { RandomBytes } from '../tokens/location-token.js'
 import type { AccessLog, Change, LogEntry } from './access-log.js'
-
-const CHANGE_ID_CHARS = 12
-
-/** Names a change, so that its author recognises it in the log. */
-const createChangeId = (randomBytes: RandomBytes): string =>
-  `chg_${randomBase62(CHANGE_ID_CHARS, randomBytes)}`
+import { createChangeId } from './change-id.js'
 
 /** The log of a machine by itself: the access store that this process writes. */
 class LocalLog implements AccessLog {

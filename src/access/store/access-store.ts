@@ -4,6 +4,7 @@ import {
   SCHEMA,
   TABLES,
   type AccessDocument,
+  type ClusterState,
   type StoredAccess,
   type SubjectKey,
 } from './tables.js'
@@ -47,6 +48,28 @@ export class AccessStore extends TableStore {
       this.subjects.remove([before.subject, accessId])
     this.subjects.put([subject, accessId], {})
     this.accesses.put(accessId, access)
-    this.meta.put('store', { schema: SCHEMA, revision })
+    this.setRevision(revision)
+  }
+
+  /** Only inside a transaction. Replaces all accesses by those of a revision. */
+  replaceAll(accesses: readonly StoredAccess[], revision: number): void {
+    this.accesses.clear()
+    this.subjects.clear()
+    this.digests.clear()
+    for (const access of accesses) this.putAccess(access)
+    this.setRevision(revision)
+  }
+
+  get cluster(): ClusterState | undefined {
+    return this.meta.get('store')?.cluster
+  }
+
+  /** Only inside a transaction. */
+  setCluster(cluster: ClusterState): void {
+    this.meta.put('store', { schema: SCHEMA, revision: this.revision, cluster })
+  }
+
+  private setRevision(revision: number): void {
+    this.meta.put('store', { ...this.meta.get('store'), schema: SCHEMA, revision })
   }
 }

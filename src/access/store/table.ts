@@ -29,6 +29,18 @@ type Value<R extends TableRow> = Readonly<v.InferOutput<R['value']>>
 // itself.
 const packr = new Packr({ useRecords: false })
 
+/** A value as it is stored. Throws if it is not of the declared shape. */
+export const encodeValue = <R extends TableRow>(row: R, value: Value<R>): Buffer =>
+  packr.pack(v.parse(row.value, value))
+
+/** Throws if the bytes do not match the schema of the table. */
+export const decodeValue = <R extends TableRow>(row: R, bytes: Uint8Array): Value<R> => {
+  const result = v.safeParse<R['value']>(row.value, packr.unpack(bytes))
+  if (result.success) return result.output
+  const path = v.getDotPath(result.issues[0]) ?? 'value'
+  throw new Error(`access store: table ${row.name}: ${path} is not of the declared shape`)
+}
+
 /** A table. Reads use the store's current read transaction, or the open write transaction. */
 export class Table<K extends Key, R extends TableRow> {
   readonly #db: LmdbTable<K>
@@ -70,15 +82,12 @@ export class Table<K extends Key, R extends TableRow> {
   }
 
   encode(value: Value<R>): Buffer {
-    return packr.pack(v.parse(this.#row.value, value))
+    return encodeValue(this.#row, value)
   }
 
   /** Throws if the bytes do not match the schema of the table. */
   decode(bytes: Uint8Array): Value<R> {
-    const result = v.safeParse<R['value']>(this.#row.value, packr.unpack(bytes))
-    if (result.success) return result.output
-    const path = v.getDotPath(result.issues[0]) ?? 'value'
-    throw new Error(`access store: table ${this.#row.name}: ${path} is not of the declared shape`)
+    return decodeValue(this.#row, bytes)
   }
 }
 

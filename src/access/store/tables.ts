@@ -15,6 +15,17 @@ const meta = v.object({
   schema: count,
   /** Of the last change that the store contains; 0 before the first. */
   revision: count,
+  /** Of the cluster whose log the store follows; absent on a machine by itself. */
+  cluster: v.optional(
+    v.object({
+      /** Random id of the cluster. */
+      epoch: id,
+      /** Random id of this store. */
+      instance: id,
+      /** Revision of the last proof that the store was current; 0 before the first. */
+      lastBeat: count,
+    }),
+  ),
 })
 
 const token = v.object({
@@ -69,6 +80,9 @@ export type TokenRecord = Readonly<v.InferOutput<typeof token>>
 export type AccessDocument = Omit<StoredAccess, 'changeId' | 'revision'>
 /** An access as it is stored. */
 export type StoredAccess = Readonly<v.InferOutput<typeof access>>
+
+/** What a store knows of its cluster. */
+export type ClusterState = NonNullable<v.InferOutput<typeof meta>['cluster']>
 
 /** What a token is for. */
 export type TokenScope = {

@@ -3,6 +3,7 @@ import type { TokenScope } from '../../access/store/tables.js'
 import type { NewToken, TokenInfo } from '../../access/tokens/token-manager.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
+import { CHANGE_ERRORS } from './change-errors.js'
 import * as shapes from './admin-shapes.js'
 import type { Catalog } from './catalog.js'
 import { urlsOf } from './views.js'
@@ -42,7 +43,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     summary: 'Generate a token',
     audit: 'generate',
     answers: { 201: { description: 'The token is active', body: shapes.newToken } },
-    errors: [...MAKE_ERRORS, 'tokenActive'],
+    errors: [...MAKE_ERRORS, 'tokenActive', ...CHANGE_ERRORS],
     handle: async ({ params }) => ({
       status: 201,
       body: toNewView(catalog, await accessService.generate(params)),
@@ -57,7 +58,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     answers: {
       200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
     },
-    errors: [...MAKE_ERRORS, 'noToken', 'notConfirmed'],
+    errors: [...MAKE_ERRORS, 'noToken', ...CHANGE_ERRORS],
     handle: async ({ params }) => ok(toNewView(catalog, await accessService.regenerate(params))),
   }),
   route({
@@ -67,7 +68,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     summary: 'Revoke the token; it is invalid when this is answered',
     audit: 'revoke',
     answers: { 204: { description: 'The token and its restriction are removed' } },
-    errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
+    errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
     handle: async ({ params }) => {
       await accessService.revoke(params)
       return { status: 204 }
@@ -96,7 +97,7 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     audit: 'restrict',
     body: shapes.restriction,
     answers: { 200: { description: 'In effect', body: shapes.token } },
-    errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', 'notConfirmed'],
+    errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', ...CHANGE_ERRORS],
     handle: async ({ params, body }) =>
       ok(toTokenView(await accessService.restrict(params, body.address))),
   }),

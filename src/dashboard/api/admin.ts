@@ -4,6 +4,7 @@ import { toNewAccess, type Product } from '../../access/accesses/product.js'
 import type { Access } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
+import { CHANGE_ERRORS } from './change-errors.js'
 import * as shapes from './admin-shapes.js'
 import type { AuditLog } from '../../access/audit/audit-log.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
@@ -70,7 +71,14 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       audit: 'grant',
       body: shapes.grant,
       answers: { 201: { description: 'The access', body: shapes.access } },
-      errors: ['wrongInput', 'noSuchProduct', 'notInProduct', 'nothingGranted', 'endPassed'],
+      errors: [
+        'wrongInput',
+        'noSuchProduct',
+        'notInProduct',
+        'nothingGranted',
+        'endPassed',
+        ...CHANGE_ERRORS,
+      ],
       handle: async ({ body }) => {
         const access = await accessService.grant(toNewAccess(products, body, now()))
         return { status: 201, body: toView(parts, access) }
@@ -111,7 +119,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       audit: 'extend',
       body: shapes.extension,
       answers: { 200: { description: 'In effect', body: shapes.access } },
-      errors: ['wrongInput', 'noSuchAccess', 'endPassed', 'notConfirmed'],
+      errors: ['wrongInput', 'noSuchAccess', 'endPassed', ...CHANGE_ERRORS],
       handle: async ({ params, body }) =>
         ok(toView(parts, await accessService.extend(params.accessId, body.validUntilMs))),
     }),
@@ -122,7 +130,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       summary: 'End an access now; its tokens are kept, but rejected',
       audit: 'end',
       answers: { 200: { description: 'In effect', body: shapes.access } },
-      errors: ['noSuchAccess', 'notConfirmed'],
+      errors: ['noSuchAccess', ...CHANGE_ERRORS],
       handle: async ({ params }) => ok(toView(parts, await accessService.end(params.accessId))),
     }),
     createAuditRoute(parts),

@@ -1,6 +1,7 @@
 import type { AccessService } from '../../access/service.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
+import { CHANGE_ERRORS } from './change-errors.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findToken } from './own-access.js'
 import * as shapes from './shapes.js'
@@ -20,7 +21,14 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     summary: 'Generate a token',
     audit: 'generate',
     answers: { 201: { description: 'The token is active', body: shapes.newToken } },
-    errors: [...SCOPE_ERRORS, 'accessEnded', 'accessUpcoming', 'tokenActive', 'sealingKey'],
+    errors: [
+      ...SCOPE_ERRORS,
+      'accessEnded',
+      'accessUpcoming',
+      'tokenActive',
+      'sealingKey',
+      ...CHANGE_ERRORS,
+    ],
     handle: async ({ session, params }) => {
       const made = await accessService.generate(checkOwnScope(accessService, session, params))
       return { status: 201, body: toNewPanel(catalog, made) }
@@ -42,7 +50,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
       'accessUpcoming',
       'noToken',
       'sealingKey',
-      'notConfirmed',
+      ...CHANGE_ERRORS,
     ],
     handle: async ({ session, params }) => {
       const made = await accessService.regenerate(checkOwnScope(accessService, session, params))
@@ -91,7 +99,7 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       summary: 'Revoke the token; it is invalid when this is answered',
       audit: 'revoke',
       answers: { 204: { description: 'The token and its restriction are removed' } },
-      errors: [...SCOPE_ERRORS, 'noToken', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
       handle: async ({ session, params }) => {
         await accessService.revoke(checkOwnScope(accessService, session, params))
         return { status: 204 }
@@ -106,7 +114,7 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       audit: 'restrict',
       body: shapes.restriction,
       answers: { 200: { description: 'In effect', body: shapes.panel } },
-      errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', 'notConfirmed'],
+      errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', ...CHANGE_ERRORS],
       handle: async ({ session, params, body }) =>
         ok(
           toPanel(

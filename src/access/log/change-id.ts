@@ -1,0 +1,7 @@
+import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
+
+const CHANGE_ID_CHARS = 12
+
+/** Names a change, so that its author recognises it in the log. */
+export const createChangeId = (randomBytes: RandomBytes): string =>
+  `chg_${randomBase62(CHANGE_ID_CHARS, randomBytes)}`

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import type { Administration, ListedMachine, OwnAccesses } from '../../cluster/administration.js'
+import type { Config } from '../../config/config.js'
+import type { ConfigLoader } from '../command.js'
+
+type Where = { readonly config: string; readonly certFile: string; readonly keyFile: string }
+
+type Opened = { readonly config: Config; readonly administration: Administration }
+
+const withAdministration = async (
+  load: ConfigLoader,
+  where: Where,
+  run: (opened: Opened) => Promise<void>,
+): Promise<void> => {
+  const config = await load.service({ config: where.config })
+  const { cluster } = config
+  if (cluster === undefined) throw new Error(`${where.config} has no section [cluster]`)
+  const { Administration } = await import('../../cluster/administration.js')
+  const { connectEtcd } = await import('../../cluster/connection.js')
+  const { OPERATOR } = await import('../../cluster/roles.js')
+  const etcd = await connectEtcd({ ...cluster, ...where }, OPERATOR)
+  try {
+    await run({ config, administration: new Administration(etcd, cluster.id) })
+  } finally {
+    etcd.close()
+  }
+}
+
+/** The accesses of this machine so far, which a new cluster takes over. */
+const withOwnAccesses = async (
+  { access, dataDir }: Config,
+  run: (own: OwnAccesses | undefined) => Promise<void>,
+): Promise<void> => {
+  if (!existsSync(join(dataDir, 'access'))) return run(undefined)
+  const { lockFile } = await import('../../native/os.js')
+  if (!lockFile(join(dataDir, 'supervisor.lock')))
+    throw new Error(
+      `a Slotline runs on ${dataDir}: stop it, so that its accesses can be taken over`,
+    )
+  const { createLocalLog } = await import('../../access/log/local-log.js')
+  const { openWriter } = await import('../../access/store/store.js')
+  const store = await openWriter(dataDir, access.store)
+  try {
+    await run({ store, log: createLocalLog({ store, randomBytes }) })
+  } finally {
+    await store.close()
+  }
+}
+
+const formatMachine = ({ id, location, applied, behind }: ListedMachine): string =>
+  applied === undefined
+    ? `${id} at ${location}: has not run yet\n`
+    : `${id} at ${location}: revision ${applied}, ${behind ?? 0} changes of the cluster ago\n`
+
+const command = (parent: Command, name: string, description: string): Command =>
+  parent
+    .command(name)
+    .description(description)
+    .requiredOption('--config <file>', 'configuration with the section [cluster]')
+    .requiredOption('--cert-file <file>', 'certificate of the operator, whose name is root')
+    .requiredOption('--key-file <file>', 'its key')
+
+/** `slotline cluster …`: which machines share their accesses, kept in etcd. */
+export const addClusterCommands = (program: Command, load: ConfigLoader): void => {
+  const root = program.command('cluster').description('manage machines that share their accesses')
+  command(root, 'init', 'make a cluster, with the accesses of this machine').action(
+    (where: Where) =>
+      withAdministration(load, where, ({ config, administration }) =>
+        withOwnAccesses(config, async own => {
+          const count = await administration.init(randomBytes, own)
+          process.stdout.write(
+            `cluster ${config.cluster?.id ?? ''}: ${count} accesses taken over\n`,
+          )
+        }),
+      ),
+  )
+  command(root, 'add <machine>', 'add a machine')
+    .requiredOption('--location <id>', 'the location that it serves')
+    .option('--control', 'it may change accesses', false)
+    .action((machine: string, { location, control, ...where }) =>
+      withAdministration(load, where, async ({ administration }) => {
+        await administration.add(machine, location, control)
+        process.stdout.write(`${machine} added at ${location}\n`)
+      }),
+    )
+  command(root, 'remove <machine>', 'remove a machine; it stops within its lease').action(
+    (machine: string, where: Where) =>
+      withAdministration(load, where, async ({ administration }) => {
+        await administration.remove(machine)
+        process.stdout.write(`${machine} removed\n`)
+      }),
+  )
+  command(root, 'machines', 'list the machines').action((where: Where) =>
+    withAdministration(load, where, async ({ administration }) => {
+      const machines = await administration.machines()
+      process.stdout.write(machines.map(formatMachine).join(''))
+    }),
+  )
+}

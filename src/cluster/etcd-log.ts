@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccessLog, Change, LogEntry } from '../access/log/access-log.js'
+import { createChangeId } from '../access/log/change-id.js'
+import { decodeAccess, encodeAccess } from '../access/store/access-codec.js'
+import type { StoredAccess } from '../access/store/tables.js'
+import type { RandomBytes } from '../access/tokens/location-token.js'
+import { RpcError } from '../shared/errors.js'
+import { CompactedError, EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
+import type { Keys } from './keys.js'
+import type { Options } from './options.js'
+
+/** Longest wait after a first conflict: several times what an attempt takes. */
+const CONFLICT_MS = 10
+
+export type EtcdLogParts = {
+  readonly etcd: Etcd
+  readonly keys: Keys
+  /** Changes are made in this cluster only. */
+  readonly epoch: () => string
+  readonly options: Options
+  readonly randomBytes: RandomBytes
+}
+
+const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
+  ...decodeAccess(value),
+  revision: modRevision,
+})
+
+/** The log of a cluster: one key of etcd for each access. */
+export class EtcdLog implements AccessLog {
+  /** Of the last change that was made here. */
+  proposedRevision = 0
+  private readonly parts: EtcdLogParts
+
+  constructor(parts: EtcdLogParts) {
+    this.parts = parts
+  }
+
+  async propose(change: Change): Promise<StoredAccess> {
+    const { attemptsMax, retryMs } = this.parts.options
+    const changeId = createChangeId(this.parts.randomBytes)
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      try {
+        const changed = await this.swap(change, changeId)
+        if (changed !== undefined) {
+          this.proposedRevision = Math.max(this.proposedRevision, changed.revision)
+          return changed
+        }
+        await sleep(this.conflictWaitMs(attempt))
+      } catch (error) {
+        if (!(error instanceof EtcdError)) throw error
+        if (error.isDenied) throw new RpcError('changeDenied')
+        // The next attempt reads whether this one was made after all.
+        await sleep(retryMs)
+      }
+    }
+    throw new RpcError('changeUnknown')
+  }
+
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    const { etcd, keys } = this.parts
+    let seen = after
+    while (!signal.aborted) {
+      try {
+        if (seen === 0) {
+          const all = await this.readAll()
+          yield all
+          seen = all.revision
+        }
+        for await (const events of etcd.watch(keys.prefix, seen + 1, signal)) {
+          for (const entry of toEntries(events, keys, seen)) {
+            yield entry
+            seen = entry.revision
+          }
+        }
+      } catch (error) {
+        if (!(error instanceof CompactedError)) throw error
+        seen = 0
+      }
+    }
+  }
+
+  prove(): Promise<number> {
+    return this.parts.etcd.prove(this.parts.keys.epoch)
+  }
+
+  /** Random, so that two who change the same access do not stay in step. */
+  private conflictWaitMs(attempt: number): number {
+    const [byte = 0] = this.parts.randomBytes(1)
+    return (byte / 255) * (attempt + 1) * CONFLICT_MS
+  }
+
+  /** One attempt; undefined where another change came between reading and writing. */
+  private async swap(change: Change, changeId: string): Promise<StoredAccess | undefined> {
+    const { etcd, keys, epoch, options } = this.parts
+    const key = keys.access(change.accessId)
+    const { found } = await etcd.get(key)
+    const current = found && toAccess(found)
+    // The answer to an earlier attempt was lost.
+    if (current?.changeId === changeId) return current
+    const changed = { ...change.update(current), changeId, revision: 0 }
+    const value = encodeAccess(changed)
+    if (value.length > options.accessBytesMax)
+      throw new RpcError('accessTooLong', { max: options.accessBytesMax })
+    const { isDone, revision } = await etcd.transact(
+      [
+        { key: keys.epoch, value: epoch() },
+        { key, modRevision: found?.modRevision ?? 0 },
+      ],
+      [{ put: key, value }],
+    )
+    return isDone ? { ...changed, revision } : undefined
+  }
+
+  private async readAll(): Promise<LogEntry> {
+    const { etcd, keys, options } = this.parts
+    const { revision, found } = await etcd.list(keys.accesses, { limit: options.pageAccessesMax })
+    return { revision, accesses: found.map(toAccess), isWhole: true }
+  }
+}
+
+/** The events of each revision after `seen`; what was seen may come again after a broken watch. */
+const toEntries = (
+  events: readonly (KeyValue & { readonly isRemoved: boolean })[],
+  keys: Keys,
+  seen: number,
+): readonly LogEntry[] => {
+  const byRevision = new Map<number, StoredAccess[]>()
+  for (const event of events) {
+    if (event.modRevision <= seen) continue
+    const accesses = byRevision.get(event.modRevision) ?? []
+    byRevision.set(event.modRevision, accesses)
+    // No access is ever removed.
+    if (event.key.startsWith(keys.accesses) && !event.isRemoved) accesses.push(toAccess(event))
+  }
+  return Array.from(byRevision, ([revision, accesses]) => ({ revision, accesses }))
+}

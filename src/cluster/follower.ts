@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccessLog, LogEntry } from '../access/log/access-log.js'
+import type { AccessStore } from '../access/store/access-store.js'
+import type { Log } from '../shared/log.js'
+
+export type FollowerParts = {
+  readonly log: AccessLog
+  /** This is its one writer. */
+  readonly store: AccessStore
+  readonly logger: Log
+  readonly retryMs: number
+  /** Makes the edges read the store again. */
+  readonly announce: () => void
+  /** A change of accesses was applied. */
+  readonly onChanged: () => void
+  /** Asks another member of etcd. */
+  readonly useNext: () => void
+}
+
+/** Applies the log of a cluster to the access store of this machine. */
+export class Follower {
+  private readonly parts: FollowerParts
+  private readonly stopping = new AbortController()
+  /** Ends the watch, not the follower. */
+  private watching = new AbortController()
+  private waiting: (() => void)[] = []
+  private running = Promise.resolve()
+  private revision: number
+  /** It has been logged that the log cannot be followed. */
+  private isFailing = false
+
+  constructor(parts: FollowerParts) {
+    this.parts = parts
+    this.revision = parts.store.cluster === undefined ? 0 : parts.store.revision
+  }
+
+  /** Everything up to this revision is in the store. */
+  get applied(): number {
+    return this.revision
+  }
+
+  start(): void {
+    this.running = this.follow()
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    this.watching.abort()
+    await this.running
+  }
+
+  /** Opens the watch again: what it must have sent has not come. */
+  restart(): void {
+    this.watching.abort()
+  }
+
+  /** Resolves with true when a revision is applied, with false where it takes too long. */
+  async untilApplied(revision: number, limitMs: number): Promise<boolean> {
+    const timeout = new AbortController()
+    const limit = sleep(limitMs, false, { signal: timeout.signal }).catch(() => false)
+    const reached = (async () => {
+      while (this.revision < revision && !timeout.signal.aborted)
+        await new Promise<void>(resolve => this.waiting.push(resolve))
+      return true
+    })()
+    const isReached = await Promise.race([reached, limit])
+    timeout.abort()
+    return isReached
+  }
+
+  private async follow(): Promise<void> {
+    const { log, logger, retryMs, useNext } = this.parts
+    const { signal } = this.stopping
+    while (!signal.aborted) {
+      this.watching = new AbortController()
+      try {
+        for await (const entry of log.follow(this.revision, this.watching.signal))
+          await this.apply(entry)
+      } catch (error) {
+        if (!signal.aborted && !this.isFailing)
+          logger.warn({ err: error }, 'the log of accesses cannot be followed')
+        this.isFailing = true
+      }
+      useNext()
+      await sleep(retryMs, undefined, { signal }).catch(() => {})
+    }
+  }
+
+  private async apply({ revision, accesses, isWhole = false }: LogEntry): Promise<void> {
+    const { store, announce, onChanged } = this.parts
+    if (revision <= this.revision && !isWhole) return
+    const isChanged = isWhole || accesses.length > 0
+    if (isChanged)
+      await store.transaction(() => {
+        if (isWhole) store.replaceAll(accesses, revision)
+        else for (const access of accesses) store.putAccess(access)
+      })
+    // Before the revision: whoever sees it waits for edges that confirm this change.
+    if (isChanged) announce()
+    this.revision = revision
+    this.isFailing = false
+    const { waiting } = this
+    this.waiting = []
+    for (const resolve of waiting) resolve()
+    if (isChanged) onChanged()
+  }
+}

@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccessStore } from '../access/store/access-store.js'
+import type { ClusterState } from '../access/store/tables.js'
+import type { Log } from '../shared/log.js'
+import type { Etcd, KeyValue } from './etcd/client.js'
+import type { Follower } from './follower.js'
+import { BROKEN, type Keys } from './keys.js'
+import type { Options } from './options.js'
+import { format, parseBeat } from './values.js'
+
+/** Part of the lease that a machine uses: the rest covers clocks whose rates differ. */
+const USED_PART = 0.9
+
+export type LeaseParts = {
+  readonly etcd: Etcd
+  readonly keys: Keys
+  readonly machine: string
+  /** When the machine was added: one that was removed and added again is another. */
+  readonly machineCreated: number
+  readonly store: AccessStore
+  readonly follower: Follower
+  readonly options: Options
+  readonly logger: Log
+  /** Milliseconds of the boot clock. */
+  readonly bootMs: () => number
+  /** Resolves when every edge confirmed what has been announced. */
+  readonly confirmed: () => Promise<void>
+  readonly setLeaseEnd: (bootMs: number) => void
+  /** This process must end: another one runs as this machine. */
+  readonly onReplaced: (message: string) => void
+}
+
+/** Why a machine holds no lease. */
+class NotProvedError extends Error {}
+
+/**
+ * Proves again and again that the access store of this machine is current. Each proof is a change
+ * of the machine's own key at revision S, after which all changes up to S are applied and confirmed
+ * by every edge; it is valid from a time before it was asked for.
+ */
+export class Lease {
+  private readonly parts: LeaseParts
+  private readonly stopping = new AbortController()
+  private state: ClusterState
+  private isDue = false
+  private wake = (): void => {}
+  private running = Promise.resolve()
+  private problem: string | undefined
+
+  constructor(parts: LeaseParts, state: ClusterState) {
+    this.parts = parts
+    this.state = state
+  }
+
+  start(): void {
+    this.running = this.run()
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    this.wake()
+    await this.running
+  }
+
+  /** Proves it now, so that others learn what was applied. */
+  prove(): void {
+    this.isDue = true
+    this.wake()
+  }
+
+  private async run(): Promise<void> {
+    const { options, logger } = this.parts
+    while (!this.stopping.signal.aborted) {
+      this.isDue = false
+      try {
+        await this.beat()
+        if (this.problem !== undefined) logger.info('the accesses are proved to be current again')
+        this.problem = undefined
+      } catch (error) {
+        // Each cause once; how etcd does not answer may differ from one attempt to the next.
+        const problem = error instanceof NotProvedError ? error.message : 'etcd'
+        if (problem !== this.problem)
+          logger.error({ err: error }, 'the accesses cannot be proved to be current')
+        this.problem = problem
+      }
+      await this.pause(this.problem === undefined ? options.beatMs : options.retryMs)
+    }
+  }
+
+  /** Waits for the next proof, which a change may ask for earlier. */
+  private async pause(waitMs: number): Promise<void> {
+    if (this.isDue || this.stopping.signal.aborted) return
+    const timeout = new AbortController()
+    const woken = new Promise<void>(resolve => (this.wake = resolve))
+    await Promise.race([woken, sleep(waitMs, undefined, timeout).catch(() => {})])
+    timeout.abort()
+  }
+
+  private async beat(): Promise<void> {
+    const { bootMs, confirmed, follower, options, setLeaseEnd } = this.parts
+    // In this order: what was applied before is what the edges confirm.
+    const { applied } = follower
+    await confirmed()
+    const startedMs = bootMs()
+    const revision = await this.put(applied)
+    if (!(await follower.untilApplied(revision, options.callMs))) {
+      follower.restart()
+      throw new NotProvedError(`etcd does not send the changes up to revision ${revision}`)
+    }
+    await confirmed()
+    setLeaseEnd(startedMs + USED_PART * options.leaseMs)
+  }
+
+  /** Changes this machine's key; returns the revision of that. */
+  private async put(applied: number): Promise<number> {
+    const { etcd, keys, machine, machineCreated } = this.parts
+    const { epoch, instance, lastBeat } = this.state
+    const key = keys.beat(machine)
+    const { isDone, revision, found } = await etcd.transact(
+      [
+        { key: keys.epoch, value: epoch },
+        { key: keys.machine(machine), createRevision: machineCreated },
+        { key, modRevision: lastBeat },
+      ],
+      [{ put: key, value: format({ instance, applied }) }],
+      [{ get: keys.epoch }, { get: keys.machine(machine) }, { get: key }],
+    )
+    if (!isDone) return this.explain(found)
+    await this.remember(revision)
+    return revision
+  }
+
+  /** Why a proof was refused; where the answer to the last one was lost, the next one succeeds. */
+  private async explain([epoch, machine, beat]: readonly (KeyValue | undefined)[]): Promise<never> {
+    const { parts, state } = this
+    const found = epoch?.value.toString()
+    if (found === BROKEN)
+      throw new NotProvedError('the cluster is broken: etcd has lost changes that were made')
+    if (found !== state.epoch) throw new NotProvedError('etcd has another cluster of this id')
+    if (machine?.createRevision !== parts.machineCreated)
+      throw new NotProvedError(`machine ${parts.machine} was removed from the cluster`)
+    if (beat === undefined || beat.modRevision < state.lastBeat) {
+      await parts.etcd.transact([], [{ put: parts.keys.epoch, value: BROKEN }])
+      throw new NotProvedError('etcd has lost changes that were made: the cluster is broken now')
+    }
+    const { instance } = parseBeat(beat.value)
+    if (instance !== state.instance)
+      parts.onReplaced(`another data directory runs as machine ${parts.machine}; stop one of them`)
+    await this.remember(beat.modRevision)
+    throw new NotProvedError('the answer to a proof was lost')
+  }
+
+  /** Stores it, so that a restart notices when etcd went back. */
+  private async remember(revision: number): Promise<void> {
+    const { store } = this.parts
+    this.state = { ...this.state, lastBeat: revision }
+    await store.transaction(() => store.setCluster(this.state))
+  }
+}

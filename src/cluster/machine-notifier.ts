@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EdgeNotifier } from '../access/service.js'
+import type { Log } from '../shared/log.js'
+import { EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
+import type { EtcdLog } from './etcd-log.js'
+import type { Keys } from './keys.js'
+import type { Options } from './options.js'
+import { parseBeat, parseMachine } from './values.js'
+
+/** Clocks of two machines differ by up to one part in a hundred in rate. */
+const CLOCK_FACTOR = 1.01
+
+/** How a machine is known to let nothing succeed by an earlier revision. */
+export type MachineConfirmation = {
+  readonly id: string
+  /** It said so, or its lease must have ended. */
+  readonly by: 'confirmed' | 'lease'
+}
+
+export type MachineNotifierParts = {
+  readonly etcd: Etcd
+  readonly keys: Keys
+  readonly log: EtcdLog
+  readonly options: Options
+  /** Milliseconds of the boot clock. */
+  readonly bootMs: () => number
+  readonly logger: Log
+}
+
+/** Waits until a change is in effect on every machine of its locations. */
+export class MachineNotifier implements EdgeNotifier {
+  private readonly parts: MachineNotifierParts
+
+  constructor(parts: MachineNotifierParts) {
+    this.parts = parts
+  }
+
+  /** Machines find the change by themselves; the call waits a moment until they have. */
+  async announce(locations: readonly string[]): Promise<void> {
+    const { announceMs } = this.parts.options
+    await this.confirm(await this.lastRevision(), locations, announceMs)
+  }
+
+  async awaitAcknowledged(locations: readonly string[]): Promise<void> {
+    const { logger, options } = this.parts
+    const revision = await this.lastRevision()
+    const machines = await this.confirm(revision, locations, options.leaseMs * CLOCK_FACTOR)
+    logger.info({ revision, machines }, 'a change of accesses is in effect')
+  }
+
+  /** Of the last change of this process, or else any that includes those of an earlier one. */
+  private async lastRevision(): Promise<number> {
+    const { log } = this.parts
+    return log.proposedRevision || log.prove()
+  }
+
+  /**
+   * Waits until every machine that was in these locations at the revision has applied it, or the
+   * limit has passed, which begins after the revision was made.
+   */
+  private async confirm(
+    revision: number,
+    locations: readonly string[],
+    limitMs: number,
+  ): Promise<readonly MachineConfirmation[]> {
+    const { bootMs, logger, options } = this.parts
+    const endMs = bootMs() + limitMs
+    let ids: readonly string[] = []
+    const confirmed = new Set<string>()
+    while (bootMs() < endMs) {
+      try {
+        ids = await this.machinesAt(revision, locations)
+        await this.untilApplied(revision, ids, confirmed, endMs)
+        break
+      } catch (error) {
+        if (!(error instanceof EtcdError)) throw error
+        logger.warn({ err: error }, 'machines cannot be asked whether a change is in effect')
+        await sleep(Math.min(options.retryMs, Math.max(0, endMs - bootMs())))
+      }
+    }
+    return ids.map(id => ({ id, by: confirmed.has(id) ? 'confirmed' : 'lease' }))
+  }
+
+  private async machinesAt(
+    atRevision: number,
+    locations: readonly string[],
+  ): Promise<readonly string[]> {
+    const { etcd, keys, options } = this.parts
+    const limit = options.pageAccessesMax
+    const { found } = await etcd.list(keys.machines, { limit, atRevision })
+    return found
+      .filter(({ value }) => locations.includes(parseMachine(value).location))
+      .map(({ key }) => key.slice(keys.machines.length))
+  }
+
+  /** Adds the machines that have applied the revision, until all have or the time has come. */
+  private async untilApplied(
+    revision: number,
+    ids: readonly string[],
+    confirmed: Set<string>,
+    endMs: number,
+  ): Promise<void> {
+    const { bootMs, etcd, keys, options } = this.parts
+    const take = ({ key, value }: KeyValue): boolean => {
+      if (parseBeat(value).applied >= revision) confirmed.add(key.slice(keys.beats.length))
+      return ids.every(id => confirmed.has(id))
+    }
+    if (ids.length === 0) return
+    const now = await etcd.list(keys.beats, { limit: options.pageAccessesMax })
+    if (now.found.map(take).includes(true)) return
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), Math.max(0, endMs - bootMs()))
+    try {
+      for await (const events of etcd.watch(keys.beats, now.revision + 1, timeout.signal))
+        if (
+          events
+            .filter(({ isRemoved }) => !isRemoved)
+            .map(take)
+            .includes(true)
+        )
+          return
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

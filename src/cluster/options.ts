@@ -1,0 +1,28 @@
+/** Bounds of a machine in a cluster. */
+export type Options = Readonly<typeof defaults>
+
+export const defaults = {
+  /**
+   * Longest time for which a machine answers without a new proof that its accesses are current, and
+   * so the longest wait of a revocation for a machine that cannot be reached. At least three times
+   * `beatMs`. With etcd members over 20 ms apart: 10,000.
+   */
+  leaseMs: 6_000,
+  /** How often a machine proves that its accesses are current; it also does after each change. */
+  beatMs: 1_000,
+  /** Longest wait for an answer of etcd; then the next of its members is asked. */
+  callMs: 1_500,
+  /** Wait before a broken connection to etcd is tried again. */
+  retryMs: 200,
+  /**
+   * Longest wait of a change that only grants something until the machines of its locations know
+   * of it.
+   */
+  announceMs: 1_000,
+  /** How often a change is tried again that another change of the same access came before. */
+  attemptsMax: 8,
+  /** Accesses in one answer of etcd when all are read: about 2 MB. */
+  pageAccessesMax: 1_000,
+  /** Longest text of an access with its tokens: etcd accepts 1.5 MiB in one change. */
+  accessBytesMax: 1024 ** 2,
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccessLog, Change } from '../access/log/access-log.js'
+import type { AccessStore } from '../access/store/access-store.js'
+import { openReader } from '../access/store/store.js'
+import type { StoredAccess } from '../access/store/tables.js'
+import { connectEtcd } from '../cluster/connection.js'
+import { EtcdLog } from '../cluster/etcd-log.js'
+import { keysOf } from '../cluster/keys.js'
+import { MachineNotifier } from '../cluster/machine-notifier.js'
+import type { ControlConfig } from '../config/child-config.js'
+import { RpcError } from '../shared/errors.js'
+import type { Log } from '../shared/log.js'
+import type { AccessSource } from './access-source.js'
+
+type ClusterConfig = NonNullable<ControlConfig['cluster']>
+
+/** How often the store is read for a change that its follower is applying. */
+const POLL_MS = 5
+
+/** Waits a moment until this machine's follower has applied what was changed here. */
+const untilFollowed = async (
+  store: AccessStore,
+  revision: number,
+  limitMs: number,
+): Promise<void> => {
+  const endMs = performance.now() + limitMs
+  for (;;) {
+    store.resetRead()
+    if (store.revision >= revision || performance.now() >= endMs) return
+    await sleep(POLL_MS)
+  }
+}
+
+/** Accesses of a cluster: the follower of this machine writes the store. */
+export const openClusterAccess = async (
+  { access, dataDir }: ControlConfig,
+  cluster: ClusterConfig,
+  { bootMs, log: logger }: { readonly bootMs: () => number; readonly log: Log },
+): Promise<AccessSource> => {
+  const etcd = await connectEtcd(cluster, cluster.machine)
+  const store = await openReader(dataDir, access.store)
+  const keys = keysOf(cluster.id)
+  const epoch = (): string => {
+    store.resetRead()
+    if (store.cluster === undefined) throw new RpcError('changeUnknown')
+    return store.cluster.epoch
+  }
+  const log = new EtcdLog({ etcd, keys, epoch, options: cluster, randomBytes })
+  const accessLog: AccessLog = {
+    propose: async (change: Change): Promise<StoredAccess> => {
+      const changed = await log.propose(change)
+      await untilFollowed(store, changed.revision, cluster.announceMs)
+      return changed
+    },
+    follow: (after, signal) => log.follow(after, signal),
+    prove: () => log.prove(),
+  }
+  const notifier = new MachineNotifier({
+    etcd,
+    keys,
+    log,
+    options: cluster,
+    bootMs,
+    logger,
+  })
+  return {
+    store,
+    accessLog,
+    notifier,
+    close: async () => {
+      etcd.close()
+      await store.close()
+    },
+  }
+}

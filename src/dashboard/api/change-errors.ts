@@ -1,0 +1,7 @@
+/** How the store of accesses may not take a change, or not everywhere yet. */
+export const CHANGE_ERRORS = [
+  'notConfirmed',
+  'changeUnknown',
+  'changeDenied',
+  'accessTooLong',
+] as const

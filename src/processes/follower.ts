@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AccessStore } from '../access/store/access-store.js'
+import { openWriter } from '../access/store/store.js'
+import { connectEtcd } from '../cluster/connection.js'
+import { EtcdLog } from '../cluster/etcd-log.js'
+import { EtcdError, type Etcd } from '../cluster/etcd/client.js'
+import { Follower } from '../cluster/follower.js'
+import { keysOf } from '../cluster/keys.js'
+import { Lease } from '../cluster/lease.js'
+import { join as joinCluster, type Membership } from '../cluster/membership.js'
+import type { FollowerConfig } from '../config/child-config.js'
+import type { MachineEdges } from '../control/edge-notifier.js'
+import { bootMs, lockFile } from '../native/os.js'
+import { openLog, type Log } from '../shared/log.js'
+import { createMetrics } from '../shared/metrics.js'
+import type { SendEvent } from '../supervision/messages.js'
+import { openMachineEdges } from './machine-edges.js'
+import { openSharedMemory, type SharedMemory } from './shared-memory.js'
+import { exitWithFailure, sendMetrics, type Running, type Start } from './start.js'
+
+type ClusterConfig = NonNullable<FollowerConfig['cluster']>
+
+type Parts = {
+  readonly cluster: ClusterConfig
+  readonly etcd: Etcd
+  readonly store: AccessStore
+  readonly edges: MachineEdges
+  readonly shared: SharedMemory
+  readonly send: SendEvent
+  readonly log: Log
+}
+
+/** Follows the cluster once this machine has joined it. */
+class ClusterFollower {
+  private readonly parts: Parts
+  private readonly keys
+  private readonly stopping = new AbortController()
+  private follower: Follower | undefined
+  private lease: Lease | undefined
+
+  constructor(parts: Parts) {
+    this.parts = parts
+    this.keys = keysOf(parts.cluster.id)
+  }
+
+  /**
+   * Joins now, or later where etcd does not answer: meanwhile the machine runs and answers nothing.
+   * Throws where it may not join.
+   */
+  async open(): Promise<void> {
+    const { log, send } = this.parts
+    try {
+      this.start(await this.join())
+    } catch (error) {
+      if (!(error instanceof EtcdError)) throw error
+      log.error({ err: error }, 'etcd does not answer: this machine answers nothing until it does')
+      this.joinLater().catch((failure: unknown) => {
+        if (!this.stopping.signal.aborted) exitWithFailure(send, String(failure))
+      })
+    }
+  }
+
+  /** Everything up to this revision is in the store. */
+  get applied(): number {
+    return this.follower?.applied ?? 0
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort()
+    await this.lease?.stop()
+    await this.follower?.stop()
+  }
+
+  private join(): Promise<Membership> {
+    const { cluster, etcd, store } = this.parts
+    const { id, machine, location } = cluster
+    const { keys } = this
+    return joinCluster({
+      etcd,
+      keys,
+      cluster: id,
+      machine,
+      location,
+      store,
+      options: cluster,
+      randomBytes,
+    })
+  }
+
+  private async joinLater(): Promise<void> {
+    const { cluster } = this.parts
+    for (;;) {
+      await sleep(cluster.retryMs, undefined, this.stopping)
+      try {
+        return this.start(await this.join())
+      } catch (error) {
+        if (!(error instanceof EtcdError)) throw error
+      }
+    }
+  }
+
+  private start({ state, machineCreated }: Membership): void {
+    const { cluster, edges, etcd, log, send, shared, store } = this.parts
+    const { keys } = this
+    const accessLog = new EtcdLog({
+      etcd,
+      keys,
+      epoch: () => state.epoch,
+      options: cluster,
+      randomBytes,
+    })
+    const follower = new Follower({
+      log: accessLog,
+      store,
+      logger: log,
+      retryMs: cluster.retryMs,
+      announce: () => void edges.announce(),
+      onChanged: () => this.lease?.prove(),
+      useNext: () => etcd.useNext(),
+    })
+    this.follower = follower
+    this.lease = new Lease(
+      {
+        etcd,
+        keys,
+        machine: cluster.machine,
+        machineCreated,
+        store,
+        follower,
+        options: cluster,
+        logger: log,
+        bootMs,
+        confirmed: () => edges.confirmed(),
+        setLeaseEnd: shared.setLeaseEnd,
+        onReplaced: message => exitWithFailure(send, message),
+      },
+      state,
+    )
+    follower.start()
+    this.lease.start()
+  }
+}
+
+/** The follower of a cluster: the only writer of the access store, and holder of the lease. */
+export const startFollower: Start<'follower'> = async ({ config }, send): Promise<Running> => {
+  const { log, flush } = openLog('follower', config.log)
+  const { cluster, dataDir, access } = config
+  if (cluster === undefined) throw new Error('a follower needs a cluster')
+  if (!lockFile(join(dataDir, 'follower.lock')))
+    throw new Error(`another follower runs on ${dataDir}`)
+  const metrics = createMetrics('follower')
+  const etcd = await connectEtcd(cluster, cluster.machine)
+  const store = await openWriter(dataDir, access.store)
+  const edges = openMachineEdges(config, send, log)
+  const shared = openSharedMemory(dataDir)
+  const running = new ClusterFollower({ cluster, etcd, store, edges, shared, send, log })
+  await running.open()
+  const [leaseSeconds, accessRevision] = [
+    metrics.gauge('leaseSeconds'),
+    metrics.gauge('accessRevision'),
+  ]
+  metrics.beforeSnapshot(() => {
+    leaseSeconds.set((shared.leaseEnd() - bootMs()) / 1_000)
+    accessRevision.set(running.applied)
+  })
+  return {
+    onCommand: command => {
+      if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
+    },
+    drain: async () => {
+      await running.stop()
+      etcd.close()
+      await store.close()
+      flush()
+    },
+  }
+}

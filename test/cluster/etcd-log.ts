@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto'
+import { status } from '@grpc/grpc-js'
+import t, { type Test } from 'tap'
+import type { LogEntry } from '../../src/access/log/access-log.js'
+import type { AccessDocument } from '../../src/access/store/tables.js'
+import { EtcdLog } from '../../src/cluster/etcd-log.js'
+import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
+import { keysOf } from '../../src/cluster/keys.js'
+import { defaults } from '../../src/cluster/options.js'
+import { LIMITS, NEW_ACCESS, NOW_MS } from '../fixtures/access/access.js'
+import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+
+const keys = keysOf('s1')
+const options = { ...defaults, retryMs: 1 }
+
+const ACCESS: AccessDocument = {
+  ...NEW_ACCESS,
+  accessId: 'acc_1',
+  networks: ['main'],
+  locations: [],
+  limits: LIMITS,
+  createdAtMs: NOW_MS,
+  endedAtMs: null,
+  tokens: [],
+}
+
+const openLog = async (t: Test) => {
+  const { connect } = await openEtcd(t, 1)
+  const etcd = await connect('root')
+  t.teardown(() => etcd.close())
+  await etcd.transact([], [{ put: keys.epoch, value: 'e1' }])
+  const logOver = (client: Etcd): EtcdLog =>
+    new EtcdLog({ etcd: client, keys, epoch: () => 'e1', options, randomBytes })
+  return { etcd, logOver }
+}
+
+/** Adds a location to the access. */
+const add = (location: string) => ({
+  accessId: 'acc_1',
+  update: (current = ACCESS): AccessDocument => ({
+    ...current,
+    locations: [...current.locations, location],
+  }),
+})
+
+const take = async (log: EtcdLog, after: number, count: number): Promise<LogEntry[]> => {
+  const entries: LogEntry[] = []
+  const following = new AbortController()
+  for await (const entry of log.follow(after, following.signal))
+    if (entries.push(entry) === count) following.abort()
+  return entries
+}
+
+t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
+  const { etcd, logOver } = await openLog(t)
+  const log = logOver(etcd)
+
+  await t.test('no change is lost where several are made at once', async t => {
+    const logs = [log, logOver(etcd)]
+    const names = Array.from({ length: 10 }, (_, index) => `l${index}`)
+    // More than one access can be tried again, so each adds one after the other.
+    const loops = logs.map(async (one, at) => {
+      for (const name of names) await one.propose(add(`${name}-${at}`))
+    })
+    await Promise.all(loops)
+    const { found } = await etcd.get(keys.access('acc_1'))
+    const [last] = await take(log, 0, 1)
+    t.equal(last?.accesses[0]?.locations.length, 20)
+    t.equal(last?.accesses[0]?.revision, found?.modRevision)
+    t.equal(Math.max(...logs.map(one => one.proposedRevision)), found?.modRevision)
+  })
+
+  await t.test('a change whose answer is lost is made once', async t => {
+    let lost = 0
+    const losing: Etcd = Object.create(etcd, {
+      transact: {
+        value: async (...args: Parameters<Etcd['transact']>) => {
+          const answer = await etcd.transact(...args)
+          if (lost++ === 0) throw new EtcdError(status.UNAVAILABLE, 'lost')
+          return answer
+        },
+      },
+    })
+    const changed = await logOver(losing).propose(add('lost'))
+    t.equal(lost, 1, 'it was not made again')
+    t.equal(changed.locations.filter(location => location === 'lost').length, 1)
+    const { found } = await etcd.get(keys.access('acc_1'))
+    t.equal(changed.revision, found?.modRevision)
+  })
+
+  await t.test('without an answer the outcome is unknown, and a refusal is no change', async t => {
+    const failing: Etcd = Object.create(etcd, {
+      get: { value: () => Promise.reject(new EtcdError(status.UNAVAILABLE, 'no')) },
+    })
+    await t.rejects(logOver(failing).propose(add('x')), { name: 'changeUnknown' })
+    const denying: Etcd = Object.create(etcd, {
+      get: { value: () => Promise.reject(new EtcdError(status.PERMISSION_DENIED, 'no')) },
+    })
+    await t.rejects(logOver(denying).propose(add('x')), { name: 'changeDenied' })
+    const failure = new Error('refused')
+    const refused = {
+      accessId: 'acc_1',
+      update: () => {
+        throw failure
+      },
+    }
+    await t.rejects(log.propose(refused), failure)
+    const long = Array.from({ length: 40_000 }, () => 'a-location-of-thirty-two-letters')
+    const tooLong = { accessId: 'acc_2', update: () => ({ ...ACCESS, locations: long }) }
+    await t.rejects(log.propose(tooLong), { name: 'accessTooLong' })
+  })
+
+  await t.test('changes of another cluster or epoch are refused', async t => {
+    const other = new EtcdLog({ etcd, keys, epoch: () => 'e2', options, randomBytes })
+    await t.rejects(other.propose(add('x')), { name: 'changeUnknown' })
+  })
+
+  await t.test('entries follow each other, whatever else is in the cluster', async t => {
+    const start = await log.prove()
+    const first = await log.propose(add('a'))
+    const beat = await etcd.transact([], [{ put: keys.beat('m'), value: '{}' }])
+    const second = await log.propose(add('b'))
+    const entries = await take(log, start, 3)
+    t.strictSame(
+      entries.map(({ revision, accesses }) => [revision, accesses.length]),
+      [
+        [first.revision, 1],
+        [beat.revision, 0],
+        [second.revision, 1],
+      ],
+    )
+    t.match(entries[2]?.accesses, [{ changeId: second.changeId, revision: second.revision }])
+    await etcd.compact(second.revision)
+    const [whole] = await take(log, start, 1)
+    t.match(whole, { isWhole: true }, 'what was compacted is read whole')
+    t.ok((whole?.revision ?? 0) >= second.revision)
+  })
+})

@@ -1,0 +1,63 @@
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { readIdentity } from '../../src/cluster/identity.js'
+import { makeCertificates } from '../fixtures/cluster/etcd.js'
+import { ownDir } from '../fixtures/own-dir.js'
+
+const YEAR_MS = 366 * 24 * 3_600_000
+
+t.test('a certificate that etcd would refuse is refused in one line', t => {
+  const [dir, other] = [ownDir(t, {}), t.testdir({ other: {} })]
+  makeCertificates(dir)
+  makeCertificates(join(other, 'other'))
+  const files = (name: string) => ({
+    caFile: join(dir, 'ca.pem'),
+    certFile: join(dir, `${name}.pem`),
+    keyFile: join(dir, `${name}.key`),
+  })
+  const now = Date.now()
+  const { cert } = readIdentity(files('fra-1'), 'fra-1', now)
+  t.match(cert.toString(), /BEGIN CERTIFICATE/)
+  writeFileSync(join(dir, 'text.pem'), 'hello')
+  copyFileSync(join(dir, 'root.key'), join(dir, 'open.key'))
+  chmodSync(join(dir, 'open.key'), 0o644)
+  const own = files('fra-1')
+  const cases: [name: string, files: typeof own, as: string, nowMs: number, message: RegExp][] = [
+    ['of another name', own, 'fra-2', now, /fra-1\.pem is of fra-1, not of fra-2$/],
+    [
+      'of another authority',
+      { ...own, caFile: join(other, 'other', 'ca.pem') },
+      'fra-1',
+      now,
+      /was not issued by the authority of .*ca\.pem$/,
+    ],
+    ['expired', own, 'fra-1', now + YEAR_MS, /fra-1\.pem expired on .*; make a new one$/],
+    ['not valid yet', own, 'fra-1', now - YEAR_MS, /is valid from .* on; check the clock$/],
+    [
+      'with another key',
+      { ...own, keyFile: files('fra-2').keyFile },
+      'fra-1',
+      now,
+      /fra-2\.key is not the key of .*fra-1\.pem$/,
+    ],
+    [
+      'with an open key',
+      { ...own, keyFile: join(dir, 'open.key') },
+      'fra-1',
+      now,
+      /run: chmod 600 /,
+    ],
+    ['missing', files('none'), 'none', now, /none\.pem cannot be read; see docs\/cluster\.md/],
+    [
+      'no PEM',
+      { ...own, certFile: join(dir, 'text.pem') },
+      'fra-1',
+      now,
+      /is no certificate in PEM$/,
+    ],
+  ]
+  for (const [name, given, as, nowMs, message] of cases)
+    t.throws(() => readIdentity(given, as, nowMs), { message }, name)
+  t.end()
+})

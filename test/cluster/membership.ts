@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createLocalLog } from '../../src/access/log/local-log.js'
+import { openWriter } from '../../src/access/store/store.js'
+import { Administration } from '../../src/cluster/administration.js'
+import { EtcdLog } from '../../src/cluster/etcd-log.js'
+import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
+import { Follower } from '../../src/cluster/follower.js'
+import { BROKEN, keysOf } from '../../src/cluster/keys.js'
+import { Lease } from '../../src/cluster/lease.js'
+import { join, type Membership, type MembershipParts } from '../../src/cluster/membership.js'
+import { defaults } from '../../src/cluster/options.js'
+import { format, parseBeat } from '../../src/cluster/values.js'
+import { bootMs } from '../../src/native/os.js'
+import { createLog } from '../../src/shared/log.js'
+import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
+import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import { until } from '../fixtures/until.js'
+
+const cluster = 's1'
+const keys = keysOf(cluster)
+const options = { ...defaults, leaseMs: 600, beatMs: 100, retryMs: 20 }
+
+/** A machine without edges: what its follower and its lease do. */
+const openMachine = async (t: Test, etcd: Etcd, machine: string, dir = t.testdir()) => {
+  const store = await openWriter(dir)
+  const parts: MembershipParts = {
+    etcd,
+    keys,
+    cluster,
+    machine,
+    location: 'fra',
+    store,
+    options,
+    randomBytes,
+  }
+  const lines: string[] = []
+  const logger = createLog(machine, line => lines.push(line))
+  let leaseEndMs = 0
+  let replaced = ''
+  let stop = async (): Promise<void> => {}
+  const start = ({ state, machineCreated }: Membership): void => {
+    const log = new EtcdLog({ etcd, keys, epoch: () => state.epoch, options, randomBytes })
+    const follower = new Follower({
+      log,
+      store,
+      logger,
+      retryMs: options.retryMs,
+      announce: () => {},
+      onChanged: () => lease.prove(),
+      useNext: () => {},
+    })
+    const lease = new Lease(
+      {
+        etcd,
+        keys,
+        machine,
+        machineCreated,
+        store,
+        follower,
+        options,
+        logger,
+        bootMs,
+        confirmed: async () => {},
+        setLeaseEnd: endMs => {
+          leaseEndMs = endMs
+        },
+        onReplaced: message => {
+          replaced = message
+        },
+      },
+      state,
+    )
+    follower.start()
+    lease.start()
+    stop = async () => {
+      stop = async () => {}
+      await lease.stop()
+      await follower.stop()
+    }
+  }
+  t.teardown(async () => {
+    await stop()
+    await store.close()
+  })
+  return {
+    store,
+    parts,
+    start,
+    stop: () => stop(),
+    isLeased: () => bootMs() < leaseEndMs,
+    replaced: () => replaced,
+    logged: () => lines.join('\n'),
+  }
+}
+
+t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, async t => {
+  const { connect, dir } = await openEtcd(t, 1)
+  const root = await connect('root')
+  t.teardown(() => root.close())
+  const administration = new Administration(root, cluster)
+  const own = await openControl(`${dir}/own`)
+  const access = await own.accessManager.grant(NEW_ACCESS)
+  const scope = { accessId: access.accessId, network: 'main', location: 'fra' }
+  const { tokenId } = await own.tokenManager.generate(scope)
+  const before = await openMachine(t, root, 'fra-1', `${dir}/before`)
+  await t.rejects(join(before.parts), { message: /has no cluster s1: .*slotline cluster init$/ })
+  await t.rejects(administration.add('fra-1', 'fra', true), { message: /cluster init$/ })
+
+  const count = await administration.init(randomBytes, { store: own.store, log: own.log })
+  t.equal(count, 1, 'the accesses of a machine by itself are taken over')
+  await t.rejects(administration.init(randomBytes, undefined), { message: /another cluster.id$/ })
+  await t.rejects(join(before.parts), {
+    message: /no machine fra-1; run: slotline cluster add fra-1/,
+  })
+  await administration.add('fra-1', 'fra', true)
+  await administration.add('fra-2', 'fra', false)
+  await t.rejects(administration.add('fra-2', 'nyc', false), {
+    message: /already; choose another id/,
+  })
+
+  await t.test('a certificate changes what is its own, and nothing else', async t => {
+    const stolen = await connect('fra-2')
+    t.teardown(() => stolen.close())
+    const put = (key: string) => stolen.transact([], [{ put: key, value: '{}' }])
+    for (const key of [
+      keys.access(access.accessId),
+      keys.access('acc_new'),
+      keys.machine('fra-2'),
+      keys.machine('fra-3'),
+      keys.beat('fra-1'),
+      keys.beat('fra-20'),
+      keys.use('fra-1'),
+      '/slotline/s2/epoch',
+      '/other',
+    ])
+      await t.rejects(put(key), { name: 'EtcdError', isDenied: true }, key)
+    await t.rejects(stolen.get('/slotline/s2/epoch'), EtcdError)
+    await t.rejects(stolen.changeAuth('UserAdd', { name: 'x' }), EtcdError)
+    await put(keys.use('fra-2'))
+    const stranger = await connect('nyc-1')
+    t.teardown(() => stranger.close())
+    await t.rejects(stranger.get(keys.epoch), EtcdError, 'a machine that was not added')
+    const machine = await openMachine(t, stranger, 'nyc-1')
+    await t.rejects(join(machine.parts), { message: /no user nyc-1 .*slotline cluster add nyc-1$/ })
+  })
+
+  await t.test('a machine follows the cluster and proves it', async t => {
+    const machine = await openMachine(t, root, 'fra-1')
+    machine.start(await join(machine.parts))
+    await until('it holds a lease', machine.isLeased)
+    const found = machine.store.accesses.get(access.accessId)
+    t.match(found, { subject: 'ada', tokens: [{ tokenId }] })
+    const [listed] = await administration.machines()
+    t.match(listed, { id: 'fra-1', location: 'fra' })
+    await sleep(options.leaseMs)
+    t.ok(machine.isLeased(), 'again and again')
+    await administration.remove('fra-1')
+    await until('its lease has ended', () => !machine.isLeased())
+    t.match(machine.logged(), /machine fra-1 was removed from the cluster/)
+    await t.rejects(administration.remove('fra-1'), { message: /no machine fra-1$/ })
+    await machine.stop()
+    await administration.add('fra-1', 'fra', false)
+  })
+
+  await t.test('two data directories cannot run as one machine', async t => {
+    const one = await openMachine(t, root, 'fra-1', `${dir}/one`)
+    one.start(await join(one.parts))
+    await until('it holds a lease', one.isLeased)
+    const other = await openMachine(t, root, 'fra-1', `${dir}/other`)
+    const message = /another data directory runs as machine fra-1: stop it/
+    await t.rejects(join(other.parts), { message })
+    await one.stop()
+    const membership = await join(other.parts)
+    t.notOk(one.isLeased(), 'it takes over once the lease of the former one has ended')
+    other.start(membership)
+    await until('it holds a lease', other.isLeased)
+    await root.transact(
+      [],
+      [{ put: keys.beat('fra-1'), value: format({ instance: 'x', applied: 1 }) }],
+    )
+    await until('it notices another', () => other.replaced() !== '')
+    t.match(other.replaced(), message.source.slice(0, 30))
+  })
+
+  await t.test('a store of another cluster, or with accesses, joins none', async t => {
+    const machine = await openMachine(t, root, 'fra-2')
+    const { store } = machine
+    await createLocalLog({ store, randomBytes }).propose({
+      accessId: 'acc_own',
+      update: () => ({ ...access, accessId: 'acc_own', tokens: [] }),
+    })
+    await t.rejects(join(machine.parts), { message: /slotline cluster init takes them/ })
+    const state = { epoch: 'other', instance: 'i', lastBeat: 0 }
+    await store.transaction(() => store.setCluster(state))
+    await t.rejects(join(machine.parts), { message: /etcd has another cluster s1 than access/ })
+    const elsewhere = { ...machine.parts, location: 'nyc' }
+    await t.rejects(join(elsewhere), { message: /at location fra, and cluster.location is nyc$/ })
+  })
+
+  await t.test('an etcd that went back breaks the cluster', async t => {
+    const machine = await openMachine(t, root, 'fra-2')
+    machine.start(await join(machine.parts))
+    await until('it holds a lease', machine.isLeased)
+    const { found } = await root.get(keys.beat('fra-2'))
+    t.ok(parseBeat(found?.value ?? Buffer.from('{}')).applied > 0)
+    // As an older copy has it.
+    await root.transact([], [{ remove: keys.beat('fra-2') }])
+    await until('its lease has ended', () => !machine.isLeased())
+    t.equal((await root.get(keys.epoch)).found?.value.toString(), BROKEN)
+    t.match(machine.logged(), /etcd has lost changes that were made/)
+    await machine.stop()
+    await t.rejects(join(machine.parts), { message: /cluster s1 is broken/ })
+  })
+  await own.close()
+})

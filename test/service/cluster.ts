@@ -1,0 +1,267 @@
+// Three machines at two locations over three members of etcd, as docs/cluster.md starts them.
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { openSharedMemory } from '../../src/processes/shared-memory.js'
+import { makeCertificates, openEtcd, withoutEtcd, type TestEtcd } from '../fixtures/cluster/etcd.js'
+import {
+  CLUSTER,
+  operate,
+  prepareMachine,
+  tokenPath,
+  type TestMachine,
+} from '../fixtures/cluster/machine.js'
+import { runToEnd, type Service } from '../fixtures/processes/deployment.js'
+import { openSocket } from '../fixtures/server/socket.js'
+import { until } from '../fixtures/until.js'
+
+type Running = TestMachine & { readonly service: Service }
+type Token = { readonly accessId: string; readonly location: string; readonly text: string }
+
+/** Longest wait of a revocation for a machine that says nothing. */
+const LEASE_WAIT_MS = CLUSTER.leaseMs * 1.01
+const REVOCATIONS = 12
+const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
+
+/** Grants an access at a machine, with a token of one location. */
+const makeToken = async (machine: TestMachine, location = 'fra'): Promise<Token> => {
+  const limits = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
+  const granted = await machine.admin('POST', '/accesses', { ...GRANT, limits })
+  const accessId = String(granted.body['accessId'])
+  const { status, body } = await machine.admin('POST', tokenPath(accessId, location))
+  if (status !== 201) throw new Error(`${status}: ${JSON.stringify(body)}`)
+  return { accessId, location, text: String(body['token']) }
+}
+
+/** Sends requests to each machine without a pause; counts successes that began after `isDead`. */
+class Load {
+  successesAfter = 0
+  successes = 0
+  private deadMs = Infinity
+  private isOver = false
+  private readonly loops: Promise<void>[]
+
+  constructor(machines: readonly TestMachine[], token: string) {
+    this.loops = machines.map(async machine => {
+      while (!this.isOver) {
+        const sentMs = performance.now()
+        const status = await machine.status(token).catch(() => 0)
+        if (status === 200) this.successes++
+        if (status === 200 && sentMs > this.deadMs) this.successesAfter++
+      }
+    })
+  }
+
+  /** From now on no request may succeed. */
+  isDead(): void {
+    this.deadMs = performance.now()
+  }
+
+  async stop(): Promise<void> {
+    this.isOver = true
+    await Promise.all(this.loops)
+  }
+}
+
+/** Revokes a token under load; returns the time that it took and the successes afterwards. */
+const revokeUnderLoad = async (
+  control: TestMachine,
+  machines: readonly TestMachine[],
+  token: Token,
+): Promise<{ readonly tookMs: number; readonly after: number; readonly status: number }> => {
+  const load = new Load(machines, token.text)
+  await until('the token works', () => load.successes > 3)
+  const startedMs = performance.now()
+  const { status } = await control.admin('DELETE', tokenPath(token.accessId, token.location))
+  load.isDead()
+  const tookMs = performance.now() - startedMs
+  await sleep(100)
+  await load.stop()
+  return { tookMs, after: load.successesAfter, status }
+}
+
+const pidOf = ({ service }: Running, role: string): number => service.pidsOf(role)[0] ?? 0
+
+const openCluster = async (
+  t: Test,
+): Promise<{ etcd: TestEtcd; machines: readonly [Running, Running, Running] }> => {
+  const etcd = await openEtcd(t)
+  const prepared = [
+    await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' }),
+    await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' }),
+    await prepareMachine(t, etcd, { id: 'nyc-1', location: 'nyc' }),
+  ] as const
+  const [first] = prepared
+  const commands = [
+    ['init'],
+    ['add', 'fra-1', '--location', 'fra', '--control'],
+    ['add', 'fra-2', '--location', 'fra'],
+    ['add', 'nyc-1', '--location', 'nyc'],
+  ]
+  for (const command of commands) {
+    const { code, output } = await operate(t, etcd, first.configFile, ...command)
+    t.equal(code, 0, output)
+  }
+  const start = async (machine: TestMachine): Promise<Running> => ({
+    ...machine,
+    service: await machine.start(),
+  })
+  const machines = [
+    await start(prepared[0]),
+    await start(prepared[1]),
+    await start(prepared[2]),
+  ] as const
+  for (const machine of machines)
+    await until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
+  return { etcd, machines }
+}
+
+t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
+  const { etcd, machines } = await openCluster(t)
+  const [control, other, far] = machines
+  const near = [control, other]
+
+  await t.test('a token works on every machine of its location at once', async t => {
+    const { text } = await makeToken(control)
+    t.equal(await control.status(text), 200)
+    t.equal(await other.status(text), 200)
+    t.equal(await far.status(text), 401, 'it is of another location')
+    const { text: distant } = await makeToken(control, 'nyc')
+    t.equal(await far.status(distant), 200)
+    const denied = await other.admin('POST', '/accesses', GRANT)
+    t.equal(denied.status, 503, 'a machine without --control changes nothing')
+    t.match(denied.body, { error: { message: /added without --control/ } })
+  })
+
+  await t.test('a revoked token is dead on all machines when the call returns', async t => {
+    const took: number[] = []
+    for (let count = 0; count < REVOCATIONS; count++) {
+      const result = await revokeUnderLoad(control, near, await makeToken(control))
+      t.match(result, { after: 0, status: 204 })
+      took.push(result.tookMs)
+    }
+    took.sort((a, b) => a - b)
+    const [p50 = 0, max = 0] = [took[REVOCATIONS / 2], took.at(-1)]
+    t.comment(`revocation: p50 ${p50.toFixed(0)} ms, at most ${max.toFixed(0)} ms`)
+    t.ok(max < LEASE_WAIT_MS, 'no lease was waited for')
+  })
+
+  await t.test(
+    'a machine whose follower is stopped refuses everything within its lease',
+    async t => {
+      const token = await makeToken(control)
+      const socket = await openSocket(other.port, { path: `/${token.text}` })
+      const follower = pidOf(other, 'follower')
+      process.kill(follower, 'SIGSTOP')
+      const result = await revokeUnderLoad(control, near, token)
+      t.match(result, { after: 0, status: 204 })
+      t.ok(
+        result.tookMs >= CLUSTER.leaseMs / 2,
+        `waited ${result.tookMs.toFixed(0)} ms for its lease`,
+      )
+      t.ok(result.tookMs < LEASE_WAIT_MS + 1_500)
+      t.match(await socket.closed, { code: 1012, reason: 'lease expired' })
+      t.equal(await other.health(), 'lease-expired')
+      t.equal(await other.status(token.text), 503, 'not 401: it does not know')
+      t.equal(await control.health(), 'unknown', 'the others go on')
+      process.kill(follower, 'SIGCONT')
+      await until('it is back', async () => (await other.health()) === 'unknown')
+      t.equal(await other.status(token.text), 401)
+    },
+  )
+
+  await t.test('without a lease the same fault lets a revoked token succeed', async t => {
+    const token = await makeToken(control)
+    const follower = pidOf(other, 'follower')
+    process.kill(follower, 'SIGSTOP')
+    openSharedMemory(other.dataDir).setLeaseEnd(Infinity)
+    const { after } = await revokeUnderLoad(control, near, token)
+    t.ok(after > 0, `${after} successes after the answer: the checker sees them`)
+    process.kill(follower, 'SIGCONT')
+    await until('the token is dead', async () => (await other.status(token.text)) === 401)
+  })
+
+  await t.test('a follower that is killed is back before the lease ends', async t => {
+    const { text } = await makeToken(control)
+    const before = pidOf(other, 'follower')
+    process.kill(before, 'SIGKILL')
+    const statuses = new Set<number>()
+    const endMs = performance.now() + CLUSTER.leaseMs
+    while (performance.now() < endMs) statuses.add(await other.status(text))
+    t.strictSame([...statuses], [200])
+    t.not(pidOf(other, 'follower'), before)
+  })
+
+  await t.test(
+    'with one member of etcd lost nothing changes, with two nothing is served',
+    async t => {
+      await etcd.kill(0)
+      const token = await makeToken(control)
+      t.match(await revokeUnderLoad(control, near, token), { after: 0, status: 204 })
+      const { accessId, location, text } = await makeToken(control)
+      await etcd.kill(1)
+      for (const machine of near) {
+        await until(`${machine.id} refuses`, async () => (await machine.status(text)) === 503)
+        t.equal(await machine.health(), 'lease-expired')
+      }
+      const refused = await control.admin('DELETE', tokenPath(accessId, location))
+      t.match(refused, { status: 503, body: { error: { message: /etcd did not confirm/ } } })
+      etcd.start(0)
+      etcd.start(1)
+      for (const machine of machines)
+        await until(`${machine.id} is back`, async () => (await machine.health()) === 'unknown')
+      t.equal((await control.admin('DELETE', tokenPath(accessId, location))).status, 204)
+      t.equal(await other.status(text), 401)
+    },
+  )
+
+  await t.test('a machine that was removed refuses everything within its lease', async t => {
+    const { code, output } = await operate(t, etcd, control.configFile, 'remove', 'nyc-1')
+    t.equal(code, 0, output)
+    await until('it refuses', async () => (await far.health()) === 'lease-expired')
+    const listed = await operate(t, etcd, control.configFile, 'machines')
+    t.match(listed.output, /^fra-1 at fra: revision \d+, .*\nfra-2 at fra: revision \d+, .*\n$/)
+  })
+
+  await t.test('a machine that may not join says why in one line, and ends', async t => {
+    const foreign = t.testdir()
+    makeCertificates(foreign)
+    const certificate = (name: string) => ({
+      caFile: join(foreign, 'ca.pem'),
+      certFile: join(foreign, `${name}.pem`),
+      keyFile: join(foreign, `${name}.key`),
+    })
+    const cases: [name: string, id: string, cluster: object, message: RegExp][] = [
+      ['removed', 'nyc-1', {}, /no user nyc-1 for cluster s1; run: slotline cluster add nyc-1$/],
+      ['another cluster', 'fra-2', { id: 's2' }, /no user fra-2 for cluster s2; run: /],
+      [
+        'a certificate of another machine',
+        'nyc-1',
+        { machine: 'fra-1' },
+        /is of nyc-1, not of fra-1$/,
+      ],
+      [
+        'another authority',
+        'nyc-1',
+        certificate('nyc-1'),
+        /etcd at .* is not trusted: .*; check caFile/,
+      ],
+      [
+        'a short lease',
+        'nyc-1',
+        { leaseMs: 1_000 },
+        /leaseMs must be at least three times .*1500$/,
+      ],
+    ]
+    for (const [name, id, cluster, message] of cases) {
+      const location = id.slice(0, 3)
+      const { configFile } = await prepareMachine(t, etcd, { id, location, cluster, folder: name })
+      const { code, output } = await runToEnd(t, ['serve', '--config', configFile])
+      t.equal(code, 1, name)
+      t.match(output.trimEnd(), message, name)
+      t.equal(output.trimEnd().split('\n').length, 1, `${name}: ${output}`)
+    }
+    const used = await operate(t, etcd, control.configFile, 'add', 'fra-2', '--location', 'fra')
+    t.match(used, { code: 1, output: /^slotline: cluster s1 has a machine fra-2 already; choose/ })
+  })
+})
