@@ -8,6 +8,7 @@ import uws, { type WebSocket } from 'uWebSockets.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
 import { openUsage } from '../../src/access/usage/usage.js'
+import { SYSTEM_TIMERS } from '../../src/edge/websocket/failure-backoff.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
 import { defaults } from '../../src/config/sections/process-options.js'
@@ -184,6 +185,7 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
     log,
     options: defaults,
     revalidate: () => grant,
+    timers: SYSTEM_TIMERS,
     budget: { usedBytes: 0, usedBytesMax: 1 },
     connect: (_, socket) => subscribe(socket),
   })

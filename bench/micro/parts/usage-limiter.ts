@@ -88,6 +88,7 @@ const requestOf = (nth: number): Request => ({
   header: () => '',
   address: '192.0.2.1',
   id: '',
+  ownsBody: false,
 })
 
 const bare = (request: Request): boolean => pathToken(request) !== ''
