@@ -3,8 +3,20 @@
 #include "App.h"
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <sys/prctl.h>
+
+/** The patched sources take the time from libuv, which this server does not use. */
+extern "C" uint64_t uv_hrtime() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+/** Called where a connection cannot be accepted. */
+extern "C" void slotline_on_accept_error(int) {}
 
 int main(int, char **arguments) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,6 +10,7 @@ import { createLocalLog } from '../../src/access/log/local-log.js'
 import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
+import { openSharedMemory } from '../../src/processes/shared-memory.js'
 import type { Command, Event } from '../../src/supervision/messages.js'
 import type { Limits } from '../../src/shared/access-limits.js'
 import { stopProcess } from '../child.js'
@@ -121,6 +122,8 @@ export const startEdge = async (
   token: string,
   nodeFlags: readonly string[] = [],
 ): Promise<Edge> => {
+  // As the supervisor of a machine by itself does: no lease ends.
+  openSharedMemory(config.dataDir).setLeaseEnd(Infinity)
   const program = fileURLToPath(new URL('../../../role.js', import.meta.url))
   const child = fork(program, ['edge'], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
