@@ -88,6 +88,8 @@ export const sandboxConfig = (flags: SandboxFlags): Config => {
     products: [{ id: 'node-access', name: 'Node access' }],
     trustedProxies: ['127.0.0.9'],
     metrics: { host: HOST, port: ports.metrics },
+    // Enough for load tests, and within the limit of open files of most machines.
+    server: { connectionsMax: 4_096, connectionsPerAddressMax: 4_096 },
     dashboard: {
       host: HOST,
       port: ports.dashboard,

@@ -95,6 +95,7 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
   const args = ['--edges', '2', '--slot-ms', '100', ...accounts]
   const first = await startDeployment(t, { args })
   t.comment(`ready after ${Math.round(performance.now() - started)} ms`)
+  t.notMatch(first.output(), 'connections are bounded', 'usual limits of open files are enough')
   const [fra, nyc] = first.description.locations
 
   await t.test(
