@@ -7,6 +7,7 @@ import { ERRORS } from '../../src/shared/errors.js'
 import { METRICS } from '../../src/shared/metrics.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { skipAbsent } from '../fixtures/skip-absent.js'
 
 const read = (name: string): string => readFileSync(repositoryPath(`deploy/${name}`), 'utf8')
 
@@ -97,11 +98,12 @@ t.test('the check finds an unknown metric, label and outcome', async t => {
 
 t.test('promtool accepts the alerts', async t => {
   const path = repositoryPath('deploy/alerts.yaml')
-  const { error, status, stdout } = spawnSync('promtool', ['check', 'rules', path], {
+  const { error, status, stderr, stdout } = spawnSync('promtool', ['check', 'rules', path], {
     encoding: 'utf8',
   })
-  if (error !== undefined) return t.pass('promtool is absent here')
-  t.equal(status, 0, stdout)
+  if (error !== undefined)
+    return skipAbsent(t, 'no promtool in PATH: install it with `apt-get install prometheus`')
+  t.equal(status, 0, `${stdout}${stderr}`)
 })
 
 t.test('the unit waits for what the service takes', async t => {
@@ -122,7 +124,8 @@ t.test('systemd accepts the unit', async t => {
   const { error, status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
     encoding: 'utf8',
   })
-  if (error !== undefined) return t.pass('systemd is absent here')
+  if (error !== undefined)
+    return skipAbsent(t, 'no systemd-analyze in PATH: install it with `apt-get install systemd`')
   t.equal(status, 0, stderr)
   t.notMatch(stderr, 'slotline.service:', 'nothing is unknown to it')
 })
