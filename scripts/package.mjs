@@ -22,6 +22,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { installNode } from './node-release.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -143,29 +144,9 @@ const copyService = stage => {
   })
 }
 
-/** Installs the pinned Node.js from its package, whose digest is compared. */
-const installNode = () => {
-  const releases = JSON.parse(readFileSync(join(root, 'scripts', 'node-releases.json'), 'utf8'))
-  const { version: release, integrity } = releases[NODE_MAJOR]
-  const name = `node-${process.platform}-${process.arch}`
-  const folder = join(root, 'node_modules', '.node', release)
-  const installed = () => {
-    const lock = join(folder, 'node_modules', '.package-lock.json')
-    if (!existsSync(lock)) return undefined
-    return JSON.parse(readFileSync(lock, 'utf8')).packages[`node_modules/${name}`]?.integrity
-  }
-  const wanted = integrity[process.arch]
-  if (installed() !== wanted) {
-    const options = ['--no-save', '--ignore-scripts', '--no-audit', '--no-fund']
-    run('npm', ['install', ...options, '--prefix', folder, `${name}@${release}`])
-    if (installed() !== wanted) fail(`${name}@${release} has another digest than it is pinned to`)
-  }
-  return join(folder, 'node_modules', name, 'bin', 'node')
-}
-
 const copyNode = stage => {
   mkdirSync(join(stage, 'bin'))
-  cpSync(installNode(), join(stage, 'bin', 'node'))
+  cpSync(installNode(NODE_MAJOR, fail).binary, join(stage, 'bin', 'node'))
   cpSync(join(root, 'deploy', 'slotline.sh'), join(stage, 'bin', 'slotline'))
 }
 
