@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { formatError } from './cli/command.js'
+import { formatError, UsageError } from './cli/command.js'
 import { createProgram } from './cli/program.js'
 
 // Inherited by every process: what the service makes is its user's alone (files 0600, folders
@@ -10,5 +10,5 @@ createProgram(process.env)
   .parseAsync()
   .catch((error: unknown) => {
     process.stderr.write(formatError(error))
-    process.exit(1)
+    process.exit(error instanceof UsageError ? 2 : 1)
   })

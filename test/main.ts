@@ -34,13 +34,14 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['sandbox', '--fast'], 2, /unknown option/],
   [['nothing'], 2, /unknown command/],
   [['status'], 2, /give --config <file> or --data-dir <dir>/],
-  [['status', '--config', good, '--data-dir', dir], 2, /give --config <file> or --data-dir <dir>/],
+  [['status', '--config', good, '--data-dir', dir], 2, /--data-dir <dir>' cannot be used with/],
   [
     ['status', '--data-dir', dir],
     2,
     /no service has run on the data directory [^\n]*: give --config\n$/,
   ],
-  [['config', 'dump', '--all', good], 1, /--all prints defaults: it takes no file/],
+  [['config', 'dump', good, '--data-dir', dir], 2, /give either a file or --data-dir <dir>/],
+  [['config', 'dump', '--all', good], 2, /--all prints defaults: it takes no file/],
 ]
 for (const [args, code, stderr] of cases) {
   const name = args.map(arg => arg.replace(dir, '')).join(' ')

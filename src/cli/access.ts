@@ -1,7 +1,12 @@
 import { Option, type Command } from 'commander'
 import { collect, instant, instantOrMs, instantOrNever, integer } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
-import { withServiceOptions, type ConfigLoader, type ServiceOptions } from './command.js'
+import {
+  UsageError,
+  withServiceOptions,
+  type ConfigLoader,
+  type ServiceOptions,
+} from './command.js'
 
 type Where = ServiceOptions & { readonly url?: string; readonly tokenFile?: string }
 
@@ -18,7 +23,7 @@ const call = async (load: ConfigLoader, where: Where, request: AdminCall): Promi
   const url = where.url ?? own?.url
   const tokenFile = where.tokenFile ?? own?.tokenFile
   if (url === undefined || tokenFile === undefined)
-    throw new Error('give --config <file>, --data-dir <dir>, or both --url and --token-file')
+    throw new UsageError('give --config <file>, --data-dir <dir>, or both --url and --token-file')
   const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
   if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
 }

@@ -11,18 +11,28 @@ export const integer =
 
 const INSTANT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/
 
-/** Parses a date or a UTC time as Unix milliseconds. */
-export const instant = (value: string): number => {
+const parseInstant = (value: string): number | undefined => {
   const atMs = INSTANT.test(value) ? Date.parse(value) : Number.NaN
   // Date parses some invalid days as days of the next month.
-  if (!Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(value.slice(0, 10)))
-    return atMs
-  throw new InvalidArgumentError('It must be a date, or a time like 2027-01-31T12:00:00Z.')
+  const isDay = !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(value.slice(0, 10))
+  return isDay ? atMs : undefined
+}
+
+const INSTANT_ADVICE = 'It must be a date, or a time like 2027-01-31T12:00:00Z'
+
+/** Parses a date or a UTC time as Unix milliseconds. */
+export const instant = (value: string): number => {
+  const atMs = parseInstant(value)
+  if (atMs !== undefined) return atMs
+  throw new InvalidArgumentError(`${INSTANT_ADVICE}.`)
 }
 
 /** The same, or Unix milliseconds, as answers have them. */
-export const instantOrMs = (value: string): number =>
-  /^\d{5,15}$/.test(value) ? Number(value) : instant(value)
+export const instantOrMs = (value: string): number => {
+  const atMs = /^\d{5,15}$/.test(value) ? Number(value) : parseInstant(value)
+  if (atMs !== undefined) return atMs
+  throw new InvalidArgumentError(`${INSTANT_ADVICE}, or in Unix milliseconds.`)
+}
 
 /** The same as `instant`, or `never`, because commander cannot hold null. */
 export const instantOrNever = (value: string): number | 'never' =>

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { Option, type Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { LoadedConfig } from '../config/load.js'
 
@@ -9,25 +9,35 @@ export type ServiceOptions = { readonly config?: string; readonly dataDir?: stri
 export type ConfigLoader = {
   /** A file, with every secret that it names; they leave the environment of this process. */
   readonly file: (file: string) => Promise<LoadedConfig>
-  /** That of a service. A secret that is not to be had is replaced, unless it `needsSecrets`. */
+  /** That of a service. A secret that is not available is replaced, unless it `needsSecrets`. */
   readonly service: (
     options: ServiceOptions,
     needs?: { readonly needsSecrets: boolean },
   ) => Promise<Config>
 }
 
-/** Adds the options that name a service of this machine, or a sandbox. */
+/** A wrong command line, which exits with code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** Adds the options that name a service of this machine, or a sandbox, of which one may be given. */
 export const withServiceOptions = (command: Command): Command =>
   command
     .option('--config <file>', 'configuration of the service on this machine')
-    .option('--data-dir <dir>', 'its data directory, in place of --config; also that of a sandbox')
+    .addOption(
+      new Option(
+        '--data-dir <dir>',
+        'its data directory, in place of --config; also that of a sandbox',
+      ).conflicts('config'),
+    )
 
 /** The same, of which one must be given. */
 export const withService = (command: Command): Command =>
   withServiceOptions(command).hook('preAction', (_command, action) => {
     const { config, dataDir } = action.opts<ServiceOptions>()
-    if ((config === undefined) === (dataDir === undefined))
-      action.error('error: give --config <file> or --data-dir <dir>')
+    if (config === undefined && dataDir === undefined)
+      throw new UsageError('give --config <file> or --data-dir <dir>')
   })
 
 type Network = Config['networks'][number]
@@ -44,7 +54,7 @@ export type StoreOf = { readonly network?: string; readonly access?: boolean }
 
 /** The network that is named; undefined is the access store. Throws unless one of them is. */
 export const demandStoreOf = ({ network, access = false }: StoreOf): string | undefined => {
-  if ((network !== undefined) === access) throw new Error('name --network <id> or --access')
+  if ((network !== undefined) === access) throw new UsageError('name --network <id> or --access')
   return network
 }
 

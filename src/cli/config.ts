@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
-import type { ConfigLoader, ServiceOptions } from './command.js'
+import { UsageError, type ConfigLoader, type ServiceOptions } from './command.js'
 
 /** Prints each line as an error. */
 const report = (lines: readonly string[], kind = ''): void => {
   for (const line of lines) process.stderr.write(`slotline: ${kind}${line}\n`)
 }
 
-/** Prints everything that `serve` would refuse, and then what it would warn of. */
+/** Prints everything that `serve` would refuse, and then what it would warn of; or that it is valid. */
 const check = async (
   load: ConfigLoader,
   file: string,
@@ -34,6 +34,7 @@ const check = async (
     process.exitCode = 1
     if (error.repaired !== undefined) further(error.repaired)
   }
+  if (process.exitCode === undefined) process.stdout.write(`${file} is valid\n`)
 }
 
 const dump = async (
@@ -44,7 +45,9 @@ const dump = async (
   const { EXAMPLE } = await import('../config/config.js')
   const { formatConfig } = await import('../config/printable.js')
   const hasService = file !== undefined || service.dataDir !== undefined
-  if (all && hasService) throw new Error('--all prints defaults: it takes no file')
+  if (file !== undefined && service.dataDir !== undefined)
+    throw new UsageError('give either a file or --data-dir <dir>')
+  if (all && hasService) throw new UsageError('--all prints defaults: it takes no file')
   if (all) {
     const { formatDefaults } = await import('../config/defaults-page.js')
     process.stdout.write(formatDefaults())

@@ -189,7 +189,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
     const { code, output } = await runToEnd(t, ['access', 'list'])
     t.strictSame(
       [code, output],
-      [1, 'slotline: give --config <file>, --data-dir <dir>, or both --url and --token-file\n'],
+      [2, 'slotline: give --config <file>, --data-dir <dir>, or both --url and --token-file\n'],
     )
     t.equal((await runToEnd(t, ['access', 'grant', ...target])).code, 2)
     const unreachable = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]

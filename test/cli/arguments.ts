@@ -1,5 +1,12 @@
 import t from 'tap'
-import { collect, instant, instantOrNever, integer, line } from '../../src/cli/arguments.js'
+import {
+  collect,
+  instant,
+  instantOrMs,
+  instantOrNever,
+  integer,
+  line,
+} from '../../src/cli/arguments.js'
 
 t.test('integers are bounded', t => {
   const read = integer(1, 10)
@@ -28,6 +35,10 @@ t.test('times are UTC, complete, and of existing days', t => {
   const wrong = ['', '2027', '2027-13-01', '2027-02-30', '2027-01-31T12:00', '2027-01-31 12:00Z']
   for (const value of [...wrong, '1798761600000', 'tomorrow', '2027-01-31T25:00Z'])
     t.throws(() => instant(value), { message: /a date, or a time/ }, value)
+  t.equal(instantOrMs('2027-01-31'), Date.UTC(2027, 0, 31))
+  t.equal(instantOrMs('1798761600000'), 1_798_761_600_000)
+  for (const value of ['1', '2027', '-1798761600000', '1798761600000.5', '1e12', 'tomorrow'])
+    t.throws(() => instantOrMs(value), { message: /a date, or a time .*Unix milliseconds/ }, value)
   t.equal(instantOrNever('never'), 'never')
   t.equal(instantOrNever('2027-01-31'), Date.UTC(2027, 0, 31))
   t.strictSame(collect('b', collect('a')), ['a', 'b'])

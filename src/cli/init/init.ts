@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import type { Command } from 'commander'
 import { collect } from '../arguments.js'
+import { UsageError } from '../command.js'
 import { applies, QUESTIONS, type Answers, type Question } from './questions.js'
 
 type Flags = Readonly<Record<string, string | readonly string[] | boolean | undefined>>
@@ -62,14 +63,14 @@ const collectAnswers = async (flags: Flags, person: Person | undefined): Promise
     const { fallback, isRequired, name } = question
     let answer = given(question, flags)
     if (answer !== undefined && !applies(question, answers))
-      throw new Error(`--${name} needs --${question.of?.join(' or --')}`)
+      throw new UsageError(`--${name} needs --${question.of?.join(' or --')}`)
     if (!applies(question, answers)) continue
     answer ??= person === undefined ? [] : await askPerson(person, question, explainAnswer)
     if (answer.length === 0 && fallback !== undefined) answer = [fallback]
     if (answer.length === 0 && isRequired)
-      throw new Error(`--${name} <${question.argument}> is needed: ${question.text}`)
+      throw new UsageError(`--${name} <${question.argument}> is needed: ${question.text}`)
     const wrong = explainAnswer(name, answer)
-    if (wrong !== undefined) throw new Error(`--${name} ${wrong}`)
+    if (wrong !== undefined) throw new UsageError(`--${name} ${wrong}`)
     if (answer.length > 0) answers.set(name, answer)
   }
   return answers
@@ -96,11 +97,14 @@ const init = async (file: string, flags: Flags): Promise<void> => {
     demandNone(file)
     throw error
   }
+  const one = (name: string): string => answers.get(name)?.[0] ?? ''
+  const scope = `<accessId> ${one('network')} ${one('location')}`
   process.stdout.write(
     `${file} is written. Next:\n` +
       `  slotline config check ${file}\n` +
       `  slotline serve --config ${file}\n` +
-      `  slotline access grant --config ${file} --subject <user> --product ${answers.get('product')}\n`,
+      `  slotline access grant --config ${file} --subject <user> --product ${one('product')}\n` +
+      `  slotline access token generate --config ${file} ${scope}\n`,
   )
 }
 

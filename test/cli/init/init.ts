@@ -46,8 +46,14 @@ t.test('the written file is served as it is', async t => {
   const chain = await startSandboxChain({ slotMs: 100, trafficPerSecond: 100 })
   t.teardown(() => chain.close())
   const port = await freePorts()
-  const { file, code } = await initIn(t, ['--feed', chain.geyserUrl, '--port', String(port)])
+  const { file, code, output } = await initIn(t, [
+    '--feed',
+    chain.geyserUrl,
+    '--port',
+    String(port),
+  ])
   t.equal(code, 0)
+  t.match(output, / access token generate --config \S+ <accessId> mainnet home\n$/)
   t.equal(statSync(file).mode & 0o777, 0o600)
   // Sections of docs/configuration.md, at the end.
   appendFileSync(
@@ -129,8 +135,8 @@ t.test('a file is not overwritten, and a wrong answer writes none', async t => {
   const file = join(dir, 'here.toml')
   writeFileSync(file, 'mine')
   const feed = ['--feed', 'https://feed.example']
-  const cases: [args: string[], message: string][] = [
-    [[file, ...feed], `${file} exists: it is not overwritten`],
+  const cases: [args: string[], message: string, code?: number][] = [
+    [[file, ...feed], `${file} exists: it is not overwritten`, 1],
     [[join(dir, 'a')], '--feed <url> is needed: its Yellowstone gRPC server'],
     [[join(dir, 'a'), '--feed', 'x'], '--feed must be an http or https URL, but is "x"'],
     [[join(dir, 'a'), ...feed, '--port', '0'], '--port must be an integer from 1 to 65535'],
@@ -139,11 +145,11 @@ t.test('a file is not overwritten, and a wrong answer writes none', async t => {
       [join(dir, 'a'), ...feed, '--lander', 'https://l.example'],
       '--lander-tip <address> is needed',
     ],
-    [[join(dir, 'a'), ...feed, '--port', '9464'], '127.0.0.1:9464 is used by metrics'],
+    [[join(dir, 'a'), ...feed, '--port', '9464'], '127.0.0.1:9464 is used by metrics', 1],
   ]
-  for (const [args, message] of cases) {
+  for (const [args, message, expected = 2] of cases) {
     const { code, output } = await runToEnd(t, ['init', ...args])
-    t.equal(code, 1, args.join(' '))
+    t.equal(code, expected, args.join(' '))
     t.match(output, message)
     t.notOk(statSync(join(dir, 'a'), { throwIfNoEntry: false }))
   }
