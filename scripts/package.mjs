@@ -90,19 +90,22 @@ const closureOf = names => {
       peer => own.peerDependenciesMeta?.[peer]?.optional !== true,
     )
     const needed = [...Object.keys(own.dependencies ?? {}), ...optional, ...peers]
-    for (const each of needed) visit(each, folder, optional.has(each))
+    // Those of @types/ have no code.
+    for (const each of needed.filter(other => !other.startsWith('@types/')))
+      visit(each, folder, optional.has(each))
   }
   for (const name of names) visit(name, root, false)
   return [...found].map(folder => relative(root, folder)).toSorted()
 }
 
-/** What a package contains for its developers, and binaries for other systems and releases. */
+/** Without what a package has for developers, and binaries for other systems and releases. */
 const isNeeded = path => {
   const name = basename(path)
+  if (/^(licen[cs]e|copying|notice)/i.test(name)) return true
   if (/\.node$/.test(name)) return !/(musl|\.abi\d+\.)/.test(name)
   return !(
-    /\.(ts|cts|mts|map|md|markdown|flow|c|cc|cpp|h|gyp|mdb)$/i.test(name) ||
-    /[/\\](tests?|benchmarks?|examples?|docs?|\.github|dependencies)$/.test(path)
+    /^\.|\.(ts|cts|mts|map|md|markdown|flow|jsdoc|c|cc|cpp|h|gyp|mdb)$/i.test(name) ||
+    /[/\\](tests?|benchmarks?|examples?|docs?|dependencies)$/.test(path)
   )
 }
 
@@ -121,7 +124,8 @@ const copyPackages = stage => {
 }
 
 const isOfService = path =>
-  !/\.map$/.test(path) && !/^(test|bench|sandbox|packages|cli\/run-sandbox\.js)(\/|$)/.test(path)
+  !/\.(map|tsbuildinfo)$/.test(path) &&
+  !/^(test|bench|sandbox|packages|cli\/run-sandbox\.js)(\/|$)/.test(path)
 
 const copyService = stage => {
   if (!existsSync(join(root, 'dist', 'main.js'))) fail('build the service first: npm run package')
@@ -146,7 +150,9 @@ const copyService = stage => {
 
 const copyNode = stage => {
   mkdirSync(join(stage, 'bin'))
-  cpSync(installNode(NODE_MAJOR, fail).binary, join(stage, 'bin', 'node'))
+  const { binary } = installNode(NODE_MAJOR, fail)
+  cpSync(binary, join(stage, 'bin', 'node'))
+  cpSync(join(dirname(dirname(binary)), 'LICENSE'), join(stage, 'bin', 'LICENSE.node.txt'))
   cpSync(join(root, 'deploy', 'slotline.sh'), join(stage, 'bin', 'slotline'))
 }
 

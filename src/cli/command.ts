@@ -21,7 +21,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Adds the options that name a service of this machine, or a sandbox, of which one may be given. */
+/** Adds options that name a service of this machine or a sandbox, of which one may be given. */
 export const withServiceOptions = (command: Command): Command =>
   command
     .option('--config <file>', 'configuration of the service on this machine')

@@ -8,7 +8,7 @@ const report = (lines: readonly string[], kind = ''): void => {
   for (const line of lines) process.stderr.write(`slotline: ${kind}${line}\n`)
 }
 
-/** Prints everything that `serve` would refuse, and then what it would warn of; or that it is valid. */
+/** Prints all that `serve` would refuse and then what it would warn of, or that it is valid. */
 const check = async (
   load: ConfigLoader,
   file: string,

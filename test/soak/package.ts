@@ -1,5 +1,6 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import {
+  appendFileSync,
   chmodSync,
   copyFileSync,
   existsSync,
@@ -79,7 +80,11 @@ const serveIn = async (t: Test, chroot: Chroot) => {
     child.kill('SIGKILL')
     return exit
   })
-  await until('every process is ready', () => output.includes('every process is ready'), 60_000)
+  const isReady = (): boolean => {
+    if (child.exitCode !== null) throw new Error(`serve ended: ${output}`)
+    return output.includes('every process is ready')
+  }
+  await until('every process is ready', isReady, 60_000)
   return {
     output: () => output,
     stop: () => {
@@ -105,11 +110,21 @@ soakTest('packages are made, and the archive is small enough', { skip }, async t
   const archive = join(folder, `slotline-${first}-linux-x64.tar.xz`)
   t.ok(statSync(archive).size <= 60 * 1024 ** 2, `${statSync(archive).size} bytes`)
   const names = run('tar', ['-tf', archive]).split('\n')
-  const parts = ['litesvm', 'uWebSockets.js', 'typescript', '/dist/sandbox/', '/dist/test/', '.map']
+  const parts = ['litesvm', 'uWebSockets.js', '@types', 'typescript', 'dist/sandbox', 'dist/test']
   for (const part of parts)
     t.notOk(
-      names.some(name => name.includes(part)),
+      names.some(name => name.includes(`/${part}/`)),
       `it has no ${part}`,
+    )
+  t.strictSame(
+    names.filter(name => /\.(map|ts)$|\/\./.test(name)),
+    [],
+    'nothing of developers',
+  )
+  for (const path of ['bin/LICENSE.node.txt', 'node_modules/jose/LICENSE.md'])
+    t.ok(
+      names.some(name => name.endsWith(path)),
+      `it has ${path}`,
     )
 })
 
@@ -124,7 +139,12 @@ for (const suite of SUITES)
     install(chroot, first)
     const flags = ['--yes', '--data-dir', '/var/lib/slotline', '--port', String(port)]
     chroot.user('slotline', 'init', CONFIG, ...flags, '--feed', chain.geyserUrl)
-    chroot.user('slotline', 'config', 'check', CONFIG)
+    // The network is the host's: other services may have the default ports.
+    appendFileSync(
+      join(chroot.dir, CONFIG),
+      `\n[metrics]\nport = ${port + 1}\n\n[dashboard]\nport = ${port + 2}\n`,
+    )
+    t.match(chroot.user('slotline', 'config', 'check', CONFIG), `${CONFIG} is valid`)
     const service = await serveIn(t, chroot)
     const slotline = (...args: readonly string[]) =>
       JSON.parse(chroot.user('slotline', ...args, '--data-dir', '/var/lib/slotline'))
@@ -154,7 +174,7 @@ for (const suite of SUITES)
     chroot.root('dpkg', '--purge', 'slotline')
     t.notOk(existsSync(join(chroot.dir, 'etc/slotline')))
     const key = join(chroot.dir, 'var/lib/slotline/access.key')
-    t.ok(existsSync(key), 'what cannot be had again is kept')
+    t.ok(existsSync(key), 'what cannot be recovered is kept')
     t.notMatch(readFileSync(join(chroot.dir, 'var/lib/dpkg/status'), 'utf8'), 'Package: slotline')
   })
 
