@@ -1,6 +1,7 @@
 // As many requests as the server answers: each connection sends the next one when its reply is in.
 import { onStart } from '../child.js'
 import { Connection, toWire, type Exchange, type Outcome, type Target } from './connection.js'
+import { toFrames, WebSocketConnection } from './websocket-connection.js'
 
 export type ClosedLoop = {
   readonly target: Target
@@ -30,23 +31,25 @@ export type ClosedLoopResult = {
 
 onStart<ClosedLoop, ClosedLoopResult>(
   async ({ target, exchanges, connectionCount, warmMs, durationMs }) => {
-    const wires = toWire(target, exchanges)
+    const isWebSocket = target.isWebSocket === true
+    const wires = isWebSocket ? toFrames(exchanges) : toWire(target, exchanges)
     const counts: Record<Outcome, number> = { ok: 0, wrong: 0, lost: 0 }
     let next = 0
     let isStopping = false
 
-    const send = (connection: Connection): void => {
+    const send = (connection: Connection | WebSocketConnection): void => {
       const wire = wires[next++ % wires.length]
       if (wire !== undefined) connection.send(wire)
     }
-    const connections = Array.from(
-      { length: connectionCount },
-      () =>
-        new Connection(target.port, send, (connection, outcome) => {
-          counts[outcome] += 1
-          // A lost connection is not replaced: the run has failed.
-          if (!isStopping && outcome !== 'lost') send(connection)
-        }),
+    const onReply = (connection: Connection | WebSocketConnection, outcome: Outcome): void => {
+      counts[outcome] += 1
+      // A lost connection is not replaced: the run has failed.
+      if (!isStopping && outcome !== 'lost') send(connection)
+    }
+    const connections = Array.from({ length: connectionCount }, () =>
+      isWebSocket
+        ? new WebSocketConnection(target, send, onReply)
+        : new Connection(target.port, send, onReply),
     )
     const wait = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
     await wait(warmMs)

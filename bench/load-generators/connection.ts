@@ -14,6 +14,8 @@ export type Target = {
   readonly path: string
   /** JSON where it is absent. */
   readonly contentType?: string
+  /** Calls are messages of WebSockets. */
+  readonly isWebSocket?: boolean
 }
 
 /** An exchange as bytes on a socket. */

@@ -23,6 +23,7 @@ const OF_BARE = 1
 const OF_BARE_CPP = 0.75
 const USER_MICROS = 6
 const OF_FASTIFY = 5
+const OF_BARE_WEBSOCKETS = 0.9
 
 type Listening = bare.Listening & fastify.Listening
 type Child = ChildOf<Listening>
@@ -213,6 +214,8 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
     const one = servers.map(each => ({ ...each, exchanges: each.exchanges.slice(0, 1) }))
     await compare(context, 'getAccountInfo of one account', one)
 
+    await compareWebSockets(context, servers)
+
     // autocannon costs two to three times as much as the bare server: it only verifies replies.
     const byAutocannon = await runRounds(
       context,
@@ -229,6 +232,37 @@ export const benchAccountInfo = async (context: Context): Promise<void> => {
   } finally {
     await Promise.all(Object.values(peers).map(peer => peer.stop()))
   }
+}
+
+/** The same calls as messages of WebSockets; the bare server answers them with the same bytes. */
+const compareWebSockets = async (
+  context: Context,
+  servers: readonly Contender[],
+): Promise<void> => {
+  const { plan, report, note } = context
+  const sockets = servers
+    .filter(({ name }) => name === 'bare' || name === 'edge')
+    .map(({ name, exchanges, server: { pid, target } }) => {
+      const { port, path } = target
+      return { name, exchanges, server: { pid, target: { port, path, isWebSocket: true } } }
+    })
+  const rounds = await runRounds(context, 'load-generators/closed-loop.js', sockets, plan.rounds)
+  for (const { name } of sockets)
+    note(
+      `WebSockets: ${Math.round(median(rounds.perSecond.get(name) ?? []))} calls/s; ` +
+        formatCpuTime(
+          name,
+          median(rounds.userMicros.get(name) ?? []),
+          median(rounds.systemMicros.get(name) ?? []),
+        ),
+    )
+  report({
+    name: 'getAccountInfo over WebSockets, edge / bare',
+    value: ratio(rounds.perSecond, 'bare'),
+    unit: '×',
+    better: 'higher',
+    target: OF_BARE_WEBSOCKETS,
+  })
 }
 
 const secondOpinion = async (

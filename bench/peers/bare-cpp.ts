@@ -38,7 +38,9 @@ const compile = ({ dir }: Start, sources: string): string => {
   const objects = C_FILES.map(file => {
     const object = join(dir, `${file.replace('/', '-')}.o`)
     const source = join(sources, 'uSockets/src', `${file}.c`)
-    execFileSync('cc', ['-O2', ...DEFINES, ...includes, '-c', source, '-o', object])
+    const clock = join(root, 'bench/peers/clock.h')
+    const options = ['-O2', ...DEFINES, ...includes, '-include', clock]
+    execFileSync('cc', [...options, '-c', source, '-o', object])
     return object
   })
   const program = join(dir, 'bare-cpp')

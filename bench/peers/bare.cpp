@@ -8,8 +8,10 @@
 #include <ctime>
 #include <sys/prctl.h>
 
-/** The patched sources take the time from libuv, which this server does not use. */
-extern "C" uint64_t uv_hrtime() {
+#include "clock.h"
+
+/** Of the clock that libuv reads. */
+uint64_t uv_hrtime() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;

@@ -1,5 +1,5 @@
-// The least that any server on uWebSockets.js does: read the body, send bytes that are there
-// already.
+// The least that any server on uWebSockets.js does: read the body or the message, send bytes that
+// are there already.
 import uws from 'uWebSockets.js'
 import { onStart } from '../child.js'
 
@@ -28,6 +28,7 @@ onStart<Start, Listening>(({ reply }) => {
           }
         })
       })
+      .ws('/*', { message: socket => void socket.send(bytes) })
       .listen('127.0.0.1', 0, socket => {
         if (socket === false) reject(new Error('cannot listen'))
         // The typing of a listening socket lacks what every socket has.
