@@ -1,8 +1,8 @@
-// Feeds the HTTP parser with mutated requests, as a whole and cut into packets, under
+// Feeds the HTTP parser with mutated requests, as a whole and split into packets, under
 // AddressSanitizer and UndefinedBehaviorSanitizer. Fails where memory is misused, where a handler
-// gets bytes outside of what was received, or where the cuts change what is read.
+// gets bytes outside of what was received, or where the splits change what is read.
 //
-// The first byte of an input decides how the rest is cut. libFuzzer chooses inputs by the code that
+// The first byte of an input decides how the rest is split. libFuzzer chooses inputs by the code that
 // they reach; without it (`WITHOUT_LIBFUZZER`) a generator makes them: `parser <inputs> <seed>`.
 
 #include "HttpParser.h"
@@ -73,14 +73,14 @@ void mutate(std::string &input, Random &random) {
     abort();
 }
 
-/** Everything that is read from an input in packets that end at `cuts`, as one text. */
-std::string read(const std::string &input, const std::vector<size_t> &cuts) {
+/** Everything that is read from an input in packets that end at `splits`, as one text. */
+std::string read(const std::string &input, const std::vector<size_t> &splits) {
     constexpr size_t PADDING = 32;
     uWS::HttpParser parser;
     std::string transcript;
     int user = 0;
     size_t start = 0;
-    for (size_t end : cuts) {
+    for (size_t end : splits) {
         // As uSockets lays out what it receives: padding before and behind, on the heap.
         const std::unique_ptr<char[]> memory(new char[PADDING + (end - start) + PADDING]());
         char *packet = memory.get() + PADDING;
@@ -114,19 +114,19 @@ std::string read(const std::string &input, const std::vector<size_t> &cuts) {
     return transcript;
 }
 
-/** Reads an input as a whole and cut. */
+/** Reads an input as a whole and split. */
 void check(const std::string &input, Random &random) {
     if (input.empty()) return;
-    std::vector<size_t> cuts;
+    std::vector<size_t> splits;
     for (size_t at = 1 + random.below(input.size()); at < input.size();
          at += 1 + random.below(random.below(3) == 0 ? 3 : input.size()))
-        cuts.push_back(at);
-    cuts.push_back(input.size());
+        splits.push_back(at);
+    splits.push_back(input.size());
     const std::string whole = read(input, {input.size()});
-    const std::string parts = read(input, cuts);
+    const std::string parts = read(input, splits);
     if (whole == parts) return;
     fprintf(stderr, "whole:%s\ncut:%s\n", whole.c_str(), parts.c_str());
-    fail("cuts change what is read", input);
+    fail("splits change what is read", input);
 }
 
 } // namespace
