@@ -10,7 +10,7 @@ import { format, parseBeat, parseMachine, type Machine } from './values.js'
 const ID_CHARS = 16
 const PAGE = 1_000
 
-/** What the operator asks for and cannot have; the message says what to do. */
+/** A request of the operator that cannot be met; the message says what to do. */
 class AdministrationError extends Error {}
 
 /** A machine of the cluster, as `slotline cluster machines` shows it. */
@@ -25,7 +25,7 @@ export type ListedMachine = Machine & {
 /** The store of a machine by itself, whose accesses a new cluster takes over. */
 export type OwnAccesses = { readonly store: AccessStore; readonly log: AccessLog }
 
-/** Changes which machines a cluster has. It is asked for by an operator, at one place at a time. */
+/** Changes which machines a cluster has. An operator makes these changes, at one place at a time. */
 export class Administration {
   private readonly etcd: Etcd
   private readonly cluster: string

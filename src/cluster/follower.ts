@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccessLog, LogEntry } from '../access/log/access-log.js'
 import type { AccessStore } from '../access/store/access-store.js'
@@ -13,9 +14,11 @@ export type FollowerParts = {
   readonly announce: () => void
   /** A change of accesses was applied. */
   readonly onChanged: () => void
-  /** Asks another member of etcd. */
+  /** Calls another member of etcd. */
   readonly useNext: () => void
 }
+
+const APPLIED = 'applied'
 
 /** Applies the log of a cluster to the access store of this machine. */
 export class Follower {
@@ -23,7 +26,7 @@ export class Follower {
   private readonly stopping = new AbortController()
   /** Ends the watch, not the follower. */
   private watching = new AbortController()
-  private waiting: (() => void)[] = []
+  private readonly events = new EventEmitter()
   private running = Promise.resolve()
   private revision: number
   /** It has been logged that the log cannot be followed. */
@@ -56,16 +59,13 @@ export class Follower {
 
   /** Resolves with true when a revision is applied, with false where it takes too long. */
   async untilApplied(revision: number, limitMs: number): Promise<boolean> {
-    const timeout = new AbortController()
-    const limit = sleep(limitMs, false, { signal: timeout.signal }).catch(() => false)
-    const reached = (async () => {
-      while (this.revision < revision && !timeout.signal.aborted)
-        await new Promise<void>(resolve => this.waiting.push(resolve))
-      return true
-    })()
-    const isReached = await Promise.race([reached, limit])
-    timeout.abort()
-    return isReached
+    const signal = AbortSignal.timeout(limitMs)
+    try {
+      while (this.revision < revision) await once(this.events, APPLIED, { signal })
+    } catch {
+      return false
+    }
+    return true
   }
 
   private async follow(): Promise<void> {
@@ -99,9 +99,7 @@ export class Follower {
     if (isChanged) announce()
     this.revision = revision
     this.isFailing = false
-    const { waiting } = this
-    this.waiting = []
-    for (const resolve of waiting) resolve()
+    this.events.emit(APPLIED)
     if (isChanged) onChanged()
   }
 }

@@ -11,7 +11,7 @@ export type CertificateFiles = {
   readonly keyFile: string
 }
 
-/** A certificate that etcd cannot be asked with; the message says what to do. */
+/** A certificate that etcd does not accept; the message says what to do. */
 class IdentityError extends Error {}
 
 const readCertificate = (file: string): X509Certificate => {

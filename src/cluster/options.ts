@@ -10,7 +10,7 @@ export const defaults = {
   leaseMs: 6_000,
   /** How often a machine proves that its accesses are current; it also does after each change. */
   beatMs: 1_000,
-  /** Longest wait for an answer of etcd; then the next of its members is asked. */
+  /** Longest wait for an answer of etcd; then its next member is called. */
   callMs: 1_500,
   /** Wait before a broken connection to etcd is tried again. */
   retryMs: 200,

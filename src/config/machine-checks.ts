@@ -80,7 +80,7 @@ function* warnings(config: Config, cores: number): Generator<Fault> {
   if (edgeMs > drainMs - STOP_MARGIN_MS)
     yield {
       keys: ['processes', 'drainMs'],
-      message: `processes.drainMs is ${drainMs}, but processes.drainNoticeMs and server.drainMs take up to ${edgeMs} and the end ${STOP_MARGIN_MS}: requests in flight may be cut`,
+      message: `processes.drainMs is ${drainMs}, but processes.drainNoticeMs and server.drainMs take up to ${edgeMs} and the end ${STOP_MARGIN_MS}: requests in flight may be terminated`,
     }
 }
 

@@ -3,7 +3,7 @@ import type { Log } from '../shared/log.js'
 
 /** The service manager that started this process, as systemd with `Type=notify`. */
 export type ServiceManager = {
-  /** Every process is ready. From here on the manager is told at intervals that this one lives. */
+  /** Every process is ready. From here on the manager is notified at intervals that this process lives. */
   ready(): void
   /** The service drains. The watchdog is satisfied until it has ended. */
   stopping(): void

@@ -18,7 +18,7 @@ type Connection = {
   readonly client: Client
   lastUsedMs: number
   /**
-   * The event loop has not asked the socket again since the last answer: an end of the connection
+   * The event loop has not polled the socket since the last answer: an end of the connection
    * that came with the answer is not known yet.
    */
   isSettling: boolean
@@ -174,7 +174,7 @@ export class ConnectionPool {
 }
 
 /**
- * Holds a request back until the sockets were asked once more. undici waits for the end of this
+ * Delays a request until the sockets were polled once more. undici waits for the end of this
  * turn of the event loop only, and the end of a connection is read one turn after an answer that it
  * came with: a request that is written in between is lost, and its outcome unknown.
  */

@@ -48,7 +48,7 @@ readersMax = 16
       'slotline: 6: networks[0].feed.caFile: ca.pem does not exist',
       'slotline: 18: store.readersMax is 16, N and the other processes N',
       'slotline: warning: 9: networks[1].snapshots[0]: snapshot.tar.zst does not exist',
-      'slotline: warning: 15: processes.drainMs is 1000, but processes.drainNoticeMs and server.drainMs take up to 10500 and the end 500: requests in flight may be cut',
+      'slotline: warning: 15: processes.drainMs is 1000, but processes.drainNoticeMs and server.drainMs take up to 10500 and the end 500: requests in flight may be terminated',
     ],
   )
 })

@@ -130,7 +130,7 @@ export const openAuditLog = (
       // Each has a time of its own: pages begin before one.
       const atMs = Math.max(now(), lastMs + 1)
       lastMs = atMs
-      // A line break first: the line before it may have been cut by a full disk.
+      // A line break first: a full disk may have truncated the line before it.
       const line = `\n${JSON.stringify({ atMs, ...entry })}`
       append(currentFile(Buffer.byteLength(line), atMs), line)
     },

@@ -8,7 +8,7 @@ export type Question = {
   readonly isRequired?: boolean
   /** It may be given several times; a person separates answers by white space. */
   readonly isList?: boolean
-  /** Asked only where one of these has an answer. */
+  /** Only where one of these has an answer. */
   readonly of?: readonly string[]
 }
 

@@ -45,7 +45,7 @@ export type Operation =
 export type WatchEvent = KeyValue & { readonly isRemoved: boolean }
 
 /**
- * A call that failed. `isUnknown` where what it asks for may have been done, `code` by the
+ * A call that failed. `isUnknown` where its change may have been made, `code` by the
  * protocol of gRPC.
  */
 export class EtcdError extends Error {
@@ -71,7 +71,7 @@ export class EtcdError extends Error {
   }
 }
 
-/** The revisions that a watch asks for have been compacted: everything must be read again. */
+/** The revisions that a watch needs have been compacted: everything must be read again. */
 export class CompactedError extends Error {
   override readonly name = 'CompactedError'
 }
@@ -147,7 +147,7 @@ export const endOfPrefix = (prefix: string): string =>
   prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1)
 
 const CHANNEL_OPTIONS = {
-  // A member that stopped or was cut off is noticed although a watch has nothing to say. etcd
+  // A member that stopped or lost its network is noticed although a watch has nothing to say. etcd
   // refuses more than one ping in 5 s.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 3_000,
@@ -157,7 +157,7 @@ const CHANNEL_OPTIONS = {
 }
 
 /**
- * A client of the members of one etcd. It asks one of them, and the next one after a call without
+ * A client of the members of one etcd. It calls one of them, and the next one after a call without
  * an answer; no call is repeated here.
  */
 export class Etcd {
@@ -283,7 +283,7 @@ export class Etcd {
     }
   }
 
-  /** Asks the next member from now on. */
+  /** Calls the next member from now on. */
   useNext(): void {
     this.current = (this.current + 1) % this.clients.length
   }

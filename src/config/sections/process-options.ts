@@ -110,8 +110,8 @@ export const defaults = {
    */
   tipPollMs: 200,
   /**
-   * Longest wait of a revocation for each edge to confirm it. One that does not is asked whether it
-   * runs, and restarted where it does not answer within `answerMs`.
+   * Longest wait of a revocation for each edge to confirm it. One that does not is pinged,
+   * and restarted where it does not answer within `answerMs`.
    */
   accessConfirmMs: 500,
   /**

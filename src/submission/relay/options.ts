@@ -31,7 +31,7 @@ export const defaults = {
   /** Status queries at once after a pause. */
   statusesBurstMax: 1,
   /**
-   * Longest wait of a status query for its rate, before -32005. Each edge asks for itself, in turn:
+   * Longest wait of a status query for its rate, before -32005. Each edge sends its own queries, in turn:
    * a turn of five edges at one query a second.
    */
   statusQueueMs: 5_000,

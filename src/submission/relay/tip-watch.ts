@@ -74,7 +74,7 @@ export const watchTips = (
         if (turns.take() === 0) await ask()
       } catch (error) {
         if (stop.signal.aborted) return
-        // The upstream has logged it. The next turn asks again.
+        // The upstream has logged it. The next turn tries again.
         log.info({ err: error, network, route }, 'tip accounts were not compared')
       }
       const pause = sleep(Math.min(tipCheckMs, TRY_MS), true, { signal: stop.signal, ref: false })
