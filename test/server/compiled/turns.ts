@@ -69,8 +69,10 @@ t.test('no turn of the event loop is long, whatever clients send', { skip }, asy
 
 t.test('turns are counted by bucket', { skip: take === undefined && 'not compiled' }, async t => {
   take?.()
+  const startMs = performance.now()
   const { user, system } = process.cpuUsage()
-  for (let microseconds = 0; microseconds < 20_000;) {
+  // Other threads of the process use processor time too.
+  for (let microseconds = 0; microseconds < 20_000 || performance.now() - startMs < 20;) {
     const used = process.cpuUsage()
     microseconds = used.user + used.system - user - system
   }
