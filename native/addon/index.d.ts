@@ -332,7 +332,7 @@ export interface Admission {
   key: bigint
   row: number
   edge: number
-  edges: number
+  columns: number
   inFlightMax: number
   intervalNs: bigint
   burstNs: bigint

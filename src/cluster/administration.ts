@@ -25,7 +25,7 @@ export type ListedMachine = Machine & {
 /** The store of a machine by itself, whose accesses a new cluster takes over. */
 export type OwnAccesses = { readonly store: AccessStore; readonly log: AccessLog }
 
-/** Changes which machines a cluster has. An operator makes these changes, at one place at a time. */
+/** Changes which machines a cluster has, for an operator, at one place at a time. */
 export class Administration {
   private readonly etcd: Etcd
   private readonly cluster: string

@@ -2,11 +2,12 @@
 export type Keys = {
   /** What all keys of the cluster begin with. */
   readonly prefix: string
-  /** Random id of the cluster, or `broken`. */
+  /** Random id of the cluster, or `broken`; written by machines that may change accesses. */
   readonly epoch: string
   readonly accesses: string
   readonly machines: string
   readonly beats: string
+  readonly uses: string
   access(accessId: string): string
   machine(machineId: string): string
   beat(machineId: string): string
@@ -21,6 +22,7 @@ export const keysOf = (cluster: string): Keys => {
     accesses: `${prefix}access/`,
     machines: `${prefix}machine/`,
     beats: `${prefix}beat/`,
+    uses: `${prefix}use/`,
     access: accessId => `${prefix}access/${accessId}`,
     machine: machineId => `${prefix}machine/${machineId}`,
     beat: machineId => `${prefix}beat/${machineId}`,

@@ -4,6 +4,7 @@ import type { ClusterState } from '../access/store/tables.js'
 import type { Log } from '../shared/log.js'
 import type { Etcd, KeyValue } from './etcd/client.js'
 import type { Follower } from './follower.js'
+import { LOST, markBroken } from './broken.js'
 import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
 import { format, parseBeat } from './values.js'
@@ -134,14 +135,13 @@ export class Lease {
   private async explain([epoch, machine, beat]: readonly (KeyValue | undefined)[]): Promise<never> {
     const { parts, state } = this
     const found = epoch?.value.toString()
-    if (found === BROKEN)
-      throw new NotProvedError('the cluster is broken: etcd has lost changes that were made')
+    if (found === BROKEN) throw new NotProvedError(`the cluster is broken: ${LOST}`)
     if (found !== state.epoch) throw new NotProvedError('etcd has another cluster of this id')
     if (machine?.createRevision !== parts.machineCreated)
       throw new NotProvedError(`machine ${parts.machine} was removed from the cluster`)
     if (beat === undefined || beat.modRevision < state.lastBeat) {
-      await parts.etcd.transact([], [{ put: parts.keys.epoch, value: BROKEN }])
-      throw new NotProvedError('etcd has lost changes that were made: the cluster is broken now')
+      await markBroken(parts.etcd, parts.keys)
+      throw new NotProvedError(LOST)
     }
     const { instance } = parseBeat(beat.value)
     if (instance !== state.instance)

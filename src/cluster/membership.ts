@@ -3,6 +3,7 @@ import type { AccessStore } from '../access/store/access-store.js'
 import type { ClusterState } from '../access/store/tables.js'
 import { randomBase62, type RandomBytes } from '../access/tokens/location-token.js'
 import { EtcdError, type Etcd } from './etcd/client.js'
+import { LOST, markBroken } from './broken.js'
 import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
 import { parseBeat, parseMachine } from './values.js'
@@ -85,8 +86,8 @@ const takeOver = async (parts: MembershipParts, state: ClusterState): Promise<Cl
 }
 
 const breakCluster = async ({ etcd, keys, cluster }: MembershipParts): Promise<never> => {
-  await etcd.transact([], [{ put: keys.epoch, value: BROKEN }])
-  throw new MembershipError(`etcd has lost changes of cluster ${cluster} that were made`)
+  await markBroken(etcd, keys)
+  throw new MembershipError(`cluster ${cluster}: ${LOST}`)
 }
 
 /** Checks that this machine is one of the cluster, and that its store is of this cluster. */
@@ -99,10 +100,7 @@ export const join = async (parts: MembershipParts): Promise<Membership> => {
         `etcd has no cluster ${cluster}: correct cluster.id and cluster.store, or run: slotline cluster init`,
       )
     const epoch = found.value.toString()
-    if (epoch === BROKEN)
-      throw new MembershipError(
-        `cluster ${cluster} is broken: etcd has lost changes that were made`,
-      )
+    if (epoch === BROKEN) throw new MembershipError(`cluster ${cluster} is broken: ${LOST}`)
     const machineCreated = await checkMachine(parts)
     const state = await takeOver(parts, checkStore(parts, epoch))
     await store.transaction(() => store.setCluster(state))

@@ -21,6 +21,15 @@ export const defaults = {
   announceMs: 1_000,
   /** How often a change is tried again that another change of the same access came before. */
   attemptsMax: 8,
+  /**
+   * Accesses whose use this machine reports to others each `beatMs`, 50 bytes each. Of more in use
+   * those are reported that were used the most; the requests of the others are reported later.
+   */
+  usedAccessesMax: 2_000,
+  /** How often a debt to other machines is charged; less than half of a second. */
+  debtMs: 200,
+  /** Longest debt of an access to other machines, as time at its rate; the rest is forgiven. */
+  debtMsMax: 60_000,
   /** Accesses in one answer of etcd when all are read: about 2 MB. */
   pageAccessesMax: 1_000,
   /** Longest text of an access with its tokens: etcd accepts 1.5 MiB in one change. */

@@ -30,17 +30,18 @@ const addUser = async (etcd: Etcd, name: string, role: string): Promise<void> =>
 const controlRole = (cluster: string): string => `${cluster}-control`
 const machineRole = (cluster: string, machine: string): string => `${cluster}-machine-${machine}`
 
-/** Has etcd ask everyone who they are, and makes what changes accesses of this cluster. */
+/** Has etcd authenticate everyone, and makes the role that changes accesses and `epoch`. */
 export const enableRoles = async (etcd: Etcd, keys: Keys, cluster: string): Promise<void> => {
   const role = controlRole(cluster)
   await ensure(etcd, 'RoleAdd', { name: role })
   await permit(etcd, role, READ_WRITE, keys.accesses, endOfPrefix(keys.accesses))
+  await permit(etcd, role, READ_WRITE, keys.epoch)
   await ensure(etcd, 'RoleAdd', { name: OPERATOR })
   await addUser(etcd, OPERATOR, OPERATOR)
   await ensure(etcd, 'AuthEnable', {})
 }
 
-/** A machine reads the cluster and writes what is its own, and `epoch`. */
+/** A machine reads the cluster and writes what is its own. */
 export const addMachineRole = async (
   etcd: Etcd,
   keys: Keys,
@@ -53,8 +54,7 @@ export const addMachineRole = async (
   const role = machineRole(cluster, machine)
   await ensure(etcd, 'RoleAdd', { name: role })
   await permit(etcd, role, READ, keys.prefix, endOfPrefix(keys.prefix))
-  for (const key of [keys.beat(machine), keys.use(machine), keys.epoch])
-    await permit(etcd, role, WRITE, key)
+  for (const key of [keys.beat(machine), keys.use(machine)]) await permit(etcd, role, WRITE, key)
   await addUser(etcd, machine, role)
   if (isControl) await ensure(etcd, 'UserGrantRole', { user: machine, role: controlRole(cluster) })
 }

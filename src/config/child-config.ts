@@ -96,7 +96,7 @@ export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
 
 /** The configuration of the follower of a cluster. */
 export type FollowerConfig = Pick<Config, (typeof FOLLOWER)[number]> & {
-  readonly access: Pick<Config['access'], 'store'>
+  readonly access: Pick<Config['access'], 'store' | 'limits'>
 }
 
 /** The configuration of a process that provides a chain in place of a feed. */
@@ -129,10 +129,10 @@ export const toControlConfig = (config: Config): ControlConfig => ({
   networks: config.networks.map(network => pick(network, CONTROL_NETWORK)),
 })
 
-/** What a follower receives: nothing but the access store and the cluster. */
+/** What a follower receives: the access store, the limit table and the cluster. */
 export const toFollowerConfig = (config: Config): FollowerConfig => ({
   ...pick(config, FOLLOWER),
-  access: pick(config.access, ['store']),
+  access: pick(config.access, ['store', 'limits']),
 })
 
 /** What a chain provider receives: how to log, and where browsers find the dashboard. */

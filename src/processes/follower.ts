@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openLimitTable } from '../access/limiter/access-limiter.js'
+import type { LimitTable } from '../access/limiter/limit-table.js'
 import type { AccessStore } from '../access/store/access-store.js'
 import { openWriter } from '../access/store/store.js'
 import { connectEtcd } from '../cluster/connection.js'
@@ -10,7 +12,9 @@ import { Follower } from '../cluster/follower.js'
 import { keysOf } from '../cluster/keys.js'
 import { Lease } from '../cluster/lease.js'
 import { join as joinCluster, type Membership } from '../cluster/membership.js'
+import { UseExchange } from '../cluster/use/use-exchange.js'
 import type { FollowerConfig } from '../config/child-config.js'
+import { edgeCountOf } from '../config/edge-count.js'
 import type { MachineEdges } from '../control/edge-notifier.js'
 import { bootMs, lockFile } from '../native/os.js'
 import { openLog, type Log } from '../shared/log.js'
@@ -26,6 +30,7 @@ type Parts = {
   readonly cluster: ClusterConfig
   readonly etcd: Etcd
   readonly store: AccessStore
+  readonly table: LimitTable
   readonly edges: MachineEdges
   readonly shared: SharedMemory
   readonly send: SendEvent
@@ -39,6 +44,7 @@ class ClusterFollower {
   private readonly stopping = new AbortController()
   private follower: Follower | undefined
   private lease: Lease | undefined
+  private exchange: UseExchange | undefined
 
   constructor(parts: Parts) {
     this.parts = parts
@@ -69,6 +75,7 @@ class ClusterFollower {
 
   async stop(): Promise<void> {
     this.stopping.abort()
+    await this.exchange?.stop()
     await this.lease?.stop()
     await this.follower?.stop()
   }
@@ -102,7 +109,7 @@ class ClusterFollower {
   }
 
   private start({ state, machineCreated }: Membership): void {
-    const { cluster, edges, etcd, log, send, shared, store } = this.parts
+    const { cluster, edges, etcd, log, send, shared, store, table } = this.parts
     const { keys } = this
     const accessLog = new EtcdLog({
       etcd,
@@ -138,8 +145,20 @@ class ClusterFollower {
       },
       state,
     )
+    this.exchange = new UseExchange({
+      etcd,
+      keys,
+      machine: cluster.machine,
+      machineCreated,
+      table,
+      options: cluster,
+      logger: log,
+      randomBytes,
+      now: Date.now,
+    })
     follower.start()
     this.lease.start()
+    this.exchange.start()
   }
 }
 
@@ -155,7 +174,8 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
   const store = await openWriter(dataDir, access.store)
   const edges = openMachineEdges(config, send, log)
   const shared = openSharedMemory(dataDir)
-  const running = new ClusterFollower({ cluster, etcd, store, edges, shared, send, log })
+  const table = openLimitTable(dataDir, edgeCountOf(config), access.limits)
+  const running = new ClusterFollower({ cluster, etcd, store, table, edges, shared, send, log })
   await running.open()
   const [leaseSeconds, accessRevision] = [
     metrics.gauge('leaseSeconds'),

@@ -3,7 +3,7 @@ import type { Log } from '../shared/log.js'
 
 /** The service manager that started this process, as systemd with `Type=notify`. */
 export type ServiceManager = {
-  /** Every process is ready. From here on the manager is notified at intervals that this process lives. */
+  /** Every process is ready. From here on the manager gets a sign of life at intervals. */
   ready(): void
   /** The service drains. The watchdog is satisfied until it has ended. */
   stopping(): void

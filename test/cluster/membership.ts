@@ -132,6 +132,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
       keys.beat('fra-1'),
       keys.beat('fra-20'),
       keys.use('fra-1'),
+      keys.epoch,
       '/slotline/s2/epoch',
       '/other',
     ])
@@ -197,6 +198,19 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
     await t.rejects(join(machine.parts), { message: /etcd has another cluster s1 than access/ })
     const elsewhere = { ...machine.parts, location: 'nyc' }
     await t.rejects(join(elsewhere), { message: /at location fra, and cluster.location is nyc$/ })
+  })
+
+  await t.test('a machine without --control stops alone where etcd went back', async t => {
+    const etcd = await connect('fra-2')
+    t.teardown(() => etcd.close())
+    const machine = await openMachine(t, etcd, 'fra-2', `${dir}/alone`)
+    machine.start(await join(machine.parts))
+    await until('it holds a lease', machine.isLeased)
+    await root.transact([], [{ remove: keys.beat('fra-2') }])
+    await until('its lease has ended', () => !machine.isLeased())
+    t.match(machine.logged(), /etcd has lost changes that were made/)
+    t.not((await root.get(keys.epoch)).found?.value.toString(), BROKEN)
+    await machine.stop()
   })
 
   await t.test('an etcd that went back breaks the cluster', async t => {

@@ -21,11 +21,15 @@ type Token = { readonly accessId: string; readonly location: string; readonly te
 /** Longest wait of a revocation for a machine that says nothing. */
 const LEASE_WAIT_MS = CLUSTER.leaseMs * 1.01
 const REVOCATIONS = 12
+const UNLIMITED = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 
 /** Grants an access at a machine, with a token of one location. */
-const makeToken = async (machine: TestMachine, location = 'fra'): Promise<Token> => {
-  const limits = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
+const makeToken = async (
+  machine: TestMachine,
+  location = 'fra',
+  limits: object = UNLIMITED,
+): Promise<Token> => {
   const granted = await machine.admin('POST', '/accesses', { ...GRANT, limits })
   const accessId = String(granted.body['accessId'])
   const { status, body } = await machine.admin('POST', tokenPath(accessId, location))
@@ -131,6 +135,25 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     const denied = await other.admin('POST', '/accesses', GRANT)
     t.equal(denied.status, 503, 'a machine without --control changes nothing')
     t.match(denied.body, { error: { message: /added without --control/ } })
+  })
+
+  await t.test('limits hold over all machines', async t => {
+    const [rate, burst, seconds] = [50, 10, 6]
+    const limits = { requestsPerSecondMax: rate, requestsBurstMax: burst }
+    const { text } = await makeToken(control, 'fra', limits)
+    const loads = near.map(machine => new Load([machine], text))
+    await sleep(seconds * 1_000)
+    await Promise.all(loads.map(load => load.stop()))
+    const counts = loads.map(({ successes }) => successes)
+    t.ok(
+      counts.every(count => count > burst),
+      `${counts.join(' and ')} requests`,
+    )
+    const sum = counts.reduce((total, count) => total + count)
+    // docs/cluster.md; a beat of this cluster and what a busy computer adds to it.
+    const bound = rate * (seconds + 0.5) + 2 * burst + rate * (CLUSTER.beatMs / 1_000 + 1)
+    t.ok(sum <= bound, `${sum} of at most ${bound}`)
+    t.ok(sum > rate * seconds * 0.6, 'and most of the rate is used')
   })
 
   await t.test('a revoked token is dead on all machines when the call returns', async t => {

@@ -5,9 +5,11 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::cells::Cells;
 
-/// Cells of a row before those of its edges: key and theoretical arrival time.
+/// Cells of a row before its columns: key, theoretical arrival time, requests that were charged and
+/// not yet reported to other machines, and the rate.
 const ARRIVAL: usize = 1;
-const COLUMNS: usize = 2;
+const CHARGED: usize = 2;
+const COLUMNS: usize = 5;
 
 /// A stored time that lies further ahead than the burst and this is stale.
 const CLOCK_SKEW_NS: i128 = 1_000_000_000;
@@ -23,7 +25,8 @@ pub struct Limit {
     /// Index of the row's first cell.
     pub row: usize,
     pub edge: usize,
-    pub edges: usize,
+    /// Columns of the row: those of all edges, and that of other machines.
+    pub columns: usize,
     pub in_flight_max: i64,
     pub interval_ns: i64,
     pub burst_ns: i64,
@@ -48,6 +51,8 @@ impl Limit {
             && self.take_rate(cells, clock);
         if !is_taken {
             own.fetch_sub(1, SeqCst);
+        } else if let Some(charged) = cells.half((self.row + CHARGED) * 2) {
+            charged.fetch_add(1, SeqCst);
         }
         is_taken
     }
@@ -63,11 +68,10 @@ impl Limit {
         (self.row + COLUMNS + self.edge) * 2
     }
 
-    /// Requests in flight of all edges.
+    /// Requests in flight of all edges and other machines.
     fn in_flight(&self, cells: &Cells) -> i64 {
-        let columns = 0..self.edges;
-        let count = |edge| cells.half((self.row + COLUMNS + edge) * 2);
-        columns
+        let count = |column| cells.half((self.row + COLUMNS + column) * 2);
+        (0..self.columns)
             .filter_map(count)
             .map(|count| i64::from(count.load(SeqCst)))
             .sum()
@@ -120,7 +124,7 @@ mod tests {
             key: 7,
             row: ROW,
             edge: 1,
-            edges: 2,
+            columns: 3,
             in_flight_max: 2,
             interval_ns: 1_000,
             burst_ns: 3_000,
@@ -128,7 +132,7 @@ mod tests {
     }
 
     fn cells() -> Cells {
-        let cells = owned(8);
+        let cells = owned(9);
         cells.word(ROW).unwrap().store(7, SeqCst);
         cells
     }
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_in_flight_of_all_edges() {
+    fn requests_in_flight_of_all_edges_and_machines() {
         let (limit, cells) = (limit(), cells());
         let other = cells.half((ROW + COLUMNS) * 2).unwrap();
         other.store(1, SeqCst);

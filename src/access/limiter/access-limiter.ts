@@ -77,7 +77,8 @@ export type LimitPlace = Rate & {
   readonly key: bigint
   readonly row: number
   readonly edge: number
-  readonly edges: number
+  /** Columns of the row: those of all edges, and that of other machines. */
+  readonly columns: number
   readonly inFlightMax: number
 }
 
@@ -104,7 +105,7 @@ export class AccessLimiter {
       key,
       row,
       edge: this.#edgeIndex,
-      edges: this.#table.edgeCount,
+      columns: this.#table.columnCount,
       inFlightMax: grant.limits.requestsInFlightMax,
       ...rate,
     }
@@ -178,8 +179,8 @@ export class AccessLimiter {
   }
 
   /**
-   * Adds to a column of this edge. Returns the sum over all edges, or undefined if the table has no
-   * row left.
+   * Adds to a column of this edge. Returns the sum over all edges and other machines, or undefined
+   * if the table has no row left.
    */
   #add(state: LimiterState, column: Column, count: number, nowMs: number): number | undefined {
     const table = this.#table
@@ -189,6 +190,7 @@ export class AccessLimiter {
         const row = table.findOrAssign(state.key, this.#edgeIndex, toNs(nowMs))
         if (row === NO_ROW) return undefined
         state.row = row
+        table.setRate(row, state.rate)
       }
       const own = table.columnOf(state.row, this.#edgeIndex) + column
       Atomics.add(counts, own, count)
@@ -200,18 +202,20 @@ export class AccessLimiter {
     }
     // Summed after the addition: of two edges that take the last unit, at least one sees the other.
     let sum = 0
-    const end = table.columnOf(state.row, table.edgeCount)
+    const end = table.columnOf(state.row, table.columnCount)
     for (let at = table.columnOf(state.row, 0) + column; at < end; at += 2) sum += counts[at] ?? 0
     return sum
   }
 
   /** `taken` requests of the same message are charged already. */
   #take(state: LimiterState, count: number, now: Clock, taken = 0): Exceeded | undefined {
-    const { words } = this.#table
+    const { words, counts } = this.#table
     const index = this.#table.arrivalTimeOf(state.row)
     const nowNs = () => toNs(now())
     const leftNs = takeRequests(words, index, state.rate, { count, nowNs })
-    return leftNs < 0n ? rateExceeded(state, { count, taken }, -leftNs) : undefined
+    if (leftNs < 0n) return rateExceeded(state, { count, taken }, -leftNs)
+    Atomics.add(counts, this.#table.chargedOf(state.row), count)
+    return undefined
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sharedCells } from '../../native/os.js'
+import type { Rate } from '../../shared/gcra.js'
 import { allocateFile } from '../store/allocate-file.js'
 
 /**
@@ -9,11 +10,17 @@ import { allocateFile } from '../store/allocate-file.js'
  *
  *     cell 0      key of the access, 0 where the row was never assigned
  *     cell 1      theoretical arrival time of its requests (GCRA), Unix nanoseconds
- *     cell 2 + n  of edge n: requests in flight, then open sockets, 32 bits each
+ *     cell 2      requests that were charged and not yet reported to other machines, 32 bits
+ *     cells 3, 4  the rate: interval and burst in nanoseconds
+ *     cell 5 + n  of edge n: requests in flight, then open sockets, 32 bits each
+ *     last cell   the same, of all other machines of the cluster
  */
 const KEY = 0
 const ARRIVAL_TIME = 1
-const COLUMNS = 2
+const CHARGED = 2
+const INTERVAL = 3
+const BURST = 4
+const COLUMNS = 5
 
 /** Before the rows: the edge that assigns a row at this moment (edge + 1, or 0). */
 const LOCK = 0
@@ -34,6 +41,12 @@ export const NO_ROW = -1
  */
 const LOCK_ATTEMPTS = 100_000
 
+/**
+ * How far a debt to other machines may move an arrival time beyond the burst: less than what counts
+ * as a stale time.
+ */
+const DEBT_NS_MAX = 900_000_000n
+
 /** What an access has in use over all edges. */
 export type Utilisation = { readonly requestsInFlight: number; readonly sockets: number }
 
@@ -53,6 +66,8 @@ export class LimitTable {
   /** The same cells in halves: counts. */
   readonly counts: Int32Array
   readonly edgeCount: number
+  /** Columns of a row: one of each edge, and that of other machines. */
+  readonly columnCount: number
   readonly #rowCount: number
   readonly #rowCells: number
 
@@ -62,8 +77,9 @@ export class LimitTable {
     { edgeCount, rowCount }: { readonly edgeCount: number; readonly rowCount: number },
   ) {
     this.edgeCount = edgeCount
+    this.columnCount = edgeCount + 1
     this.#rowCount = rowCount
-    this.#rowCells = COLUMNS + edgeCount
+    this.#rowCells = COLUMNS + edgeCount + 1
     const rowCountMax = Math.floor((CELLS_MAX - HEADER_CELLS) / this.#rowCells)
     if (rowCount > rowCountMax)
       throw new Error(
@@ -89,6 +105,11 @@ export class LimitTable {
   /** Index into `words` of the theoretical arrival time. */
   arrivalTimeOf(row: number): number {
     return row + ARRIVAL_TIME
+  }
+
+  /** Index into `counts` of the requests that were charged and not yet reported. */
+  chargedOf(row: number): number {
+    return (row + CHARGED) * 2
   }
 
   /** Index into `counts` of the two halves of the key. */
@@ -123,6 +144,57 @@ export class LimitTable {
     }
   }
 
+  /** The rate that the edges enforce, for `charge`. */
+  setRate(row: number, { intervalNs, burstNs }: Rate): void {
+    Atomics.store(this.words, row + INTERVAL, intervalNs)
+    Atomics.store(this.words, row + BURST, burstNs)
+  }
+
+  /** Every row that is assigned, and the key of its access. */
+  *assigned(): Generator<readonly [row: number, key: bigint]> {
+    for (let index = 0; index < this.#rowCount; index++) {
+      const row = this.#row(index)
+      const key = Atomics.load(this.words, row + KEY)
+      if (key !== 0n && key !== ASSIGNING) yield [row, key]
+    }
+  }
+
+  /** The requests that were charged since the last call. */
+  takeCharged(row: number): number {
+    return Atomics.exchange(this.counts, this.chargedOf(row), 0) >>> 0
+  }
+
+  /** What the access has in use on other machines. */
+  setOthers(row: number, { requestsInFlight, sockets }: Utilisation): void {
+    const column = this.columnOf(row, this.edgeCount)
+    Atomics.store(this.counts, column, requestsInFlight)
+    Atomics.store(this.counts, column + 1, sockets)
+  }
+
+  /**
+   * Charges requests of other machines, as nanoseconds of the row's rate, although the burst may be
+   * used up. Returns what must be charged later: at most 0.9 s beyond the burst are charged at a
+   * time.
+   */
+  charge(row: number, owedNs: bigint, nowNs: bigint): bigint {
+    const latest = nowNs + Atomics.load(this.words, row + BURST) + DEBT_NS_MAX
+    for (;;) {
+      const stored = Atomics.load(this.words, row + ARRIVAL_TIME)
+      const arrival = stored < nowNs ? nowNs : stored
+      const room = latest - arrival
+      if (room <= 0n) return owedNs
+      const paid = owedNs < room ? owedNs : room
+      const index = row + ARRIVAL_TIME
+      if (Atomics.compareExchange(this.words, index, stored, arrival + paid) === stored)
+        return owedNs - paid
+    }
+  }
+
+  /** Nanoseconds of the row's rate that so many requests cost. */
+  costOf(row: number, requests: number): bigint {
+    return BigInt(requests) * Atomics.load(this.words, row + INTERVAL)
+  }
+
   /** Clears the counts of an edge. Only after it has ended, or by itself before it starts. */
   clearEdge(edgeIndex: number): void {
     for (let index = 0; index < this.#rowCount; index++) {
@@ -133,7 +205,7 @@ export class LimitTable {
     this.#unlock(edgeIndex)
   }
 
-  /** Sums over all edges. */
+  /** Sums over the edges of this machine. */
   utilisationOf(row: number): Utilisation {
     let requestsInFlight = 0
     let sockets = 0
@@ -170,6 +242,8 @@ export class LimitTable {
         continue
       }
       Atomics.store(this.words, row + ARRIVAL_TIME, nowNs)
+      Atomics.store(this.words, row + CHARGED, 0n)
+      this.setOthers(row, { requestsInFlight: 0, sockets: 0 })
       Atomics.store(this.words, row + KEY, key)
       return row
     }

@@ -31,8 +31,8 @@ export const defaults = {
   /** Status queries at once after a pause. */
   statusesBurstMax: 1,
   /**
-   * Longest wait of a status query for its rate, before -32005. Each edge sends its own queries, in turn:
-   * a turn of five edges at one query a second.
+   * Longest wait of a status query for its rate, before -32005. Each edge sends its own queries, in
+   * turn: a turn of five edges at one query a second.
    */
   statusQueueMs: 5_000,
   /** How long an answer to a status query is shared with equal ones. */

@@ -9,27 +9,8 @@ import {
   readUtilisation,
   LimiterState,
 } from '../../../src/access/limiter/access-limiter.js'
-import type { Limits as GrantedLimits } from '../../../src/shared/access-limits.js'
-import type { Grant } from '../../../src/shared/grant.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
-
-const grantOf = (limits: Partial<GrantedLimits>, accessId = 'acc_1'): Grant => ({
-  accessId,
-  tokenId: 'tok_1',
-  network: 'main',
-  location: 'fra',
-  limits: {
-    requestsPerSecondMax: 10,
-    requestsBurstMax: 5,
-    requestsInFlightMax: 1_000,
-    socketsMax: 2,
-    subscriptionsPerSocketMax: 1,
-    ...limits,
-  },
-  validFromMs: 0,
-  validUntilMs: Infinity,
-  address: undefined,
-})
+import { grantOf } from '../../fixtures/access/grant.js'
 
 /** All edges of a machine, on one file. */
 const openEdges = (t: Test, edgeCount = 1, accessesMax = 8): AccessLimiter[] => {
@@ -298,7 +279,7 @@ t.test('a process that stopped while it assigned a row blocks no other', async t
 
 t.test('more rows than the file can hold are refused with the name of the option', async t => {
   const open = (): unknown => openLimitTable(t.testdir(), 256, { accessesMax: 5_000 })
-  t.throws(open, /^access\.limits\.accessesMax: at most 4064 with 256 edges, not 5000$/)
+  t.throws(open, /^access\.limits\.accessesMax: at most 4002 with 256 edges, not 5000$/)
 })
 
 /** A step of some edges; after each, the table must equal plain counts. */

@@ -36,7 +36,7 @@ fn entry() -> Entry<Echo> {
             key: 7,
             row: 1,
             edge: 0,
-            edges: 1,
+            columns: 2,
             in_flight_max: 1,
             interval_ns: 1_000_000_000,
             burst_ns: 2_000_000_000,
@@ -65,7 +65,7 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
     assert!(answers.answer(b"u", b"hi", NOW).is_none());
     assert_eq!(usage(&answers, b"t"), 2);
     assert_eq!(answers.take_counts()[3], 2.0);
-    let in_flight = answers.limits.half(6).unwrap();
+    let in_flight = answers.limits.half(12).unwrap();
     assert_eq!(in_flight.load(SeqCst), 0);
 }
 
@@ -88,7 +88,7 @@ fn whatever_has_changed_is_declined() {
         assert!(answers.answer(b"t", b"hi", NOW).is_none());
         let arrival = answers.limits.word(2).unwrap();
         assert_eq!(arrival.load(SeqCst), 0, "nothing is taken");
-        assert_eq!(answers.limits.half(6).unwrap().load(SeqCst), 0);
+        assert_eq!(answers.limits.half(12).unwrap().load(SeqCst), 0);
     }
 }
 
