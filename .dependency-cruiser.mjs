@@ -49,14 +49,18 @@ const FOLDERS = {
   // Composition and commands may import every folder but the sandbox (see below).
   processes: undefined,
   cli: undefined,
-  sandbox: ['shared', 'config', 'control', 'processes'],
+  sandbox: ['shared', 'cluster', 'config', 'control', 'processes'],
 }
 
 /**
- * The only file outside src/sandbox/ that imports it: its command. The supervisor starts its
+ * The only files outside src/sandbox/ that import it: its command. The supervisor starts its
  * process by the URL of its module.
  */
-const SANDBOX_IMPORTERS = ['src/cli/run-sandbox.ts']
+const SANDBOX_IMPORTERS = [
+  'src/cli/sandbox/run-sandbox.ts',
+  'src/cli/sandbox/run-machines.ts',
+  'src/cli/sandbox/run-machine.ts',
+]
 
 /** The only importers of each package, so that it is easy to replace. Folders end with a slash. */
 const OWNERS = {

@@ -125,7 +125,7 @@ const copyPackages = stage => {
 
 const isOfService = path =>
   !/\.(map|tsbuildinfo)$/.test(path) &&
-  !/^(test|bench|sandbox|packages|cli\/run-sandbox\.js)(\/|$)/.test(path)
+  !/^(test|bench|sandbox|packages|cli\/sandbox\/run-[a-z]+\.js)(\/|$)/.test(path)
 
 const copyService = stage => {
   if (!existsSync(join(root, 'dist', 'main.js'))) fail('build the service first: npm run package')

@@ -28,7 +28,7 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['config', 'check'], 2, /missing required argument/],
   [['serve', '--config', bad], 1, /^slotline: \S+bad\.toml:\d+: [^\n]*\n$/],
   [['serve'], 2, /required option '--config <file>' not specified/],
-  [['sandbox', '--port', '65526'], 2, /integer from 1 to 65525/],
+  [['sandbox', '--port', '65471'], 2, /integer from 1 to 65470/],
   [['sandbox', '--traffic', '1.5'], 2, /integer from 0/],
   [['sandbox', '--edges', '0'], 2, /integer from 1/],
   [['sandbox', '--fast'], 2, /unknown option/],

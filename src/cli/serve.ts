@@ -21,7 +21,7 @@ export const exitOnSignal = (): (() => void) => {
 
 /** Drains on the first signal and exits with code 0; a second one exits at once. */
 export const drainOnSignal = (
-  service: Service,
+  service: Pick<Service, 'drain'>,
   {
     log,
     flush,

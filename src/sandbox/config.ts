@@ -1,5 +1,9 @@
+import { join } from 'node:path'
 import { toConfig, type Config } from '../config/config.js'
+import { FIRST_SLOT } from './chain/block.js'
 import { CREDENTIALS } from './upstreams/credentials.js'
+import { SANDBOX_CLUSTER } from './machines/ensure-cluster.js'
+import { machinesOf } from './machines/machines.js'
 import { portsFrom, type Ports } from './ports.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
 import { deriveTips, type Tips } from './upstreams/tips.js'
@@ -12,6 +16,8 @@ export type SandboxFlags = {
   readonly trafficPerSecond: number
   readonly slotMs: number
   readonly edgeCount?: number | undefined
+  /** Machines that share their accesses; a machine by itself where it is absent. */
+  readonly machines?: number | undefined
 }
 
 const HOST = '127.0.0.1'
@@ -47,7 +53,8 @@ const networkOf = (ports: Ports, tips: Tips) => {
   return {
     id: SANDBOX_NETWORK,
     name: 'Sandbox',
-    feed: { endpoint: urlOf(ports.geyser) },
+    // Of a machine that has no chain provider: the chain from its first block on.
+    feed: { endpoint: urlOf(ports.geyser), startSlot: FIRST_SLOT },
     rpc: { upstream: { urls: [urlOf(ports.rpc)], pingPath: '/ping' } },
     lander: {
       upstream: { urls: [urlOf(ports.lander)], credential: CREDENTIALS.lander },
@@ -67,7 +74,9 @@ const listenersFrom = (port: number) => [
   { host: HOST, port: port + 1 },
 ]
 
-const locationsOf = (ports: Ports) => [
+type Place = Pick<Ports, 'fra' | 'nyc' | 'geyser'>
+
+const locationsOf = (ports: Place) => [
   {
     id: 'fra',
     name: 'Frankfurt',
@@ -77,12 +86,42 @@ const locationsOf = (ports: Ports) => [
   { id: 'nyc', name: 'New York', listeners: listenersFrom(ports.nyc) },
 ]
 
-/** The configuration of a complete local deployment: two locations, loopback only. */
-export const sandboxConfig = (flags: SandboxFlags): Config => {
-  const ports = portsFrom(flags.port)
+/** The section of one of several machines, and what is then its own. */
+const machineOptions = (flags: SandboxFlags, index: number, endpoints: readonly string[]) => {
+  const { dir, machines } = machinesOf(flags)
+  const machine = machines[index]
+  if (machine === undefined) throw new RangeError(`no machine ${index}`)
+  const { id, location, dataDir, port, dashboardPort: dashboard, metricsPort: metrics } = machine
+  const fileOf = (name: string): string => join(dir, name)
+  const cluster = {
+    id: SANDBOX_CLUSTER,
+    machine: id,
+    location,
+    store: [...endpoints],
+    caFile: fileOf('ca.pem'),
+    certFile: fileOf(`${id}.pem`),
+    keyFile: fileOf(`${id}.key`),
+  }
+  const ports = { ...portsFrom(flags.port), [location]: port, dashboard, metrics }
+  return { dataDir, ports, sections: { cluster } }
+}
+
+/** Which of several machines is configured, and the members of their etcd. */
+export type MachineOfSandbox = { readonly index: number; readonly endpoints: readonly string[] }
+
+/**
+ * The configuration of a complete local deployment, or of one machine of it: two locations,
+ * loopback only.
+ */
+export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): Config => {
+  const { dataDir, ports, sections } =
+    machine === undefined
+      ? { dataDir: flags.dataDir, ports: portsFrom(flags.port), sections: {} }
+      : machineOptions(flags, machine.index, machine.endpoints)
   const { clientId, clientSecret } = CREDENTIALS.identity
   return toConfig({
-    dataDir: flags.dataDir,
+    ...sections,
+    dataDir,
     networks: [networkOf(ports, deriveTips(SANDBOX_SEED))],
     locations: locationsOf(ports),
     products: [{ id: 'node-access', name: 'Node access' }],

@@ -1,5 +1,6 @@
 import { replaceFile } from '../shared/atomic-file.js'
 import type { Samples } from './chain/sample-accounts.js'
+import type { SandboxMachine } from './machines/machines.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
 import type { IdentityUser } from './identity/users.js'
 import { deriveTips } from './upstreams/tips.js'
@@ -31,8 +32,24 @@ export const locationUrls = (id: string, port: number, token: string): LocationU
   submitUrl: `http://127.0.0.1:${port}/${token}`,
 })
 
+/** One of several machines. */
+type MachineUrls = LocationUrls & {
+  readonly location: string
+  readonly metricsUrl: string
+  readonly dataDir: string
+}
+
+export const machineUrls = (machine: SandboxMachine, token: string): MachineUrls => ({
+  ...locationUrls(machine.id, machine.port, token),
+  location: machine.location,
+  metricsUrl: `http://127.0.0.1:${machine.metricsPort}/metrics`,
+  dataDir: machine.dataDir,
+})
+
 type Parts = {
   readonly locations: readonly LocationUrls[]
+  /** Empty where there is one machine only. */
+  readonly machines: readonly MachineUrls[]
   readonly dashboardUrl: string
   readonly metricsUrl: string
   readonly adminToken: string
@@ -60,12 +77,14 @@ export const writeDescription = (path: string, description: SandboxDescription):
 
 /** The text that the command prints when the sandbox is ready. */
 export const formatWelcome = (description: SandboxDescription): string => {
-  const { locations, dashboardUrl, metricsUrl, samples } = description
+  const { locations, machines, dashboardUrl, metricsUrl, samples } = description
   const url = locations[0]?.rpcUrl ?? ''
   const body = `{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["${samples.tokenAccount}",{"encoding":"jsonParsed"}]}`
   return [
-    'Slotline is running: two locations on a local dev chain.',
-    ...locations.map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
+    machines.length === 0
+      ? 'Slotline is running: two locations on a local dev chain.'
+      : `Slotline is running: ${machines.length} machines at two locations on a local dev chain.`,
+    ...(machines.length === 0 ? locations : machines).map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
     `  dashboard  ${dashboardUrl}  (users and passwords: sandbox.json)`,
     `  metrics  ${metricsUrl}`,
     'Read an account:',

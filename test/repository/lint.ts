@@ -117,7 +117,7 @@ t.test('dependency-cruiser enforces import directions and owners of packages', a
     [undefined, 'src/rpc/ok.ts', "import { b } from '../shared/b.js'\nexport const a = b\n"],
     [undefined, 'src/rpc/node.ts', "import { join } from 'node:path'\nexport const a = join\n"],
     [undefined, 'src/processes/a.ts', "export * from '../rpc/ok.js'\n"],
-    [undefined, 'src/cli/run-sandbox.ts', "export * from '../sandbox/a.js'\n"],
+    [undefined, 'src/cli/sandbox/run-sandbox.ts', "export * from '../../sandbox/a.js'\n"],
     [undefined, 'src/sandbox/a.ts', "export * from '../processes/a.js'\n"],
     [undefined, 'src/native/b.ts', "export * from '#native'\n"],
     ['folder-shared', 'src/shared/up.ts', "export * from '../rpc/ok.js'\n"],

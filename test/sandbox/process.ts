@@ -50,6 +50,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
     'identity',
     'landerUrl',
     'locations',
+    'machines',
     'metricsUrl',
     'samples',
     'tips',

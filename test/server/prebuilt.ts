@@ -72,7 +72,7 @@ for (const [name, modules, why, skip] of obstacles)
       log: { level: 'fatal' },
     })
     const args = ['serve', '--config', prepared.configFile]
-    const { code, output } = await runToEnd(t, args, asNodeWith(modules))
+    const { code, output } = await runToEnd(t, args, { nodeOptions: asNodeWith(modules) })
     t.equal(code, 1)
     t.equal(output.split('\n').length, 2, output)
     t.match(output, /^slotline: the prebuilt server cannot be loaded: /)

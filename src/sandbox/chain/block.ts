@@ -1,6 +1,9 @@
 import type { ParsedTransaction } from '../solana/transaction.js'
 import type { TransactionError } from './transaction-error.js'
 
+/** Slot of the first block. Not 0: that is the slot of its parent. */
+export const FIRST_SLOT = 1
+
 /** The state of an account. */
 export type AccountState = {
   readonly lamports: bigint

@@ -1,6 +1,7 @@
 import bs58 from 'bs58'
 import { LiteSvm } from 'litesvm/dist/internal.js'
 import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
+import { FIRST_SLOT } from './block.js'
 import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
 import type { BlockhashAge } from './blockhash-queue.js'
 import { compileTransaction } from '../solana/compile-transaction.js'
@@ -29,8 +30,7 @@ import {
 export const defaults = {
   /** Seed of all keys and, with the time of the start, of the block hashes. */
   seed: SANDBOX_SEED,
-  /** Slot of the first block. Not 0: that is the slot of its parent. */
-  firstSlot: 1,
+  firstSlot: FIRST_SLOT,
   /** Validators accept the hash of this many past blocks. */
   blockhashAgeMax: 150,
   /** A slot is final when it has this many descendants, as on a real cluster. */

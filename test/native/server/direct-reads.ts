@@ -21,7 +21,7 @@ const admission = record({
   key: integer,
   row: whole(0, U32_MAX),
   edge: whole(0, U32_MAX),
-  edges: whole(1, U32_MAX),
+  columns: whole(1, U32_MAX),
   inFlightMax: number,
   intervalNs: integer,
   burstNs: integer,

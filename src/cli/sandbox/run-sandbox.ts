@@ -1,35 +1,38 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
-import { readAdminToken } from '../access/tokens/admin-token.js'
-import type { Config } from '../config/config.js'
-import { writeServiceFile } from '../config/service-file.js'
-import { publicUrlOf } from '../control/public-url.js'
-import { startService } from '../processes/supervisor.js'
-import { sandboxAccesses } from '../sandbox/accesses.js'
+import { readAdminToken } from '../../access/tokens/admin-token.js'
+import type { Config } from '../../config/config.js'
+import { writeServiceFile } from '../../config/service-file.js'
+import { publicUrlOf } from '../../control/public-url.js'
+import { startService } from '../../processes/supervisor.js'
+import { sandboxAccesses } from '../../sandbox/accesses.js'
 import {
   sandboxConfig,
   SANDBOX_NETWORK,
   upstreamListeners,
   type SandboxFlags,
-} from '../sandbox/config.js'
+} from '../../sandbox/config.js'
 import {
   describeSandbox,
   formatWelcome,
   locationUrls,
+  machineUrls,
   type SandboxDetail,
   writeDescription,
-} from '../sandbox/description.js'
-import { createIdentityUsers } from '../sandbox/identity/users.js'
-import { portsFrom } from '../sandbox/ports.js'
-import type { SandboxOptions } from '../sandbox/process.js'
-import { openLog } from '../shared/log.js'
-import { drainOnSignal, exitOnSignal } from './serve.js'
+} from '../../sandbox/description.js'
+import { createIdentityUsers } from '../../sandbox/identity/users.js'
+import { machinesOf } from '../../sandbox/machines/machines.js'
+import { portsFrom } from '../../sandbox/ports.js'
+import type { SandboxOptions } from '../../sandbox/process.js'
+import { openLog } from '../../shared/log.js'
+import { openMachines } from './run-machines.js'
+import { drainOnSignal, exitOnSignal } from '../serve.js'
 
 const startSandboxService = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
   const { log, flush } = openLog('supervisor', config.log)
   const service = startService(config, log, {
     name: 'sandbox',
-    module: new URL('../sandbox/process.js', import.meta.url).href,
+    module: new URL('../../sandbox/process.js', import.meta.url).href,
     options,
     listeners: upstreamListeners(flags),
   })
@@ -37,32 +40,41 @@ const startSandboxService = (config: Config, flags: SandboxFlags, options: Sandb
 }
 
 /** `slotline sandbox`: a complete local deployment that uses the real wire protocols. */
-export const runSandbox = async (flags: SandboxFlags): Promise<void> => {
+export const runSandbox = async (given: SandboxFlags): Promise<void> => {
   process.title = 'slotline supervisor'
-  const config = sandboxConfig({ ...flags, dataDir: resolve(flags.dataDir) })
+  const flags = { ...given, dataDir: resolve(given.dataDir) }
   const users = createIdentityUsers(randomBytes)
   const removeHandlers = exitOnSignal()
+  const others = flags.machines === undefined ? undefined : await openMachines(flags)
+  const config = sandboxConfig(flags, others?.first)
   const { service, log, flush } = await startSandboxService(config, flags, { flags, users })
-  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
+  const drain = async (): Promise<void> => {
+    await Promise.all([service.drain(), others?.drain()])
+    await others?.stopEtcd()
+  }
+  drainOnSignal({ drain }, { log, flush, drainMs: config.processes.drainMs })
   removeHandlers()
   writeServiceFile(config.dataDir, { config })
+  await others?.start()
   const tokens = await service.ensureAccesses(
     SANDBOX_NETWORK,
     sandboxAccesses(config.locations.map(({ id }) => id)),
   )
   await service.untilIndexed()
   const ports = portsFrom(flags.port)
+  const machines = flags.machines === undefined ? [] : machinesOf(flags).machines
   const description = describeSandbox({
     locations: [
       locationUrls('fra', ports.fra, tokens['fra'] ?? ''),
       locationUrls('nyc', ports.nyc, tokens['nyc'] ?? ''),
     ],
+    machines: machines.map(machine => machineUrls(machine, tokens[machine.location] ?? '')),
     dashboardUrl: publicUrlOf(config).href,
     metricsUrl: `http://127.0.0.1:${ports.metrics}/metrics`,
     adminToken: readAdminToken(config.access.adminTokenFile).reveal(),
     users,
     detail: service.chainProviderDetail() as SandboxDetail,
   })
-  writeDescription(join(config.dataDir, 'sandbox.json'), description)
+  writeDescription(join(flags.dataDir, 'sandbox.json'), description)
   process.stdout.write(formatWelcome(description))
 }

@@ -1,0 +1,42 @@
+// A machine of `slotline sandbox --machines` beside the first one, in a process of its own.
+import { rmSync } from 'node:fs'
+import { writeServiceFile } from '../../config/service-file.js'
+import { dieWithParent } from '../../native/os.js'
+import { startService } from '../../processes/supervisor.js'
+import {
+  SANDBOX_NETWORK,
+  sandboxConfig,
+  type MachineOfSandbox,
+  type SandboxFlags,
+} from '../../sandbox/config.js'
+import { openLog } from '../../shared/log.js'
+import { storesPath } from '../../storage/generations.js'
+import { formatError } from '../command.js'
+import { drainOnSignal, exitOnSignal } from '../serve.js'
+
+/** What the command sends: which machine runs here. It gets an empty message when it is ready. */
+export type MachineStart = { readonly flags: SandboxFlags; readonly machine: MachineOfSandbox }
+
+const run = async ({ flags, machine }: MachineStart): Promise<void> => {
+  const config = sandboxConfig(flags, machine)
+  // Of a chain that has ended with the last sandbox.
+  rmSync(storesPath(config.dataDir, SANDBOX_NETWORK), { recursive: true, force: true })
+  const { log, flush } = openLog('supervisor', config.log)
+  const removeHandlers = exitOnSignal()
+  const service = await startService(config, log)
+  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
+  removeHandlers()
+  writeServiceFile(config.dataDir, { config })
+  await service.untilIndexed()
+  process.send?.({})
+}
+
+process.title = 'slotline supervisor'
+process.umask(0o077)
+if (!dieWithParent(process.ppid)) process.exit(1)
+process.once('message', start =>
+  run(start as MachineStart).catch((error: unknown) => {
+    process.stderr.write(formatError(error))
+    process.exit(1)
+  }),
+)
