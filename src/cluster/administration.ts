@@ -1,9 +1,10 @@
-import type { AccessLog } from '../access/log/access-log.js'
 import { encodeAccess } from '../access/store/access-codec.js'
 import type { AccessStore } from '../access/store/access-store.js'
+import type { StoredAccess } from '../access/store/tables.js'
 import { randomBase62, type RandomBytes } from '../access/tokens/location-token.js'
-import type { Etcd } from './etcd/client.js'
-import { keysOf } from './keys.js'
+import type { Etcd, KeyValue } from './etcd/client.js'
+import { toAccess } from './etcd-log.js'
+import { BROKEN, keysOf } from './keys.js'
 import { addMachineRole, enableRoles, removeMachineRole } from './roles.js'
 import { format, parseBeat, parseMachine, type Machine } from './values.js'
 
@@ -22,8 +23,12 @@ export type ListedMachine = Machine & {
   readonly behind: number | undefined
 }
 
-/** The store of a machine by itself, whose accesses a new cluster takes over. */
-export type OwnAccesses = { readonly store: AccessStore; readonly log: AccessLog }
+/** All accesses as of one revision. */
+export type AccessesOfCluster = {
+  readonly epoch: string
+  readonly revision: number
+  readonly accesses: readonly StoredAccess[]
+}
 
 /** Changes which machines a cluster has, for an operator, at one place at a time. */
 export class Administration {
@@ -37,32 +42,60 @@ export class Administration {
     this.keys = keysOf(cluster)
   }
 
-  /** Makes the cluster; returns how many accesses it took over. Repeated, it goes on. */
-  async init(randomBytes: RandomBytes, own: OwnAccesses | undefined): Promise<number> {
+  /**
+   * Makes the cluster with the accesses of a machine by itself; returns how many they are.
+   * Repeated, it goes on.
+   */
+  async init(randomBytes: RandomBytes, store: AccessStore | undefined): Promise<number> {
     const { cluster, etcd, keys } = this
     if ((await etcd.get(keys.epoch)).found !== undefined)
       throw new AdministrationError(
         `etcd has a cluster ${cluster} already; choose another cluster.id`,
       )
-    const count = own === undefined ? 0 : await this.takeAccesses(own)
-    await enableRoles(etcd, keys, cluster)
-    const epoch = randomBase62(ID_CHARS, randomBytes)
-    // Last: the cluster exists when everything else does.
-    const made = await etcd.transact(
-      [{ key: keys.epoch, createRevision: 0 }],
-      [{ put: keys.epoch, value: epoch }],
-    )
-    if (!made.isDone) throw new AdministrationError(`etcd has a cluster ${cluster} already`)
-    if (own !== undefined) {
-      const instance = randomBase62(ID_CHARS, randomBytes)
-      const all = await etcd.list(keys.accesses, { limit: 1 })
-      const accesses = Array.from(own.store.accesses.from(''), ([, access]) => access)
-      await own.store.transaction(() => {
-        own.store.replaceAll(accesses, all.revision)
-        own.store.setCluster({ epoch, instance, lastBeat: 0 })
-      })
-    }
-    return count
+    if (store?.cluster !== undefined)
+      throw new AdministrationError(
+        'access/ follows another cluster; use another data directory, or, where etcd has lost it, ' +
+          'run: slotline cluster rebuild',
+      )
+    return this.begin(randomBytes, store, undefined)
+  }
+
+  /**
+   * Makes the cluster again, after etcd has lost changes, with the accesses of a machine that
+   * followed it; returns how many they are. Repeated, it goes on.
+   */
+  async rebuild(
+    randomBytes: RandomBytes,
+    store: AccessStore | undefined,
+    machine: string,
+  ): Promise<number> {
+    const { cluster, etcd, keys } = this
+    if (store?.cluster === undefined)
+      throw new AdministrationError('access/ has followed no cluster; run: slotline cluster init')
+    const epoch = (await etcd.get(keys.epoch)).found
+    const beat = (await etcd.get(keys.beat(machine))).found?.modRevision ?? 0
+    const isLost = epoch === undefined || beat < store.cluster.lastBeat
+    if (!isLost && epoch.value.toString() !== BROKEN)
+      throw new AdministrationError(
+        `etcd has lost nothing of cluster ${cluster} that this machine has seen`,
+      )
+    // From here on no machine proves anything of what is replaced.
+    if (epoch !== undefined) await etcd.transact([], [{ put: keys.epoch, value: BROKEN }])
+    for (const { key } of await this.list(keys.accesses))
+      if (store.accesses.get(key.slice(keys.accesses.length)) === undefined)
+        await etcd.transact([], [{ remove: key }])
+    for (const prefix of [keys.beats, keys.uses])
+      for (const { key } of await this.list(prefix)) await etcd.transact([], [{ remove: key }])
+    return this.begin(randomBytes, store, epoch && BROKEN)
+  }
+
+  /** Reads all accesses as of one revision. */
+  async accesses(): Promise<AccessesOfCluster> {
+    const { etcd, keys } = this
+    await this.requireCluster()
+    const { found: epoch, revision } = await etcd.get(keys.epoch)
+    const { found } = await etcd.list(keys.accesses, { limit: PAGE, atRevision: revision })
+    return { epoch: epoch?.value.toString() ?? '', revision, accesses: found.map(toAccess) }
   }
 
   async add(machine: string, location: string, isControl: boolean): Promise<void> {
@@ -124,21 +157,38 @@ export class Administration {
       throw new AdministrationError(`cluster ${this.cluster} has no machine ${machine}`)
   }
 
-  /** Writes the accesses of a machine by itself into etcd. */
-  private async takeAccesses({ store, log }: OwnAccesses): Promise<number> {
-    if (store.cluster !== undefined)
-      throw new AdministrationError('access/ follows another cluster; use another data directory')
-    const last = await log.prove()
-    let count = 0
-    if (last === 0) return count
-    for await (const { revision, accesses } of log.follow(0, new AbortController().signal)) {
-      for (const access of accesses) {
-        const put = this.keys.access(access.accessId)
-        await this.etcd.transact([], [{ put, value: encodeAccess(access) }])
-        count++
-      }
-      if (revision === last) break
-    }
-    return count
+  private async list(prefix: string): Promise<readonly KeyValue[]> {
+    return (await this.etcd.list(prefix, { limit: PAGE })).found
+  }
+
+  /**
+   * Writes the accesses of a store into etcd, then the epoch in place of `replaced`; the store
+   * follows the new cluster then.
+   */
+  private async begin(
+    randomBytes: RandomBytes,
+    store: AccessStore | undefined,
+    replaced: string | undefined,
+  ): Promise<number> {
+    const { cluster, etcd, keys } = this
+    const accesses = Array.from(store?.accesses.from('') ?? [], ([, access]) => access)
+    for (const access of accesses)
+      await etcd.transact([], [{ put: keys.access(access.accessId), value: encodeAccess(access) }])
+    await enableRoles(etcd, keys, cluster)
+    const epoch = randomBase62(ID_CHARS, randomBytes)
+    const expected =
+      replaced === undefined
+        ? { key: keys.epoch, createRevision: 0 }
+        : { key: keys.epoch, value: replaced }
+    // Last: the cluster exists when everything else does.
+    const made = await etcd.transact([expected], [{ put: keys.epoch, value: epoch }])
+    if (!made.isDone) throw new AdministrationError(`etcd has a cluster ${cluster} already`)
+    if (store === undefined) return 0
+    const instance = randomBase62(ID_CHARS, randomBytes)
+    await store.transaction(() => {
+      store.replaceAll(accesses, made.revision)
+      store.setCluster({ epoch, instance, lastBeat: 0 })
+    })
+    return accesses.length
   }
 }

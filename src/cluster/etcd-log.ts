@@ -21,7 +21,8 @@ export type EtcdLogParts = {
   readonly randomBytes: RandomBytes
 }
 
-const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
+/** The access of a key below `access/`. */
+export const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
   ...decodeAccess(value),
   revision: modRevision,
 })

@@ -108,7 +108,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
   await t.rejects(join(before.parts), { message: /has no cluster s1: .*slotline cluster init$/ })
   await t.rejects(administration.add('fra-1', 'fra', true), { message: /cluster init$/ })
 
-  const count = await administration.init(randomBytes, { store: own.store, log: own.log })
+  const count = await administration.init(randomBytes, own.store)
   t.equal(count, 1, 'the accesses of a machine by itself are taken over')
   await t.rejects(administration.init(randomBytes, undefined), { message: /another cluster.id$/ })
   await t.rejects(join(before.parts), {

@@ -1,8 +1,10 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Administration, ListedMachine, OwnAccesses } from '../../cluster/administration.js'
+import type { AccessStore } from '../../access/store/access-store.js'
+import type { Administration, ListedMachine } from '../../cluster/administration.js'
 import type { Config } from '../../config/config.js'
 import type { ConfigLoader } from '../command.js'
 
@@ -29,10 +31,10 @@ const withAdministration = async (
   }
 }
 
-/** The accesses of this machine so far, which a new cluster takes over. */
+/** Opens the accesses of this machine, which a new cluster takes over. */
 const withOwnAccesses = async (
   { access, dataDir }: Config,
-  run: (own: OwnAccesses | undefined) => Promise<void>,
+  run: (store: AccessStore | undefined) => Promise<void>,
 ): Promise<void> => {
   if (!existsSync(join(dataDir, 'access'))) return run(undefined)
   const { lockFile } = await import('../../native/os.js')
@@ -40,13 +42,41 @@ const withOwnAccesses = async (
     throw new Error(
       `a Slotline runs on ${dataDir}: stop it, so that its accesses can be taken over`,
     )
-  const { createLocalLog } = await import('../../access/log/local-log.js')
   const { openWriter } = await import('../../access/store/store.js')
   const store = await openWriter(dataDir, access.store)
   try {
-    await run({ store, log: createLocalLog({ store, randomBytes }) })
+    await run(store)
   } finally {
     await store.close()
+  }
+}
+
+/** Writes the accesses of the cluster as a machine that follows it would have them. */
+const exportAccesses = async (
+  { access, store: { diskReserveBytes } }: Config,
+  administration: Administration,
+  target: string,
+): Promise<void> => {
+  const { backUpAccess } = await import('../../access/store/backup.js')
+  const { openWriter } = await import('../../access/store/store.js')
+  const { readSealingKeyId } = await import('../../access/tokens/sealing.js')
+  const { epoch, revision, accesses } = await administration.accesses()
+  const dataDir = mkdtempSync(join(tmpdir(), 'slotline-export-'))
+  try {
+    const store = await openWriter(dataDir, access.store)
+    await store.transaction(() => {
+      store.replaceAll(accesses, revision)
+      store.setCluster({ epoch, instance: randomUUID(), lastBeat: 0 })
+    })
+    await store.close()
+    const sealingKeyId = readSealingKeyId(access.keyFile)
+    const options = { dataDir, storeOptions: access.store, diskReserveBytes, sealingKeyId }
+    const { bytes } = await backUpAccess(target, options)
+    process.stdout.write(
+      `${target}: ${accesses.length} accesses as of revision ${revision}, ${bytes} bytes\n`,
+    )
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
@@ -69,8 +99,8 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
   command(root, 'init', 'make a cluster, with the accesses of this machine').action(
     (where: Where) =>
       withAdministration(load, where, ({ config, administration }) =>
-        withOwnAccesses(config, async own => {
-          const count = await administration.init(randomBytes, own)
+        withOwnAccesses(config, async store => {
+          const count = await administration.init(randomBytes, store)
           process.stdout.write(
             `cluster ${config.cluster?.id ?? ''}: ${count} accesses taken over\n`,
           )
@@ -93,6 +123,26 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
         process.stdout.write(`${machine} removed\n`)
       }),
   )
+  command(root, 'rebuild', 'make the cluster again with the accesses of this machine').action(
+    (where: Where) =>
+      withAdministration(load, where, ({ config, administration }) =>
+        withOwnAccesses(config, async store => {
+          const { id = '', machine = '' } = config.cluster ?? {}
+          const count = await administration.rebuild(randomBytes, store, machine)
+          process.stdout.write(
+            `cluster ${id}: made again with ${count} accesses; add the machines that ` +
+              '`slotline cluster machines` does not list, and remove access/ of every other one\n',
+          )
+        }),
+      ),
+  )
+  command(root, 'export', 'write all accesses into a backup, for `slotline restore --access`')
+    .requiredOption('--to <dir>', 'folder to create; its parent must exist')
+    .action(({ to, ...where }: Where & { readonly to: string }) =>
+      withAdministration(load, where, ({ config, administration }) =>
+        exportAccesses(config, administration, resolve(to)),
+      ),
+    )
   command(root, 'machines', 'list the machines').action((where: Where) =>
     withAdministration(load, where, async ({ administration }) => {
       const machines = await administration.machines()
