@@ -53,7 +53,7 @@ t.test('what a child receives contains no secret of another', async t => {
   const folder = join(dirname(prepared.configFile), 'received')
   mkdirSync(folder)
   process.env['RECORD_DIR'] = folder
-  await startServe(t, prepared.configFile, `--import=${RECORDER}`)
+  await startServe(t, prepared.configFile, { nodeOptions: `--import=${RECORDER}` })
   await until('all have started', () => readdirSync(folder).length === CHILDREN)
   const children = readdirSync(folder).map(file => toReceived(folder, file))
   t.strictSame(children.map(({ role }) => role).toSorted(), [

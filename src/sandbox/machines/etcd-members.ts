@@ -10,6 +10,8 @@ export type EtcdMembersOptions = {
   readonly count: number
   /** Of the clients; the ports of the peers follow. */
   readonly firstPort: number
+  /** Where clients find them; loopback otherwise. */
+  readonly address?: string | undefined
   /** Members end with this process. They are then not its direct children. */
   readonly isWatched?: boolean
 }
@@ -27,7 +29,7 @@ export class EtcdMembers {
 
   constructor(options: EtcdMembersOptions) {
     this.options = options
-    this.endpoints = this.indexes.map(index => this.clientUrl('localhost', index))
+    this.endpoints = this.indexes.map(index => this.clientUrl(index, 'localhost'))
   }
 
   startAll(): void {
@@ -64,8 +66,9 @@ export class EtcdMembers {
     return Array.from({ length: this.options.count }, (_, index) => index)
   }
 
-  private clientUrl(host: string, index: number): string {
-    return `https://${host}:${this.options.firstPort + index}`
+  private clientUrl(index: number, loopback = '127.0.0.1'): string {
+    const { address = loopback, firstPort } = this.options
+    return `https://${address}:${firstPort + index}`
   }
 
   private peerUrl(index: number): string {
@@ -84,8 +87,8 @@ export class EtcdMembers {
       'etcd',
       `--name=m${index}`,
       `--data-dir=${join(dir, `m${index}`)}`,
-      `--listen-client-urls=${this.clientUrl('127.0.0.1', index)}`,
-      `--advertise-client-urls=${this.clientUrl('localhost', index)}`,
+      `--listen-client-urls=${this.clientUrl(index)}`,
+      `--advertise-client-urls=${this.clientUrl(index, 'localhost')}`,
       `--listen-peer-urls=${this.peerUrl(index)}`,
       `--initial-advertise-peer-urls=${this.peerUrl(index)}`,
       `--initial-cluster=${this.indexes.map(at => `m${at}=${this.peerUrl(at)}`).join(',')}`,
