@@ -1,3 +1,4 @@
+import { RpcError } from '../shared/errors.js'
 import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { Access } from './store/tables.js'
 import type { TokenManager } from './tokens/token-manager.js'
@@ -24,6 +25,11 @@ export type AccessService = TokenManager & {
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
   /** Ends the access now. Its tokens are kept, but rejected. */
   end(accessId: string): Promise<Access>
+  /**
+   * Replaces what an access has by what `toTerms` makes of it. Tokens of networks and locations
+   * that it loses are revoked.
+   */
+  amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access>
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
@@ -58,31 +64,49 @@ export const createAccessService = (options: {
     return result
   }
 
-  /** For changes that take something away at some locations. */
+  /** For changes that take something away at some locations, known once it has settled. */
   const acknowledged = async <T>(
     change: Promise<T>,
-    toLocations: (result: T) => readonly string[],
+    toLocations: () => readonly string[],
   ): Promise<T> => {
     let result: T
     try {
       result = await change
     } catch (error) {
+      // It may be stored after all: whoever retries it must wait for these locations, too.
+      if (error instanceof RpcError && error.name === 'changeUnknown') {
+        for (const location of toLocations()) unacknowledged.add(location)
+        throw error
+      }
       // `noToken` may be the answer to a retry of a revocation that is stored, but was not
       // acknowledged.
       if (unacknowledged.size > 0) await awaitAcknowledged([...unacknowledged])
       throw error
     }
-    await awaitAcknowledged(toLocations(result))
+    await awaitAcknowledged(toLocations())
     return result
   }
-  const locationsOf = ({ locations }: Access): readonly string[] => locations
+  const locationsOf = (accessId: string) => (): readonly string[] =>
+    accessManager.find(accessId)?.locations ?? []
+
+  const amend = async (accessId: string, toTerms: (access: Access) => Access): Promise<Access> => {
+    let locations: readonly string[] = []
+    const change = accessManager.amend(accessId, access => {
+      const terms = toTerms(access)
+      // A location that an unconfirmed attempt has removed is in neither.
+      locations = [...new Set([...access.locations, ...terms.locations, ...unacknowledged])]
+      return terms
+    })
+    return acknowledged(change, () => locations)
+  }
 
   return {
     grant: access => accessManager.grant(access),
     // Acknowledged, because it may also shorten the access.
     extend: (accessId, validUntilMs) =>
-      acknowledged(accessManager.extend(accessId, validUntilMs), locationsOf),
-    end: accessId => acknowledged(accessManager.end(accessId), locationsOf),
+      acknowledged(accessManager.extend(accessId, validUntilMs), locationsOf(accessId)),
+    end: accessId => acknowledged(accessManager.end(accessId), locationsOf(accessId)),
+    amend,
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { collect, instant, instantOrMs, instantOrNever, integer } from './arguments.js'
+import { collect, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
 import {
   UsageError,
@@ -52,11 +52,13 @@ const addGrant = (root: Command, load: ConfigLoader): void => {
       'restrict to this one; repeatable (default: all of the product)',
       collect,
     )
+    .option('--label <text>', "the operator's name for it")
+    .option('--limits <list>', 'in place of those of the product: socketsMax=4,…', limits)
     .option('--from <time>', 'start time (default: now)', instant)
     .addOption(
       new Option('--until <time>', 'end time, or never').argParser(instantOrNever).default('never'),
     )
-    .action(({ subject, product, kind, network, location, from, until, ...where }) =>
+    .action(({ subject, product, kind, network, location, label, limits, from, until, ...where }) =>
       call(load, where, {
         method: 'POST',
         path: '/accesses',
@@ -66,11 +68,34 @@ const addGrant = (root: Command, load: ConfigLoader): void => {
           kind,
           networks: network,
           locations: location,
+          label,
+          limits,
           validFromMs: from,
           validUntilMs: until === 'never' ? null : until,
         },
       }),
     )
+}
+
+const addAmend = (root: Command, load: ConfigLoader): void => {
+  command(root, 'amend <accessId>', 'change what an access has; what it loses ends at once')
+    .option('--network <id>', 'its networks from now on; repeatable', collect)
+    .option('--location <id>', 'its locations from now on; repeatable', collect)
+    .option('--limits <list>', 'new limits: socketsMax=4,…; others stay', limits)
+    .option('--label <text>', "the operator's name for it; an empty one removes it")
+    .option('--until <time>', 'the new end, or never', instantOrNever)
+    .action((accessId: string, { network, location, limits, label, until, ...where }) => {
+      const body = {
+        networks: network,
+        locations: location,
+        limits,
+        label,
+        validUntilMs: until === 'never' ? null : until,
+      }
+      if (Object.values(body).every(value => value === undefined))
+        throw new UsageError('give --network, --location, --limits, --label or --until')
+      return call(load, where, { method: 'POST', path: `${accessPath(accessId)}/amend`, body })
+    })
 }
 
 const addOperations = (root: Command, load: ConfigLoader): void => {
@@ -159,8 +184,9 @@ export const addAuditCommand = (program: Command, load: ConfigLoader): void => {
 export const addAccessCommands = (program: Command, load: ConfigLoader): void => {
   const root = program
     .command('access')
-    .description('grant, extend and end accesses; manage tokens')
+    .description('grant, amend, extend and end accesses; manage tokens')
   addGrant(root, load)
+  addAmend(root, load)
   addOperations(root, load)
   addTokenCommands(root, load)
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander'
+import { LIMIT_NAMES, type Limits } from '../shared/access-limits.js'
 
 /** Parses an integer within inclusive bounds. */
 export const integer =
@@ -39,6 +40,22 @@ export const instantOrNever = (value: string): number | 'never' =>
   value === 'never' ? value : instant(value)
 
 const TEXT_CHARS_MAX = 200
+
+const LIMIT_MAX = 2 ** 32 - 1
+
+/** Parses limits of an access, as `socketsMax=4,requestsBurstMax=500`; repeatable. */
+export const limits = (value: string, all: Partial<Limits> = {}): Partial<Limits> => {
+  const named = value.split(',').map(pair => {
+    const [text = '', count = '', ...rest] = pair.split('=')
+    const name = LIMIT_NAMES.find(known => known === text.trim())
+    if (name === undefined || count.trim() === '' || rest.length > 0)
+      throw new InvalidArgumentError(
+        `It must be like socketsMax=4,requestsBurstMax=500, of ${LIMIT_NAMES.join(', ')}.`,
+      )
+    return [name, integer(0, LIMIT_MAX)(count)] as const
+  })
+  return { ...all, ...Object.fromEntries(named) }
+}
 
 /** Parses text that is printed on one line. */
 export const line = (value: string): string => {

@@ -40,13 +40,16 @@ export class EtcdLog implements AccessLog {
   async propose(change: Change): Promise<StoredAccess> {
     const { attemptsMax, retryMs } = this.parts.options
     const changeId = createChangeId(this.parts.randomBytes)
+    /** Revisions of the access that an attempt found and could not replace. */
+    const lostTo = new Set<number>()
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       try {
-        const changed = await this.swap(change, changeId)
+        const { changed, found } = await this.swap(change, changeId)
         if (changed !== undefined) {
           this.proposedRevision = Math.max(this.proposedRevision, changed.revision)
           return changed
         }
+        lostTo.add(found)
         await sleep(this.conflictWaitMs(attempt))
       } catch (error) {
         if (!(error instanceof EtcdError)) throw error
@@ -55,6 +58,10 @@ export class EtcdLog implements AccessLog {
         await sleep(retryMs)
       }
     }
+    // Each attempt had an answer, and found another change that the one before had not.
+    if (lostTo.size === attemptsMax) throw new RpcError('accessBusy')
+    // A later wait for it must begin at what the log has then.
+    this.proposedRevision = 0
     throw new RpcError('changeUnknown')
   }
 
@@ -91,14 +98,21 @@ export class EtcdLog implements AccessLog {
     return (byte / 255) * (attempt + 1) * CONFLICT_MS
   }
 
-  /** One attempt; undefined where another change came between reading and writing. */
-  private async swap(change: Change, changeId: string): Promise<StoredAccess | undefined> {
+  /**
+   * One attempt, and the revision that it found; without `changed` where another change came
+   * between reading and writing.
+   */
+  private async swap(
+    change: Change,
+    changeId: string,
+  ): Promise<{ readonly changed?: StoredAccess; readonly found: number }> {
     const { etcd, keys, epoch, options } = this.parts
     const key = keys.access(change.accessId)
     const { found } = await etcd.get(key)
     const current = found && toAccess(found)
+    const revisionBefore = found?.modRevision ?? 0
     // The answer to an earlier attempt was lost.
-    if (current?.changeId === changeId) return current
+    if (current?.changeId === changeId) return { changed: current, found: revisionBefore }
     const changed = { ...change.update(current), changeId, revision: 0 }
     const value = encodeAccess(changed)
     if (value.length > options.accessBytesMax)
@@ -106,11 +120,14 @@ export class EtcdLog implements AccessLog {
     const { isDone, revision } = await etcd.transact(
       [
         { key: keys.epoch, value: epoch() },
-        { key, modRevision: found?.modRevision ?? 0 },
+        { key, modRevision: revisionBefore },
       ],
       [{ put: key, value }],
     )
-    return isDone ? { ...changed, revision } : undefined
+    return {
+      found: revisionBefore,
+      ...(isDone && { changed: { ...changed, revision } }),
+    }
   }
 
   private async readAll(): Promise<LogEntry> {

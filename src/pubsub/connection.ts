@@ -6,9 +6,12 @@ import { toSubscriptionId } from './params.js'
 import type { Entry, Registry } from './registry.js'
 import type { SubscriptionRules, ToSubscription } from './subscription.js'
 
+/** Limits of one socket, which a change of its access may change. */
+export type SubscriptionLimits = { readonly subscriptionsMax: number }
+
 export type ConnectionParts = {
   readonly socket: Socket
-  readonly subscriptionsMax: number
+  readonly limits: SubscriptionLimits
   readonly registry: Registry
   readonly options: Options
   readonly rules: SubscriptionRules
@@ -33,6 +36,10 @@ export class SubscriptionConnection implements Connection {
 
   constructor(parts: ConnectionParts) {
     this.parts = parts
+  }
+
+  get size(): number {
+    return this.entries.size
   }
 
   call(method: string, params: unknown, message: object): Uint8Array | undefined {
@@ -76,12 +83,12 @@ export class SubscriptionConnection implements Connection {
     params: readonly unknown[],
     message: object,
   ): Uint8Array {
-    const { registry, rules, socket, subscriptionsMax } = this.parts
+    const { limits, registry, rules, socket } = this.parts
     const subscription = toSubscription(params, rules)
     const { key } = subscription
     const known = key === undefined ? undefined : registry.find(key)
     if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
-    if (this.entries.size >= subscriptionsMax) throw new RpcError('socketSubscriptions')
+    if (this.entries.size >= limits.subscriptionsMax) throw new RpcError('socketSubscriptions')
     const onFrame = (frame: Uint8Array, isLast: boolean): void => {
       socket.send(frame)
       if (isLast) this.release(entry)

@@ -1,6 +1,6 @@
 import type { Fanout } from '../native/fanout.js'
 import { CLOSE, type Connection, type Socket } from '../shared/socket.js'
-import { SubscriptionConnection } from './connection.js'
+import { SubscriptionConnection, type SubscriptionLimits } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
 import type { Options } from './options.js'
 import { Registry } from './registry.js'
@@ -50,12 +50,12 @@ export class PubSub {
     this.rules = { filtersMax: options.filtersMax, transactions, scope }
   }
 
-  connect(socket: Socket, { subscriptionsMax }: { readonly subscriptionsMax: number }): Connection {
+  connect(socket: Socket, limits: SubscriptionLimits): Connection {
     const { registry, rules } = this
     const { options, onFault } = this.parts
     const connection = new SubscriptionConnection({
       socket,
-      subscriptionsMax,
+      limits,
       registry,
       options,
       rules,

@@ -121,6 +121,7 @@ export const ERRORS = {
   notPublicIpv4:     { status: 422, message: 'Not one public IPv4 address: {problem}', origin: 'contract: ip-restriction' },
   notConfirmed:      { status: 503, message: 'The change is stored, but not every edge has confirmed it yet; retry the request', origin: 'Slotline' },
   changeUnknown:     { status: 503, message: 'etcd did not confirm the change, and whether it was made is not known; retry the request', origin: 'Slotline' },
+  accessBusy:        { status: 409, message: 'Other changes of this access came first; nothing was changed, retry', origin: 'Slotline' },
   changeDenied:      { status: 503, message: 'This machine may not change accesses: it was added without --control', origin: 'Slotline' },
   accessTooLong:     { status: 422, message: 'The access with its tokens holds more than {max} bytes', origin: 'Slotline' },
   tokenActive:       { status: 409, message: 'This location already has a token', origin: 'contract: token-lifecycle' },

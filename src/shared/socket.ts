@@ -80,5 +80,7 @@ export type Connection = {
    * later messages are answered.
    */
   afterReply(message: object): void
+  /** Subscriptions that it has. */
+  readonly size: number
   close(): void
 }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { createAccessService } from '../../src/access/service.js'
+import type { Access } from '../../src/access/store/tables.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 
@@ -109,5 +110,46 @@ t.test('a retry after a restart waits for what was not acknowledged before it', 
   t.strictSame(settled, [], 'once')
   await accessService.end(accessId)
   t.strictSame(settled, [NEW_ACCESS.locations], 'every location of the access')
+  await close()
+})
+
+t.test('an amendment waits for the locations that it removes, also when retried', async t => {
+  const { close, accessManager, tokenManager } = await openControl(t.testdir())
+  const settled: (readonly string[])[] = []
+  let failure: RpcError | undefined
+  const notifier = {
+    announce: async () => {},
+    awaitAcknowledged: async (locations: readonly string[]) => {
+      if (failure !== undefined) throw failure
+      settled.push(locations)
+    },
+  }
+  const unsure = {
+    ...accessManager,
+    amend: async (...given: Parameters<typeof accessManager.amend>) => {
+      await accessManager.amend(...given)
+      throw new RpcError('changeUnknown')
+    },
+  }
+  const common = { tokenManager, notifier }
+  const accessService = createAccessService({ accessManager, ...common })
+  const { accessId } = await accessService.grant(NEW_ACCESS)
+  const only = (location: string) => (access: Access) => ({ ...access, locations: [location] })
+  failure = new RpcError('notConfirmed')
+  await t.rejects(accessService.amend(accessId, only('fra')), failure)
+  t.strictSame(accessService.find(accessId)?.locations, ['fra'], 'it is stored')
+  failure = undefined
+  await accessService.amend(accessId, only('fra'))
+  t.strictSame(settled.splice(0), [['fra', 'nyc']])
+  await accessService.amend(accessId, only('nyc'))
+  t.strictSame(settled.splice(0), [['fra', 'nyc']], 'those before and after')
+
+  const unsureService = createAccessService({ accessManager: unsure, ...common })
+  await t.rejects(unsureService.amend(accessId, only('fra')), { name: 'changeUnknown' })
+  t.strictSame(settled.splice(0), [], 'what may not be stored is not waited for')
+  await t.rejects(unsureService.revoke({ accessId, network: 'main', location: 'fra' }), {
+    name: 'noToken',
+  })
+  t.strictSame(settled, [['nyc', 'fra']])
   await close()
 })

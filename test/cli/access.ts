@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
@@ -11,6 +12,7 @@ import {
   runToEnd,
   startDeployment,
 } from '../fixtures/processes/deployment.js'
+import { openSocket, type SocketClient, type SocketClose } from '../fixtures/server/socket.js'
 
 /** Status of a read through an RPC URL; the client may use any loopback address. */
 const statusOf = (
@@ -35,10 +37,14 @@ const statusOf = (
     sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
   })
 
+/** How a socket was closed within a moment; undefined where it stays open. */
+const nextClose = (closed: Promise<SocketClose>): Promise<SocketClose | undefined> =>
+  Promise.race([closed, setTimeout(500, undefined, { ref: false })])
+
 /** Runs the commands of docs/access.md in a folder whose data directory is `.slotline`. */
 const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
-  t.equal(blocks.length, 4)
+  t.equal(blocks.length, 5)
   const [command, args] = commandLine()
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
@@ -71,7 +77,9 @@ t.test('changes by an operator apply at each edge at once', async t => {
     return [...new Set(all)]
   }
 
-  const granted = await ask('grant', '--subject', 'ada', '--product', 'node-access')
+  const granted = await ask(
+    ...['grant', '--subject', 'ada', '--product', 'node-access', '--limits', 'socketsMax=3'],
+  )
   t.match(granted, {
     subject: 'ada',
     kind: 'pass',
@@ -79,6 +87,8 @@ t.test('changes by an operator apply at each edge at once', async t => {
     networks: ['sandbox'],
     locations: ['fra', 'nyc'],
     validUntilMs: null,
+    label: '',
+    limits: { socketsMax: 3 },
     tokens: [],
   })
   const { accessId } = granted
@@ -89,7 +99,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
   t.strictSame(await statuses(fra.rpcUrl), [200])
   const other = description.locations[1].rpcUrl.replace(/slt_.*/, fra.token)
   t.strictSame(await statuses(other), [401], 'a token of one location is refused at another')
-  const nyc = await ask('token', 'generate', accessId, 'sandbox', 'nyc')
+  let nyc = await ask('token', 'generate', accessId, 'sandbox', 'nyc')
   t.strictSame(await statuses(nyc.rpcUrl), [200])
 
   await t.test('a restriction', async t => {
@@ -127,6 +137,48 @@ t.test('changes by an operator apply at each edge at once', async t => {
     t.match(await ask('token', 'generate', ...scope), { address: null }, 'deleted by revoke')
   })
 
+  await t.test('amend', async t => {
+    const { token: text } = await ask('token', 'reveal', accessId, 'sandbox', 'fra')
+    const fraUrl = fra.rpcUrl.replace(/slt_.*/, text)
+    const open = async (url: string): Promise<SocketClient> => {
+      const { port, pathname } = new URL(url)
+      const client = await openSocket(Number(port), { path: pathname })
+      t.teardown(() => client.destroy())
+      return client
+    }
+    const sockets = [await open(fraUrl), await open(fraUrl), await open(nyc.rpcUrl)]
+    t.match(await ask('amend', accessId, '--limits', 'socketsMax=1', '--label', 'ACME'), {
+      label: 'ACME',
+      limits: { ...granted.limits, socketsMax: 1 },
+      tokens: [{}, {}],
+    })
+    const over = { code: 1013, reason: 'over a limit' }
+    const closes = await Promise.all(sockets.map(({ closed }) => nextClose(closed)))
+    t.ok(closes.filter(close => close?.code === 1013).length >= 2, 'sockets over the limit')
+    for (const close of closes) if (close !== undefined) t.strictSame(close, over)
+    await t.rejects(Promise.all([open(fraUrl), open(nyc.rpcUrl)]), {
+      message: 'HTTP/1.1 429 Too Many Requests',
+    })
+    for (const { rpcUrl } of [{ rpcUrl: fraUrl }, nyc])
+      t.strictSame(await statuses(rpcUrl), [200], 'tokens are unchanged')
+
+    const amended = await ask(
+      ...['amend', accessId, '--location', 'fra', '--limits', 'socketsMax=32'],
+    )
+    t.match(amended, { locations: ['fra'], tokens: [{ location: 'fra' }] })
+    t.strictSame(await statuses(nyc.rpcUrl), [401], 'its token is dead')
+    t.strictSame(await statuses(fraUrl), [200])
+    t.match(await slotline('token', 'generate', accessId, 'sandbox', 'nyc'), {
+      code: 1,
+      output: 'slotline: The access does not offer this location\n',
+    })
+    await ask('amend', accessId, '--location', 'fra', '--location', 'nyc', '--until', 'never')
+    t.strictSame(await statuses(nyc.rpcUrl), [401], 'a former token stays dead')
+    nyc = await ask('token', 'generate', accessId, 'sandbox', 'nyc')
+    t.strictSame(await statuses(nyc.rpcUrl), [200])
+    t.strictSame(await statuses(fraUrl), [200])
+  })
+
   await t.test('the audit log names who, what and from where, and no secret', async t => {
     const { code, output } = await runToEnd(t, ['audit', '--access', accessId, ...target])
     t.equal(code, 0)
@@ -134,10 +186,12 @@ t.test('changes by an operator apply at each edge at once', async t => {
     t.equal(next, null)
     t.strictSame(entries.map(({ action }: { action: string }) => action).toReversed(), [
       ...['grant', 'generate', 'generate', 'restrict', 'regenerate', 'restrict', 'reveal'],
-      ...['restrict', 'revoke', 'generate'],
+      ...['restrict', 'revoke', 'generate', 'reveal', 'amend', 'amend', 'amend', 'generate'],
     ])
     t.match(entries.at(-1), { by: null, from: '127.0.0.1', request: { subject: 'ada' } })
-    t.match(entries[2], { network: 'sandbox', location: 'fra', request: { address: '8.8.8.8' } })
+    const restrict = entries.find(({ action }: { action: string }) => action === 'restrict')
+    t.match(restrict, { network: 'sandbox', location: 'fra', request: { address: '8.8.8.8' } })
+    t.strictSame(entries[3].request, { limits: { socketsMax: 1 }, label: 'ACME' })
     t.notMatch(output, /slt_|sla_/)
     const older = await runToEnd(t, [
       ...['audit', '--before', String(entries[0].atMs), '--limit', '1'],
@@ -165,7 +219,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
       return endMs
     }
     const untilMs = await extend(2_000)
-    await new Promise(resolve => setTimeout(resolve, Math.max(0, untilMs - Date.now())))
+    await setTimeout(Math.max(0, untilMs - Date.now()))
     t.strictSame(await statuses(nyc.rpcUrl), [403], 'after its end')
     t.match(await ask('show', accessId), { state: 'ended', tokens: [{}, {}] })
   })
@@ -175,6 +229,17 @@ t.test('changes by an operator apply at each edge at once', async t => {
       [['show', 'acc_none'], 'No such access'],
       [['show', '../x'], 'Not found'],
       [['grant', '--subject', 'a', '--product', 'gold'], 'There is no product gold'],
+      [['amend', 'acc_none', '--label', 'x'], 'No such access'],
+      [['amend', accessId, '--network', 'main'], 'The product does not offer the network main'],
+      [['amend', accessId, '--location', 'sin'], 'The product does not offer the location sin'],
+      [
+        ['amend', accessId, '--until', '2020-01-01'],
+        'The end must lie after the begin and in the future',
+      ],
+      [
+        ['amend', accessId, '--label', 'x'.repeat(65)],
+        'body.label must be one line of at most 64 characters',
+      ],
       [['token', 'generate', ...scope], 'The access has ended'],
       [
         ['token', 'restrict', ...scope, '10.0.0.1'],
@@ -192,6 +257,14 @@ t.test('changes by an operator apply at each edge at once', async t => {
       [2, 'slotline: give --config <file>, --data-dir <dir>, or both --url and --token-file\n'],
     )
     t.equal((await runToEnd(t, ['access', 'grant', ...target])).code, 2)
+    t.match(await slotline('amend', accessId), {
+      code: 2,
+      output: 'slotline: give --network, --location, --limits, --label or --until\n',
+    })
+    t.match(await slotline('amend', accessId, '--limits', 'socketsMax=x'), {
+      code: 2,
+      output: /socketsMax=x' is invalid. It must be an integer from 0 to 4294967295/,
+    })
     const unreachable = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]
     t.match(await runToEnd(t, ['access', 'list', ...unreachable]), {
       code: 1,

@@ -5,6 +5,7 @@ import {
   instantOrMs,
   instantOrNever,
   integer,
+  limits,
   line,
 } from '../../src/cli/arguments.js'
 
@@ -42,5 +43,15 @@ t.test('times are UTC, complete, and of existing days', t => {
   t.equal(instantOrNever('never'), 'never')
   t.equal(instantOrNever('2027-01-31'), Date.UTC(2027, 0, 31))
   t.strictSame(collect('b', collect('a')), ['a', 'b'])
+  t.end()
+})
+
+t.test('limits are named, and a later one replaces an earlier one', t => {
+  t.strictSame(limits('socketsMax=4, requestsBurstMax=0'), { socketsMax: 4, requestsBurstMax: 0 })
+  t.strictSame(limits('socketsMax=5', limits('socketsMax=4')), { socketsMax: 5 })
+  for (const value of ['', 'x', 'socketsMax', 'socketsMax=', 'sockets=1', 'socketsMax=1=2'])
+    t.throws(() => limits(value), { message: /like socketsMax=4,.*of requestsPerSec/ }, value)
+  for (const value of ['socketsMax=-1', 'socketsMax=1.5', 'socketsMax=4294967296'])
+    t.throws(() => limits(value), { message: /integer from 0 to 4294967295/ }, value)
   t.end()
 })

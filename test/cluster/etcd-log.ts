@@ -16,6 +16,7 @@ const options = { ...defaults, retryMs: 1 }
 const ACCESS: AccessDocument = {
   ...NEW_ACCESS,
   accessId: 'acc_1',
+  label: '',
   networks: ['main'],
   locations: [],
   limits: LIMITS,
@@ -86,6 +87,24 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     t.equal(changed.locations.filter(location => location === 'lost').length, 1)
     const { found } = await etcd.get(keys.access('acc_1'))
     t.equal(changed.revision, found?.modRevision)
+  })
+
+  await t.test('a change that others always precede is not made', async t => {
+    let count = 0
+    const slow: Etcd = Object.create(etcd, {
+      get: {
+        value: async (key: string) => {
+          const answer = await etcd.get(key)
+          await log.propose(add(`first-${count++}`))
+          return answer
+        },
+      },
+    })
+    await t.rejects(logOver(slow).propose(add('late')), { name: 'accessBusy' })
+    t.equal(count, options.attemptsMax)
+    const { locations } = await log.propose(add('last'))
+    t.notOk(locations.includes('late'))
+    t.ok(locations.includes('first-0'), 'the others were')
   })
 
   await t.test('without an answer the outcome is unknown, and a refusal is no change', async t => {

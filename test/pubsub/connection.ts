@@ -25,7 +25,7 @@ const createHarness = (options = defaults) => {
     const own = sockets.open()
     const connection = new SubscriptionConnection({
       socket: own.socket,
-      subscriptionsMax: 100,
+      limits: { subscriptionsMax: 100 },
       registry,
       options,
       rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
@@ -145,13 +145,18 @@ t.test('params that are no array, and methods that are not served', async t => {
 
 t.test('a socket’s subscriptions are bounded', async t => {
   const { connect } = createHarness()
-  const { call } = connect({ subscriptionsMax: 2 })
+  const limits = { subscriptionsMax: 2 }
+  const { call, connection } = connect({ limits })
   t.equal(call('slotSubscribe'), 1)
   t.equal(call('rootSubscribe'), 2)
   t.equal(call('slotSubscribe'), 1, 'an existing one')
   t.equal(call('logsSubscribe', ['all']), LIMIT)
   t.equal(call('slotUnsubscribe', [1]), true)
   t.equal(call('logsSubscribe', ['all']), 3)
+  limits.subscriptionsMax = 1
+  t.equal(connection.size, 2)
+  t.equal(call('slotUnsubscribe', [1]), true)
+  t.equal(call('slotSubscribe'), LIMIT, 'a smaller limit applies to the next one')
 })
 
 t.test('a message may unsubscribe what it subscribed to', async t => {

@@ -169,6 +169,24 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     t.ok(max < LEASE_WAIT_MS, 'no lease was waited for')
   })
 
+  await t.test('a location that an access loses is dead when the call returns', async t => {
+    const token = await makeToken(control, 'nyc')
+    const { status } = await control.admin('POST', tokenPath(token.accessId, 'fra'))
+    t.equal(status, 201)
+    t.equal(await far.status(token.text), 200)
+    const load = new Load([far], token.text)
+    await until('the token works', () => load.successes > 3)
+    const amended = await control.admin('POST', `/accesses/${token.accessId}/amend`, {
+      locations: ['fra'],
+    })
+    load.isDead()
+    t.match(amended, { status: 200, body: { tokens: [{ location: 'fra' }] } })
+    await sleep(100)
+    await load.stop()
+    t.equal(load.successesAfter, 0)
+    t.equal(await far.status(token.text), 401)
+  })
+
   await t.test(
     'a machine whose follower is stopped refuses everything within its lease',
     async t => {

@@ -10,6 +10,8 @@ export type NewAccess = {
   readonly subject: string
   readonly kind: 'pass' | 'rental'
   readonly product: string
+  /** The operator's name for it; default: none. */
+  readonly label?: string | undefined
   readonly networks: readonly string[]
   readonly locations: readonly string[]
   readonly limits: Limits
@@ -19,8 +21,8 @@ export type NewAccess = {
 }
 
 /**
- * Manages passes and rentals. A change is on disk when its promise resolves. Tokens are not
- * changed: those of an ended access are rejected, and valid again after it is extended.
+ * Manages passes and rentals. A change is on disk when its promise resolves. Tokens of an ended
+ * access are kept: they are rejected, and valid again after it is extended.
  */
 export type AccessManager = {
   grant(access: NewAccess): Promise<Access>
@@ -28,6 +30,11 @@ export type AccessManager = {
   extend(accessId: string, validUntilMs: number | null): Promise<Access>
   /** Ends the access now. One that was ended manually before keeps that time. */
   end(accessId: string): Promise<Access>
+  /**
+   * Replaces what an access has by what `toTerms` makes of it, which is called again where another
+   * change came first. Tokens of its networks and locations are unchanged, others are revoked.
+   */
+  amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access>
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
@@ -55,6 +62,20 @@ const requireAccess = <A extends Access>(access: A | undefined): A => {
   return access
 }
 
+/**
+ * The access with another end (exclusive; null is none). It is not ended manually then. Throws an
+ * RpcError unless the end is in the future.
+ */
+export const withEnd = <A extends Access>(
+  access: A,
+  validUntilMs: number | null,
+  nowMs: number,
+): A => {
+  const firstMs = Math.max(nowMs, access.validFromMs)
+  if (validUntilMs !== null && validUntilMs <= firstMs) throw new RpcError('endPassed')
+  return { ...access, validUntilMs, endedAtMs: null }
+}
+
 /** Returns the access, or throws an RpcError if there is none or it does not include the scope. */
 export const requireScope = <A extends Access>(found: A | undefined, scope: TokenScope): A => {
   const access = requireAccess(found)
@@ -66,10 +87,21 @@ export const requireScope = <A extends Access>(found: A | undefined, scope: Toke
 }
 
 /** An access without its tokens. */
-const withoutTokens = (stored: StoredAccess): Access => {
+const withoutTokens = (
+  stored: AccessDocument & Partial<Pick<StoredAccess, 'changeId' | 'revision'>>,
+): Access => {
   const { tokens: _tokens, changeId: _changeId, revision: _revision, ...access } = stored
   return access
 }
+
+/** The terms with those tokens of the access that are within them. */
+const withTokensOf = ({ tokens }: AccessDocument, terms: Access): AccessDocument => ({
+  ...terms,
+  tokens: tokens.filter(
+    ({ network, location }) =>
+      terms.networks.includes(network) && terms.locations.includes(location),
+  ),
+})
 
 export const createAccessManager = (options: {
   /** Where accesses are read. */
@@ -96,6 +128,7 @@ export const createAccessManager = (options: {
           subject: fields.subject,
           kind: fields.kind,
           product: fields.product,
+          label: fields.label ?? '',
           networks: [...fields.networks],
           locations: [...fields.locations],
           limits: fields.limits,
@@ -109,13 +142,11 @@ export const createAccessManager = (options: {
       return withoutTokens(await log.propose({ accessId, update: create }))
     },
     extend: (accessId, validUntilMs) =>
-      update(accessId, access => {
-        const firstMs = Math.max(now(), access.validFromMs)
-        if (validUntilMs !== null && validUntilMs <= firstMs) throw new RpcError('endPassed')
-        return { ...access, validUntilMs, endedAtMs: null }
-      }),
+      update(accessId, access => withEnd(access, validUntilMs, now())),
     end: accessId =>
       update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
+    amend: (accessId, toTerms) =>
+      update(accessId, access => withTokensOf(access, toTerms(withoutTokens(access)))),
     find: accessId => {
       const stored = store.accesses.get(accessId)
       return stored && withoutTokens(stored)

@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   'grant',
   'extend',
   'end',
+  'amend',
   'generate',
   'reveal',
   'regenerate',

@@ -178,6 +178,12 @@ export class AccessLimiter {
     counts[column] = (counts[column] ?? 0) - 1
   }
 
+  /** Open WebSockets of the access, also at other machines. */
+  openSockets({ key }: LimiterState): number {
+    const row = this.#table.find(key)
+    return row === NO_ROW ? 0 : this.#sumOf(row, SOCKETS)
+  }
+
   /**
    * Adds to a column of this edge. Returns the sum over all edges and other machines, or undefined
    * if the table has no row left.
@@ -201,9 +207,15 @@ export class AccessLimiter {
       state.row = NO_ROW
     }
     // Summed after the addition: of two edges that take the last unit, at least one sees the other.
+    return this.#sumOf(state.row, column)
+  }
+
+  #sumOf(row: number, column: Column): number {
+    const table = this.#table
+    const { counts } = table
     let sum = 0
-    const end = table.columnOf(state.row, table.columnCount)
-    for (let at = table.columnOf(state.row, 0) + column; at < end; at += 2) sum += counts[at] ?? 0
+    const end = table.columnOf(row, table.columnCount)
+    for (let at = table.columnOf(row, 0) + column; at < end; at += 2) sum += counts[at] ?? 0
     return sum
   }
 

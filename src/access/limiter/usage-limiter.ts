@@ -101,6 +101,11 @@ export class UsageLimiter {
     return exceeded
   }
 
+  /** Open WebSockets of the access, over all edges and machines. */
+  openSockets({ state }: Principal): number {
+    return this.#limiter.openSockets(state)
+  }
+
   releaseSocket(principal: Principal): void {
     this.#limiter.releaseSocket(principal.state)
   }

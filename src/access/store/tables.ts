@@ -49,6 +49,8 @@ const access = v.object({
   subject: v.string(),
   kind: v.picklist(['pass', 'rental']),
   product: v.string(),
+  /** The operator's name for it; empty where it has none, as in a store of an older build. */
+  label: v.optional(v.string(), ''),
   networks: v.array(id),
   locations: v.array(id),
   limits,

@@ -33,6 +33,16 @@ const subject = v.pipe(
   v.minLength(1, subjectProblem),
   v.maxLength(255, subjectProblem),
 )
+const labelProblem = 'must be one line of at most 64 characters'
+const label = v.pipe(
+  v.string(labelProblem),
+  v.maxLength(64, labelProblem),
+  // Without control and formatting characters. JSON Schema has no classes of Unicode.
+  v.regex(
+    /^[ -~\u00a0-\u1fff\u2010-\u2027\u2030-\u205f\u2070-\ufefe\uff00-\uffff]*$/,
+    labelProblem,
+  ),
+)
 const kind = v.picklist(['pass', 'rental'], 'must be pass or rental')
 
 const someLimits = v.strictObject(mapLimits(() => v.optional(count)))
@@ -41,6 +51,7 @@ export const grant = v.strictObject({
   subject: described(subject, 'The holder: the `sub` claim of the identity provider'),
   kind,
   product: described(text, 'Id of a product of the configuration'),
+  label: described(v.optional(label), "The operator's name for the access; default: none"),
   networks: described(v.optional(ids), 'Default: all of the product'),
   locations: described(v.optional(ids), 'Default: all of the product'),
   limits: described(v.optional(someLimits), 'Absent limits are those of the product'),
@@ -50,6 +61,14 @@ export const grant = v.strictObject({
 
 export const extension = v.strictObject({
   validUntilMs: described(v.nullable(instantMs), 'Exclusive; null: no end'),
+})
+
+export const amendment = v.strictObject({
+  label: described(v.optional(label), "The operator's name for the access; empty: none"),
+  networks: described(v.optional(ids), 'All that it has from now on'),
+  locations: described(v.optional(ids), 'All that it has from now on'),
+  limits: described(v.optional(someLimits), 'Absent limits stay as they are'),
+  validUntilMs: described(v.optional(v.nullable(instantMs)), 'Exclusive; null: no end'),
 })
 
 export const restriction = v.strictObject({
@@ -110,6 +129,7 @@ export const access = v.object({
   kind,
   state: v.picklist(['active', 'ended', 'upcoming']),
   product: text,
+  label: described(text, "The operator's name for it; empty: none"),
   networks: v.array(text),
   locations: v.array(text),
   limits: v.object(mapLimits(() => count)),

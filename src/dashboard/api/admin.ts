@@ -1,6 +1,6 @@
 import type { AccessService } from '../../access/service.js'
 import { stateOf } from '../../access/accesses/access-manager.js'
-import { toNewAccess, type Product } from '../../access/accesses/product.js'
+import { toAmended, toNewAccess, type Product } from '../../access/accesses/product.js'
 import type { Access } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
@@ -58,6 +58,37 @@ const createAuditRoute = ({ auditLog, now }: AdminParts): Route =>
       return ok({ entries, next: next ?? null })
     },
   })
+
+/** The route of the operator that changes what an access has. */
+const createAmendRoute = (parts: AdminParts): Route => {
+  const { accessService, products, now } = parts
+  return route({
+    method: 'POST',
+    path: `${ACCESS}/amend`,
+    guard: 'admin',
+    summary: 'Change what an access has; tokens of what it loses are revoked when this is answered',
+    audit: 'amend',
+    body: shapes.amendment,
+    answers: { 200: { description: 'In effect', body: shapes.access } },
+    errors: [
+      'wrongInput',
+      'noSuchAccess',
+      'noSuchProduct',
+      'notInProduct',
+      'nothingGranted',
+      'endPassed',
+      ...CHANGE_ERRORS,
+    ],
+    handle: async ({ params, body }) => {
+      if (Object.keys(body).length === 0)
+        throw new RpcError('wrongInput', { field: 'body', problem: 'must name a change' })
+      const access = await accessService.amend(params.accessId, current =>
+        toAmended(products, body, current, now()),
+      )
+      return ok(toView(parts, access))
+    },
+  })
+}
 
 /** Routes of the operator for the accesses and tokens of all subjects. */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
@@ -133,6 +164,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       errors: ['noSuchAccess', ...CHANGE_ERRORS],
       handle: async ({ params }) => ok(toView(parts, await accessService.end(params.accessId))),
     }),
+    createAmendRoute(parts),
     createAuditRoute(parts),
     ...createAdminTokenRoutes(parts),
   ]

@@ -3,5 +3,6 @@ export const CHANGE_ERRORS = [
   'notConfirmed',
   'changeUnknown',
   'changeDenied',
+  'accessBusy',
   'accessTooLong',
 ] as const

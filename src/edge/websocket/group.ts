@@ -1,4 +1,5 @@
 import type { Authenticate, OnRefused } from '../../access/authenticate.js'
+import type { Limits } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Log } from '../../shared/log.js'
 import { CLOSE, type CloseCode, type Socket } from '../../shared/socket.js'
@@ -46,7 +47,13 @@ export type GroupParts = {
 }
 
 /** A WebSocket of a group. */
-export type GroupMember = Pick<Socket, 'close'>
+export type GroupMember = Pick<Socket, 'close' | 'isClosed'> & {
+  readonly subscriptionCount: number
+}
+
+const haveShrunk = (limits: Limits, before: Limits): boolean =>
+  limits.socketsMax < before.socketsMax ||
+  limits.subscriptionsPerSocketMax < before.subscriptionsPerSocketMax
 
 /** The WebSockets of one token and one address, which are revalidated together. */
 export class SocketGroup {
@@ -56,6 +63,8 @@ export class SocketGroup {
   grant: Grant
   /** The accessVersion that `grant` was read at. */
   version: number
+  /** Its sockets were admitted within limits that have become smaller since. */
+  hasShrunkLimits = false
   private readonly parts: GroupParts
 
   constructor(
@@ -85,6 +94,7 @@ export class SocketGroup {
         this.close(code, CLOSE_REASONS[grant], true)
         return false
       }
+      this.hasShrunkLimits ||= haveShrunk(grant.limits, this.grant.limits)
       this.grant = grant
       this.version = current
       return true
@@ -92,6 +102,25 @@ export class SocketGroup {
       log.error({ err: error, location }, 'an open WebSocket could not be revalidated')
       this.close(CLOSE.fault, 'internal error')
       return false
+    }
+  }
+
+  /**
+   * Closes sockets until the access has no more than its limits allow, the newest first.
+   * `openSockets` counts those of the access, wherever they are.
+   */
+  closeOverLimits(openSockets: () => number): void {
+    this.hasShrunkLimits = false
+    const { socketsMax, subscriptionsPerSocketMax } = this.grant.limits
+    // A socket is counted until its close frame has been sent.
+    const isClosing = ({ isClosed }: GroupMember): boolean => isClosed
+    let closing = [...this.members].filter(isClosing).length
+    for (const member of [...this.members].toReversed()) {
+      const isOver =
+        member.subscriptionCount > subscriptionsPerSocketMax || openSockets() - closing > socketsMax
+      if (!isOver || member.isClosed) continue
+      member.close(CLOSE.overload, 'over a limit')
+      if (this.members.has(member)) closing++
     }
   }
 

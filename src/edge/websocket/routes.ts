@@ -38,7 +38,10 @@ export type EdgeSocketsParts = AdmissionParts & {
 /** The WebSockets of one location. */
 export type EdgeSockets = {
   readonly routes: readonly SocketRoute[]
-  /** Revalidates all open sockets and closes refused ones. Nothing is sent to these afterwards. */
+  /**
+   * Revalidates all open sockets, and closes refused ones and those over limits that have become
+   * smaller. Nothing is sent to refused ones afterwards.
+   */
   revalidateAll(): void
 }
 
@@ -112,7 +115,9 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     routes: [route('/:token', pathToken), route('/', headerToken)].map(one => one as SocketRoute),
     revalidateAll: () => {
       const nowMs = now()
-      for (const group of groups.values()) group.revalidateOrClose(nowMs)
+      for (const group of groups.values())
+        if (group.revalidateOrClose(nowMs) && group.hasShrunkLimits)
+          group.closeOverLimits(() => limiter.openSockets(limiter.principalOf(group.grant)))
     },
   }
 }

@@ -59,6 +59,10 @@ export class SocketSession implements MessageSession {
     return this.socket === undefined || this.socket.isClosed
   }
 
+  get subscriptionCount(): number {
+    return this.connection?.size ?? 0
+  }
+
   revalidate(): boolean {
     return !this.isClosed && this.group.revalidateOrClose(this.host.now()) && !this.isClosed
   }
@@ -125,10 +129,13 @@ export class SocketSession implements MessageSession {
 
   /** Created at the first subscription method. */
   connect(): Connection | undefined {
-    const { socket } = this
+    const { group, socket } = this
     if (socket === undefined) return undefined
-    const { subscriptionsPerSocketMax } = this.group.grant.limits
-    this.connection ??= this.host.connect(socket, { subscriptionsMax: subscriptionsPerSocketMax })
+    this.connection ??= this.host.connect(socket, {
+      get subscriptionsMax() {
+        return group.grant.limits.subscriptionsPerSocketMax
+      },
+    })
     return this.connection
   }
 

@@ -66,6 +66,44 @@ t.test('an access is extended, ended and extended again', async t => {
   await store.close()
 })
 
+t.test('an amended access keeps the tokens of what it still has', async t => {
+  const { close, accessManager, tokenManager } = await openControl(t.testdir())
+  const { accessId } = await accessManager.grant(NEW_ACCESS)
+  const scopes = ['main', 'dev'].flatMap(network =>
+    ['fra', 'nyc'].map(location => ({ accessId, network, location })),
+  )
+  for (const scope of scopes) await tokenManager.generate(scope)
+  const [main] = scopes
+  if (main === undefined) throw new Error('no scope')
+  const secret = (await tokenManager.reveal(main))?.reveal()
+  await tokenManager.restrict(main, '8.8.8.8')
+  const list = () =>
+    tokenManager.list(accessId).map(({ network, location }) => `${network} ${location}`)
+  const amended = await accessManager.amend(accessId, access => ({
+    ...access,
+    label: 'ACME',
+    networks: ['main'],
+    locations: ['fra', 'sin'],
+  }))
+  t.match(amended, { label: 'ACME', networks: ['main'], locations: ['fra', 'sin'] })
+  t.strictSame(accessManager.find(accessId), amended)
+  t.strictSame(list(), ['main fra'])
+  t.equal((await tokenManager.reveal(main))?.reveal(), secret)
+  t.match(tokenManager.list(accessId), [{ address: '8.8.8.8' }])
+  await tokenManager.generate({ ...main, location: 'sin' })
+  await accessManager.amend(accessId, access => ({
+    ...access,
+    networks: ['main', 'dev'],
+    locations: ['fra', 'nyc'],
+  }))
+  t.strictSame(list(), ['main fra'], 'what comes back has no token')
+  await t.rejects(
+    accessManager.amend('acc_none', access => access),
+    { name: 'noSuchAccess' },
+  )
+  await close()
+})
+
 t.test('an invalid access is not stored', async t => {
   const { store, accessManager } = await openControl(t.testdir())
   await t.rejects(accessManager.grant({ ...NEW_ACCESS, validFromMs: -1 }))

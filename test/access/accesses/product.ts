@@ -1,6 +1,13 @@
 import t from 'tap'
 import { defaults } from '../../../src/shared/access-limits.js'
-import { toNewAccess, type GrantRequest } from '../../../src/access/accesses/product.js'
+import {
+  toAmended,
+  toNewAccess,
+  type AmendRequest,
+  type GrantRequest,
+  type Product,
+} from '../../../src/access/accesses/product.js'
+import type { Access } from '../../../src/access/store/tables.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 
 const PRODUCT = {
@@ -18,8 +25,14 @@ const grant = (more: Partial<GrantRequest>) =>
 t.test('omitted values are those of the product', t => {
   const { networks, locations, limits } = PRODUCT
   const whole = { subject: 'ada', kind: 'pass', product: 'node', networks, locations, limits }
-  t.strictSame(grant({}), { ...whole, validFromMs: NOW_MS, validUntilMs: null })
+  t.strictSame(grant({}), {
+    ...whole,
+    label: undefined,
+    validFromMs: NOW_MS,
+    validUntilMs: null,
+  })
   const given = {
+    label: 'ACME',
     networks: ['dev'],
     locations: ['nyc', 'fra'],
     validFromMs: 1,
@@ -43,5 +56,46 @@ t.test('scopes outside the product cannot be granted', t => {
     [{ locations: [] }, 'An access needs at least one location'],
   ]
   for (const [more, message] of cases) t.throws(() => grant(more), { message })
+  t.end()
+})
+
+t.test('a change replaces what it names, within the product', t => {
+  const access: Access = {
+    accessId: 'acc_1',
+    subject: 'ada',
+    kind: 'pass',
+    product: 'node',
+    label: 'ACME',
+    networks: ['main', 'former'],
+    locations: ['fra'],
+    limits: defaults,
+    createdAtMs: 0,
+    validFromMs: NOW_MS - 10,
+    validUntilMs: null,
+    endedAtMs: NOW_MS - 1,
+  }
+  const amend = (request: AmendRequest, products: readonly Product[] = [PRODUCT]) =>
+    toAmended(products, request, access, NOW_MS)
+  t.strictSame(amend({}), access)
+  const changes: [request: AmendRequest, changed: Partial<Access>][] = [
+    [{ label: '' }, { label: '' }],
+    [{ networks: ['dev'] }, { networks: ['dev'] }],
+    [{ networks: ['former', 'dev', 'dev'] }, { networks: ['former', 'dev'] }],
+    [{ locations: ['nyc', 'fra'] }, { locations: ['nyc', 'fra'] }],
+    [{ limits: { socketsMax: 0 } }, { limits: { ...defaults, socketsMax: 0 } }],
+    [{ validUntilMs: NOW_MS + 1 }, { validUntilMs: NOW_MS + 1, endedAtMs: null }],
+    [{ validUntilMs: null }, { endedAtMs: null }],
+  ]
+  for (const [request, changed] of changes) t.strictSame(amend(request), { ...access, ...changed })
+  const refused: [request: AmendRequest, message: string][] = [
+    [{ networks: ['moon'] }, 'The product does not offer the network moon'],
+    [{ locations: ['fra', 'sin'] }, 'The product does not offer the location sin'],
+    [{ networks: [] }, 'An access needs at least one network'],
+    [{ locations: [] }, 'An access needs at least one location'],
+    [{ validUntilMs: NOW_MS }, 'The end must lie after the begin and in the future'],
+  ]
+  for (const [request, message] of refused) t.throws(() => amend(request), { message })
+  t.strictSame(amend({ networks: ['former'] }, []).networks, ['former'], 'it keeps what it has')
+  t.throws(() => amend({ networks: ['dev'] }, []), { message: 'There is no product node' })
   t.end()
 })

@@ -1,114 +1,13 @@
 import t, { type Test } from 'tap'
-import { SUBSCRIPTION_METHODS } from '../../../src/pubsub/methods.js'
-import { openLimitTable, readUtilisation } from '../../../src/access/limiter/access-limiter.js'
-import { createEdgeSockets, type EdgeSocketsParts } from '../../../src/edge/websocket/routes.js'
-import { SYSTEM_TIMERS } from '../../../src/edge/websocket/failure-backoff.js'
-import type { NetworkView } from '../../../src/edge/network-view.js'
-import { defaults } from '../../../src/config/sections/process-options.js'
-import { createDispatch } from '../../../src/rpc/dispatch.js'
-import { method } from '../../../src/rpc/method.js'
-import { defaults as rpcDefaults } from '../../../src/rpc/options.js'
-import type { Options as ServerOptions } from '../../../src/server/options.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import type { Grant } from '../../../src/shared/grant.js'
 import type { BodySource } from '../../../src/shared/http.js'
-import { createLog } from '../../../src/shared/log.js'
-import type { ReplyBytes } from '../../../src/native/reads.js'
 import type { Connection } from '../../../src/shared/socket.js'
-import { NOW_MS, openUsageLimiter, WIDE_LIMITS } from '../../fixtures/access/access.js'
+import { WIDE_LIMITS } from '../../fixtures/access/access.js'
+import { call, GRANT, openSockets } from '../../fixtures/edge/sockets.js'
 import { createFakeTimers } from '../../fixtures/fake-timers.js'
-import { fakeReads, textSource } from '../../fixtures/rpc/fake-reads.js'
-import { eventually, openTestServer } from '../../fixtures/server/server.js'
-import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
-
-const GRANT: Grant = {
-  accessId: 'access',
-  tokenId: 'token-id',
-  network: 'main',
-  location: 'fra',
-  limits: WIDE_LIMITS,
-  validFromMs: 0,
-  validUntilMs: Infinity,
-  address: undefined,
-}
-
-type Run = (value: unknown) => ReplyBytes | Promise<ReplyBytes>
-
-/** One location whose methods a test makes. */
-const open = async (
-  t: Test,
-  {
-    methods = {},
-    server = {},
-    ...parts
-  }: Partial<Omit<EdgeSocketsParts, 'options'>> & {
-    readonly methods?: Readonly<Record<string, Run>>
-    readonly server?: Partial<ServerOptions>
-    readonly options?: Partial<EdgeSocketsParts['options']>
-  } = {},
-) => {
-  const dir = t.testdir()
-  const limiter = openUsageLimiter(dir)
-  const lines: string[] = []
-  const log = createLog('edge', line => lines.push(line))
-  const made = Object.entries(methods).map(([name, run]) =>
-    method({
-      name,
-      summary: '',
-      bound: 'none',
-      params: [{ name: 'value', isRequired: false, schema: {}, check: value => value }],
-      run: (_, value) => run(value),
-    }),
-  )
-  const dispatch = createDispatch(rpcDefaults, {
-    connectionMethods: SUBSCRIPTION_METHODS,
-    reads: fakeReads({}),
-    methods: new Map(made.map(one => [one.name, one])),
-    onCall() {},
-    onFault() {},
-    now: () => performance.now(),
-  })
-  const view = { network: 'main', dispatch } as NetworkView
-  const budget = { usedBytes: 0, usedBytesMax: 1_000_000 }
-  const world = { version: 1 }
-  const sockets = createEdgeSockets({
-    location: 'fra',
-    authenticate: () => GRANT,
-    version: () => world.version,
-    limiter,
-    now: () => NOW_MS,
-    onRefusal() {},
-    views: new Map([['main', view]]),
-    log,
-    revalidate: () => GRANT,
-    timers: SYSTEM_TIMERS,
-    budget,
-    connect: () => undefined,
-    ...parts,
-    options: { ...defaults, ...parts.options },
-  })
-  const opened = await openTestServer(t, [], {
-    sockets: sockets.routes,
-    options: { socketSweepMs: 20, ...server },
-  })
-  const table = openLimitTable(dir, 1)
-  return {
-    ...opened,
-    lines,
-    budget: parts.budget ?? budget,
-    world,
-    sockets,
-    load: () => readUtilisation(table, GRANT.accessId),
-    connect: async (): Promise<SocketClient> => {
-      const client = await openSocket(opened.port, { path: '/token' })
-      t.teardown(() => client.destroy())
-      return client
-    },
-  }
-}
-
-const call = (name: string, id: number, value?: unknown): string =>
-  JSON.stringify({ jsonrpc: '2.0', id, method: name, params: value === undefined ? [] : [value] })
+import { textSource } from '../../fixtures/rpc/fake-reads.js'
+import { eventually } from '../../fixtures/server/server.js'
 
 t.test('streamed results are collected within the budget', async t => {
   const sources: (BodySource & { readonly closeCount: number })[] = []
@@ -118,7 +17,7 @@ t.test('streamed results are collected within the budget', async t => {
     return source
   }
   const long = JSON.stringify('x'.repeat(200_000))
-  const { connect, budget } = await open(t, {
+  const { connect, budget } = await openSockets(t, {
     methods: {
       sized: () => Promise.resolve(give(long, {})),
       unsized: () => Promise.resolve(give(long, { hasLength: false, isSlow: true })),
@@ -150,7 +49,7 @@ t.test('streamed results are collected within the budget', async t => {
 
 t.test('a large reply waits until the client has read the earlier ones', async t => {
   const text = JSON.stringify('x'.repeat(1_000_000))
-  const { connect, budget, load, server } = await open(t, {
+  const { connect, budget, load, server } = await openSockets(t, {
     methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
     budget: { usedBytes: 0, usedBytesMax: 200_000_000 },
     server: { socketQueueBytesMax: 2_000_000 },
@@ -177,7 +76,7 @@ t.test('a large reply waits until the client has read the earlier ones', async t
 
 t.test('calls in flight are bounded and released', async t => {
   const waiting: (() => void)[] = []
-  const { connect, load } = await open(t, {
+  const { connect, load } = await openSockets(t, {
     methods: {
       wait: () => new Promise(resolve => waiting.push(() => resolve(Buffer.from('true')))),
     },
@@ -206,7 +105,7 @@ t.test('calls in flight are bounded and released', async t => {
 t.test('a revoked access is not answered', async t => {
   let end = (): void => {}
   let isRevoked = false
-  const { connect, world, sockets, load } = await open(t, {
+  const { connect, world, sockets, load } = await openSockets(t, {
     methods: {
       wait: () => new Promise(resolve => (end = () => resolve(Buffer.from('"secret"')))),
       now: () => Buffer.from('true'),
@@ -245,7 +144,7 @@ t.test('a revoked access is not answered', async t => {
 })
 
 t.test('a socket that cannot be revalidated is closed', async t => {
-  const { connect, world, sockets, lines } = await open(t, {
+  const { connect, world, sockets, lines } = await openSockets(t, {
     revalidate: () => {
       throw new Error('the store is gone')
     },
@@ -261,6 +160,7 @@ t.test('subscription methods are called on the connection', async t => {
   const events: string[] = []
   const messages = new Set<object>()
   const connection: Connection = {
+    size: 0,
     call: (name, params, message) => {
       messages.add(message)
       events.push(`call ${name} ${JSON.stringify(params)}`)
@@ -273,7 +173,7 @@ t.test('subscription methods are called on the connection', async t => {
     },
     close: () => void events.push('close'),
   }
-  const { connect } = await open(t, {
+  const { connect } = await openSockets(t, {
     methods: { now: () => Buffer.from('true') },
     connect: (network, socket, { subscriptionsMax }) => {
       events.push(`connect ${network} ${subscriptionsMax} ${socket.isClosed}`)
@@ -306,6 +206,7 @@ t.test('subscription methods are called on the connection', async t => {
 
 /** A connection on which only `slotSubscribe` succeeds. */
 const MOSTLY_FAILING: Connection = {
+  size: 0,
   call: name => {
     if (name === 'slotSubscribe') return Buffer.from('7')
     throw new RpcError('subscriptionId')
@@ -318,7 +219,7 @@ const openFailing = async (t: Test, limits: Partial<Grant['limits']> = {}) => {
   const timers = createFakeTimers()
   const grant = { ...GRANT, limits: { ...WIDE_LIMITS, ...limits } }
   const state = { isRevoked: false }
-  const opened = await open(t, {
+  const opened = await openSockets(t, {
     methods: { now: () => Buffer.from('true') },
     connect: () => MOSTLY_FAILING,
     authenticate: () => grant,
