@@ -18,6 +18,7 @@ import { readStatus, writeStatus } from '../storage/status-file.js'
 import { readStoredTip } from '../storage/stored-tip.js'
 import { toStoreOptions } from '../storage/store-options.js'
 import { demandNetwork } from './command.js'
+import { demandResponsive } from './service/indexer-process.js'
 
 type Outcome = Pick<BootstrapStatus, 'state' | 'step' | 'reason'>
 
@@ -66,6 +67,7 @@ const askProcess = async (
     if (state?.request.id === cancel.id) {
       if (state.status.state !== 'running') return state.status
     } else if (readRequest(stores)?.id !== cancel.id) return undefined
+    demandResponsive(config, network, 'it cancels the bootstrap when it runs again')
     if (performance.now() > endMs)
       throw new Error(
         `the indexer of ${network} did not answer within ${startMs} ms: it cancels the bootstrap when it runs again, see slotline status`,

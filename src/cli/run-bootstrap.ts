@@ -31,6 +31,7 @@ import { lockStores } from '../storage/lock-stores.js'
 import { readStatus } from '../storage/status-file.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
 import { toStoreOptions } from '../storage/store-options.js'
+import { demandResponsive } from './service/indexer-process.js'
 import { StepProgressLines } from './progress.js'
 
 const isFinal = ({ state }: BootstrapStatus): boolean => state !== 'running'
@@ -105,7 +106,10 @@ const runInService = async (
     if (performance.now() - seenMs > config.processes.startMs)
       throw new Error(`the indexer of ${network} does not report this bootstrap: see its log`)
     const bootstrap = readStatus(stores)?.bootstrap
-    if (bootstrap?.id !== id) continue
+    if (bootstrap?.id !== id) {
+      demandResponsive(config, network, 'it starts the bootstrap when it runs again')
+      continue
+    }
     if (isIndexerRunning(config, stores)) seenMs = performance.now()
     lines.show(bootstrap)
     if (isFinal(bootstrap)) break

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
 import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
 import { formatDuration } from './format-duration.js'
+import { isAlive } from './service/indexer-process.js'
 
 /** One network in the output of `slotline status`. */
 export type NetworkStatus = {
@@ -19,16 +20,6 @@ export type NetworkStatus = {
   readonly source: string | null
   readonly bootstrap: BootstrapStatus | null
   readonly repair: RepairStatus | null
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // A process of another user also exists.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }
 
 const ageMs = (tip: IndexerStatus['tip'], nowMs: number): number | null => {

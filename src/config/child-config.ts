@@ -62,7 +62,6 @@ const CONTROL = [
   'dashboard',
   'submissionStore',
   'processes',
-  'metrics',
   'log',
 ] as const
 const FOLLOWER = ['dataDir', 'cluster', 'processes', 'log'] as const

@@ -10,7 +10,6 @@ import { openAccess } from '../control/access.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
-import { openMetricsPage } from '../control/metrics-page.js'
 import { toSubmissionView } from '../control/submission-view.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
@@ -18,14 +17,12 @@ import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
 import { openMachineEdges } from './machine-edges.js'
-import type { Start } from './start.js'
+import { sendMetrics, type Start } from './start.js'
 
-/**
- * Control: the only writer of the access store of a machine by itself. Serves the dashboard, and
- * the metrics of every process.
- */
+/** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config }, send) => {
   const { log, flush } = openLog('control', config.log)
+  const metrics = createMetrics('control')
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)
   const access = await openAccess(config, {
@@ -40,12 +37,6 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     .awaitAcknowledged(config.locations.map(({ id }) => id))
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
-  const metricsPage = await openMetricsPage({
-    ...config.metrics,
-    metrics: createMetrics('control'),
-    request: call => send({ kind: 'metricsRequested', call }),
-    log,
-  })
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const submissions = new StoreReaders(config.dataDir, undefined, config.submissionStore)
   const catalog = createCatalog(config)
@@ -81,8 +72,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
 
   return {
     onCommand: command => {
-      if (command.kind === 'metricsCollected')
-        metricsPage.onCollected(command.call, command.snapshots)
+      if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
       else if (command.kind === 'ensureAccesses')
         ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
           tokens => send({ kind: 'accessesEnsured', tokens }),
@@ -94,7 +84,6 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
       clearInterval(readers)
       await dashboard.close()
       await submissions.close()
-      metricsPage.close()
       await access.close()
       flush()
     },

@@ -25,8 +25,9 @@ import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { describeBuild, meterMachine } from './machine-metrics.js'
 import { openSharedMemory } from './shared-memory.js'
-import { UnconfirmedEdgeWatchdog } from '../supervision/unconfirmed-edge-watchdog.js'
-import { createStuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
+import { LivenessProbe } from '../supervision/liveness-probe.js'
+import { openMetricsPage, type MetricsPage } from '../supervision/metrics-page.js'
+import { StuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
 
 /** Part of the drain time that is left for this process' own end. */
 const DRAIN_MARGIN_MS = 500
@@ -34,6 +35,13 @@ const DRAIN_MARGIN_MS = 500
 const ROLE_DRAIN_MS = 500
 /** Time for the children to end after a failed start. */
 const FAILED_START_MS = 2_000
+
+/**
+ * An edge that is only busy confirms a change of accesses before it answers the ping: it receives
+ * them in this order. One that answers nothing may still answer admitted requests later.
+ */
+const UNCONFIRMED =
+  'an edge neither confirms a change of accesses nor answers: restarting its process'
 
 /** A start that cannot succeed; its message is one line for the operator. */
 class StartError extends Error {}
@@ -96,8 +104,8 @@ const tryToDisableCpuIdle = (log: Log): void => {
 }
 
 /**
- * Starts and restarts the children of one machine and passes on their messages. Has no stored
- * state.
+ * Starts and restarts the children of one machine, passes on their messages and serves their
+ * metrics. Has no stored state.
  */
 class Supervisor implements Service {
   private readonly config: Config
@@ -108,9 +116,10 @@ class Supervisor implements Service {
   private readonly metrics = createMetrics('supervisor')
   private readonly build = describeBuild()
   private readonly collector
+  private readonly edgeProbe
   private readonly readerWatchdog
-  private readonly unconfirmedWatchdog
   private readonly hangWatchdog
+  private metricsPage: MetricsPage | undefined
   private readonly children: Child[] = []
   private readonly indexedEdges = new Set<Child>()
   private chain: ChainOverride | undefined
@@ -134,20 +143,10 @@ class Supervisor implements Service {
     this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)
     const countStuck = ({ role }: Child): void =>
       this.metrics.counter('childStuck', { role }).add(1)
-    this.readerWatchdog = createStuckReaderWatchdog({
-      config,
-      log,
-      edges: () => this.withRole('edge'),
-      onEnd: countStuck,
-    })
     const { answerMs, hungMs, pingMs } = config.processes
     const edges = (): readonly Child[] => this.withRole('edge')
-    this.unconfirmedWatchdog = new UnconfirmedEdgeWatchdog({
-      answerMs,
-      edges,
-      log,
-      onEnd: countStuck,
-    })
+    this.edgeProbe = new LivenessProbe({ answerMs, children: edges, log, onEnd: countStuck })
+    this.readerWatchdog = new StuckReaderWatchdog(config, this.edgeProbe)
     meterMachine(this.metrics, config, this.build)
     // A chain provider is not restarted: its chain is in its memory.
     const children = (): readonly Child[] =>
@@ -161,6 +160,11 @@ class Supervisor implements Service {
    * because an indexer of another chain first removes the store of the last one.
    */
   async start(): Promise<void> {
+    this.metricsPage = await openMetricsPage({
+      ...this.config.metrics,
+      collect: () => this.collector.collect(this.children),
+      log: this.log,
+    })
     if (this.chainProvider !== undefined) this.addChainProvider(this.chainProvider)
     if (this.config.cluster !== undefined) {
       this.add('follower', 'follower', () => ({ config: toFollowerConfig(this.config) }))
@@ -280,17 +284,14 @@ class Supervisor implements Service {
         for (const edge of this.withRole('edge')) edge.send(event)
         return
       case 'edgeUnconfirmed':
-        return this.unconfirmedWatchdog.onUnconfirmed(event.pid)
+        return this.edgeProbe.probe(event.pid, { message: UNCONFIRMED })
       case 'longRead':
         return this.readerWatchdog.onLongRead(event)
       case 'pong':
         this.hangWatchdog.onPong(child)
-        this.unconfirmedWatchdog.onPong(child)
-        return this.readerWatchdog.onPong(child)
+        return this.edgeProbe.onPong(child)
       case 'metrics':
         return this.collector.onMetrics(event.call, event.snapshot)
-      case 'metricsRequested':
-        return void this.collectMetrics(event.call)
       case 'accessesEnsured':
         this.tokens = event.tokens
         return this.onProgress()
@@ -307,12 +308,6 @@ class Supervisor implements Service {
       if (isAnother) for (const indexer of this.withRole('indexer')) indexer.restart()
     }
     this.onProgress()
-  }
-
-  private async collectMetrics(call: number): Promise<void> {
-    const others = this.children.filter(({ role }) => role !== 'control')
-    const snapshots = await this.collector.collect(others)
-    this.control?.send({ kind: 'metricsCollected', call, snapshots })
   }
 
   private untilReady(): Promise<void> {
@@ -359,6 +354,7 @@ class Supervisor implements Service {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
       await Promise.all(this.withRole(role).map(child => child.stop(leftMs)))
     }
+    this.metricsPage?.close()
   }
 }
 

@@ -58,11 +58,6 @@ export type Command =
   | { readonly kind: 'accessChanged' }
   | { readonly kind: 'collectMetrics'; readonly call: number }
   | {
-      readonly kind: 'metricsCollected'
-      readonly call: number
-      readonly snapshots: readonly MetricsSnapshot[]
-    }
-  | {
       readonly kind: 'ensureAccesses'
       readonly network: string
       readonly accesses: readonly AccessToEnsure[]
@@ -92,7 +87,6 @@ export type Event =
       readonly seconds: number
     }
   | { readonly kind: 'metrics'; readonly call: number; readonly snapshot: MetricsSnapshot }
-  | { readonly kind: 'metricsRequested'; readonly call: number }
   | { readonly kind: 'accessesEnsured'; readonly tokens: Readonly<Record<string, string>> }
 
 /** Sends an event to the supervisor. */

@@ -4,8 +4,8 @@ import type { Child } from './child.js'
 type Collection = { readonly add: (snapshot: MetricsSnapshot) => void }
 
 /**
- * Collects the metrics of the supervisor and its children for control's metrics page. A child that
- * does not answer in time keeps its last values, and `slotline_process_up` marks it.
+ * Collects the metrics of the supervisor and its children for the metrics page. A child that does
+ * not answer in time keeps its last values, and `slotline_process_up` marks it.
  */
 export class MetricsCollector {
   private readonly own: Metrics

@@ -1,18 +1,16 @@
 import { request } from 'node:http'
 import t from 'tap'
-import { openMetricsPage, type MetricsPage } from '../../src/control/metrics-page.js'
+import { openMetricsPage } from '../../src/supervision/metrics-page.js'
 import { createLog } from '../../src/shared/log.js'
-import { createMetrics } from '../../src/shared/metrics.js'
 import { freePort } from '../fixtures/dashboard/dashboard.js'
 
 t.test('metrics are served under names of this machine, and not through a proxy', async t => {
   const port = await freePort()
-  const page: MetricsPage = await openMetricsPage({
+  const page = await openMetricsPage({
     host: '127.0.0.1',
     port,
     hosts: ['node-1.internal'],
-    metrics: createMetrics('control'),
-    request: call => setImmediate(() => page.onCollected(call, [])),
+    collect: () => Promise.resolve([]),
     log: createLog('test', () => {}),
   })
   t.teardown(() => page.close())
