@@ -6,7 +6,7 @@ import type { Etcd, KeyValue } from './etcd/client.js'
 import { toAccess } from './etcd-log.js'
 import { BROKEN, keysOf } from './keys.js'
 import { addMachineRole, enableRoles, removeMachineRole } from './roles.js'
-import { format, parseBeat, parseMachine, type Machine } from './values.js'
+import { format, parseMachine, readBeat, type Machine } from './values.js'
 
 const ID_CHARS = 16
 const PAGE = 1_000
@@ -138,7 +138,7 @@ export class Administration {
       const id = key.slice(keys.machines.length)
       const beat = beats.found.find(one => one.key === keys.beat(id))
       const { location } = parseMachine(value)
-      const applied = beat && parseBeat(beat.value).applied
+      const applied = beat && readBeat(beat.value)?.applied
       return { id, location, applied, behind: beat && revision - beat.modRevision }
     })
   }

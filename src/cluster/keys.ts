@@ -8,6 +8,8 @@ export type Keys = {
   readonly machines: string
   readonly beats: string
   readonly uses: string
+  /** First key after those of beats, `epoch` and machines, which come one after the other. */
+  readonly endOfMachines: string
   access(accessId: string): string
   machine(machineId: string): string
   beat(machineId: string): string
@@ -23,6 +25,7 @@ export const keysOf = (cluster: string): Keys => {
     machines: `${prefix}machine/`,
     beats: `${prefix}beat/`,
     uses: `${prefix}use/`,
+    endOfMachines: `${prefix}machine0`,
     access: accessId => `${prefix}access/${accessId}`,
     machine: machineId => `${prefix}machine/${machineId}`,
     beat: machineId => `${prefix}beat/${machineId}`,

@@ -7,7 +7,7 @@ import type { Follower } from './follower.js'
 import { LOST, markBroken } from './broken.js'
 import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
-import { format, parseBeat } from './values.js'
+import { format, readBeat, type Description } from './values.js'
 
 /** Part of the lease that a machine uses: the rest covers clocks whose rates differ. */
 const USED_PART = 0.9
@@ -27,6 +27,8 @@ export type LeaseParts = {
   /** Resolves when every edge confirmed what has been announced. */
   readonly confirmed: () => Promise<void>
   readonly setLeaseEnd: (bootMs: number) => void
+  /** What others learn of this machine with each proof. */
+  readonly describe: () => Description
   /** This process must end: another one runs as this machine. */
   readonly onReplaced: (message: string) => void
 }
@@ -114,7 +116,7 @@ export class Lease {
 
   /** Changes this machine's key; returns the revision of that. */
   private async put(applied: number): Promise<number> {
-    const { etcd, keys, machine, machineCreated } = this.parts
+    const { describe, etcd, keys, machine, machineCreated } = this.parts
     const { epoch, instance, lastBeat } = this.state
     const key = keys.beat(machine)
     const { isDone, revision, found } = await etcd.transact(
@@ -123,7 +125,7 @@ export class Lease {
         { key: keys.machine(machine), createRevision: machineCreated },
         { key, modRevision: lastBeat },
       ],
-      [{ put: key, value: format({ instance, applied }) }],
+      [{ put: key, value: format({ ...describe(), instance, applied }) }],
       [{ get: keys.epoch }, { get: keys.machine(machine) }, { get: key }],
     )
     if (!isDone) return this.explain(found)
@@ -143,8 +145,7 @@ export class Lease {
       await markBroken(parts.etcd, parts.keys)
       throw new NotProvedError(LOST)
     }
-    const { instance } = parseBeat(beat.value)
-    if (instance !== state.instance)
+    if (readBeat(beat.value)?.instance !== state.instance)
       parts.onReplaced(`another data directory runs as machine ${parts.machine}; stop one of them`)
     await this.remember(beat.modRevision)
     throw new NotProvedError('the answer to a proof was lost')

@@ -5,7 +5,7 @@ import { EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
 import type { EtcdLog } from './etcd-log.js'
 import type { Keys } from './keys.js'
 import type { Options } from './options.js'
-import { parseBeat, parseMachine } from './values.js'
+import { parseMachine, readBeat } from './values.js'
 
 /** Clocks of two machines differ by up to one part in a hundred in rate. */
 const CLOCK_FACTOR = 1.01
@@ -102,7 +102,7 @@ export class MachineNotifier implements EdgeNotifier {
   ): Promise<void> {
     const { bootMs, etcd, keys, options } = this.parts
     const take = ({ key, value }: KeyValue): boolean => {
-      if (parseBeat(value).applied >= revision) confirmed.add(key.slice(keys.beats.length))
+      if ((readBeat(value)?.applied ?? 0) >= revision) confirmed.add(key.slice(keys.beats.length))
       return ids.every(id => confirmed.has(id))
     }
     if (ids.length === 0) return

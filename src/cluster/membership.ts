@@ -6,7 +6,7 @@ import { EtcdError, type Etcd } from './etcd/client.js'
 import { LOST, markBroken } from './broken.js'
 import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
-import { parseBeat, parseMachine } from './values.js'
+import { parseMachine, readBeat } from './values.js'
 
 const INSTANCE_CHARS = 16
 
@@ -74,7 +74,7 @@ const takeOver = async (parts: MembershipParts, state: ClusterState): Promise<Cl
     return state
   }
   if (found.modRevision < state.lastBeat) await breakCluster(parts)
-  if (parseBeat(found.value).instance !== state.instance) {
+  if (readBeat(found.value)?.instance !== state.instance) {
     await sleep(options.leaseMs)
     const { found: later } = await etcd.get(keys.beat(machine))
     if (later?.modRevision !== found.modRevision)

@@ -34,4 +34,15 @@ export const defaults = {
   pageAccessesMax: 1_000,
   /** Longest text of an access with its tokens: etcd accepts 1.5 MiB in one change. */
   accessBytesMax: 1024 ** 2,
+  /**
+   * Longest wait for an answer of another machine; then it is missing from a sum. A first call
+   * needs three round trips: for machines over 80 ms apart 1,000.
+   */
+  peerMs: 300,
+  /** Calls to each other machine in flight at once; for further ones it is missing. */
+  peerCallsMax: 64,
+  /** Longest answer of another machine: 200 submissions of about 1 KB each, with much room. */
+  peerAnswerBytesMax: 4 * 1024 ** 2,
+  /** Connections of other machines at once: 20 of them with 12 each. Further ones are closed. */
+  peerConnectionsMax: 256,
 }

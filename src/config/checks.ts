@@ -1,4 +1,5 @@
 import { ownLocations } from './own-locations.js'
+import { peerListeners } from './peer-listeners.js'
 import type { Config } from './schema.js'
 
 /** A conflict between several options: its path, and a one-line message. */
@@ -98,6 +99,12 @@ const listenersOf = (config: Config): readonly Listener[] => {
   return [
     { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
     { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
+    ...peerListeners(config).map(({ host, port }) => ({
+      host,
+      port,
+      user: 'other machines',
+      keys: ['cluster', 'peerUrl'],
+    })),
     ...locations.flatMap((location, index) =>
       (own.includes(location) ? location.listeners : []).map(({ host, port }, at) => ({
         host,

@@ -7,6 +7,7 @@ import { openControlStore, type ControlStore } from '../access/store/control-sto
 import { openWriter } from '../access/store/store.js'
 import { createSealing } from '../access/tokens/sealing.js'
 import { createTokenManager } from '../access/tokens/token-manager.js'
+import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import type { AccessSource } from './access-source.js'
@@ -25,6 +26,8 @@ export type ControlAccess = {
   readonly accessService: AccessService
   readonly notifier: EdgeNotifier
   readonly store: AccessStore
+  /** Of the cluster; undefined of a machine by itself. */
+  readonly machines: MachineDirectory | undefined
   /** Control's own store. */
   readonly ownStore: ControlStore
   close(): Promise<void>
@@ -79,6 +82,7 @@ export const openAccess = async (
     accessService,
     notifier,
     store,
+    machines: source.machines,
     ownStore,
     close: async () => {
       await source.close()

@@ -7,6 +7,7 @@ import type { StoredAccess } from '../access/store/tables.js'
 import { connectEtcd } from '../cluster/connection.js'
 import { EtcdLog } from '../cluster/etcd-log.js'
 import { keysOf } from '../cluster/keys.js'
+import { MachineDirectory } from '../cluster/machine-directory.js'
 import { MachineNotifier } from '../cluster/machine-notifier.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { RpcError } from '../shared/errors.js'
@@ -64,11 +65,15 @@ export const openClusterAccess = async (
     bootMs,
     logger,
   })
+  const machines = new MachineDirectory({ etcd, keys, options: cluster, bootMs, logger })
+  machines.start()
   return {
     store,
     accessLog,
     notifier,
+    machines,
     close: async () => {
+      await machines.stop()
       etcd.close()
       await store.close()
     },

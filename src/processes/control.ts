@@ -4,20 +4,34 @@ import { fileURLToPath } from 'node:url'
 import { openAuditLog } from '../access/audit/audit-log.js'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
+import type { MachineDirectory } from '../cluster/machine-directory.js'
+import type { ControlConfig } from '../config/child-config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { createAccessUsage } from '../control/access-usage.js'
 import { openAccess } from '../control/access.js'
+import type { ClusterPeers } from '../control/cluster-peers.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
 import { toSubmissionView } from '../control/submission-view.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
-import { openLog } from '../shared/log.js'
+import { openLog, type Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
 import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
+
+/** The other machines of the cluster; undefined on a machine by itself, which loads none of it. */
+const openPeers = async (
+  { cluster }: ControlConfig,
+  directory: MachineDirectory | undefined,
+  log: Log,
+): Promise<ClusterPeers | undefined> => {
+  if (cluster === undefined || directory === undefined) return undefined
+  const { openClusterPeers } = await import('../control/cluster-peers.js')
+  return openClusterPeers(cluster, { directory, routes: [], log })
+}
 
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config }, send) => {
@@ -37,6 +51,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     .awaitAcknowledged(config.locations.map(({ id }) => id))
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
+  const peers = await openPeers(config, access.machines, log)
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const submissions = new StoreReaders(config.dataDir, undefined, config.submissionStore)
   const catalog = createCatalog(config)
@@ -83,6 +98,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     drain: async () => {
       clearInterval(readers)
       await dashboard.close()
+      await peers?.close()
       await submissions.close()
       await access.close()
       flush()

@@ -141,6 +141,7 @@ class ClusterFollower {
         bootMs,
         confirmed: () => edges.confirmed(),
         setLeaseEnd: shared.setLeaseEnd,
+        describe: () => (cluster.peerUrl === undefined ? {} : { peerUrl: cluster.peerUrl }),
         onReplaced: message => exitWithFailure(send, message),
       },
       state,

@@ -11,6 +11,7 @@ import {
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
 import { ownLocations } from '../config/own-locations.js'
+import { peerListeners } from '../config/peer-listeners.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import { lockFile } from '../native/os.js'
@@ -91,7 +92,13 @@ const probePorts = async (
   chainProvider: ChainProvider | undefined,
 ): Promise<void> => {
   const own = ownLocations(config).flatMap(location => location.listeners)
-  const listeners = [...own, config.metrics, config.dashboard, ...(chainProvider?.listeners ?? [])]
+  const listeners = [
+    ...own,
+    config.metrics,
+    config.dashboard,
+    ...peerListeners(config),
+    ...(chainProvider?.listeners ?? []),
+  ]
   for (const { host, port } of listeners) await probePort(host, port)
 }
 

@@ -125,6 +125,17 @@ t.test('a cluster has a lease of three beats and one of the locations', t => {
     [{ store: ['http://etcd:2379'] }, /cluster\.store\[0\] must be https:\/\/host:port/],
     [{ store: ['https://etcd'] }, /must be https:\/\/host:port/],
     [{ machine: 'L 1' }, /cluster\.machine must be /],
+    [{ peerUrl: 'http://l-1:9443' }, /cluster\.peerUrl must be https:\/\/host:port/],
+    [{ peerUrl: 'https://l-1:9443/x' }, /cluster\.peerUrl must be https:\/\/host:port/],
+    [
+      { peerUrl: 'https://127.0.0.1:9465' },
+      /127\.0\.0\.1:9465 is used by the dashboard and by other machines/,
+    ],
+    [{ peerUrl: 'https://l-1:9443', peerListen: '0.0.0.0' }, /peerListen must be host:port/],
+    [
+      { peerUrl: 'https://l-1:9443', peerListen: '0.0.0.0:9465' },
+      /port 9465 is used by the dashboard and by other machines/,
+    ],
   ]
   for (const [options, message] of cases)
     t.throws(() => toConfig({ ...BASE, cluster: { ...cluster, ...options } }), { message })

@@ -244,14 +244,15 @@ export class Etcd {
   }
 
   /**
-   * What happens to keys that begin with a prefix, from a revision on, until the signal aborts. The
-   * events of one revision come together, and all of an earlier one before. Throws where the member
-   * does not answer any more.
+   * What happens to keys that begin with a prefix, or to those from there to `end`, from a revision
+   * on, until the signal aborts. The events of one revision come together, and all of an earlier
+   * one before. Throws where the member does not answer any more.
    */
   async *watch(
     prefix: string,
     fromRevision: number,
     signal: AbortSignal,
+    end: string = endOfPrefix(prefix),
   ): AsyncGenerator<readonly WatchEvent[]> {
     if (signal.aborted) return
     const stream = this.openWatch()
@@ -261,7 +262,7 @@ export class Etcd {
       stream.write({
         create_request: {
           key: prefix,
-          range_end: endOfPrefix(prefix),
+          range_end: end,
           start_revision: fromRevision,
         },
       })

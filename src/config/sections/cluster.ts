@@ -3,11 +3,11 @@ import { defaults } from '../../cluster/options.js'
 import { leaf, optionEntries } from '../validators/options-schema.js'
 import { caFile, described, id } from '../validators/validators.js'
 
-const member = leaf<string>(
-  value =>
-    typeof value === 'string' && URL.canParse(value) && /^https:\/\/[^/?#@]+:\d+$/.test(value),
-  'https://host:port',
-)
+const isServer = (value: unknown): boolean =>
+  typeof value === 'string' && URL.canParse(value) && /^https:\/\/[^/?#@]+:\d+$/.test(value)
+
+const member = leaf<string>(isServer, 'https://host:port')
+const address = leaf<string>(value => isServer(`https://${value}`), 'host:port')
 
 /** This machine as one of several that share their accesses. */
 export const clusterSection = v.strictObject({
@@ -21,5 +21,13 @@ export const clusterSection = v.strictObject({
   caFile: described(caFile, 'Authority of all certificates of the cluster.'),
   certFile: described(caFile, 'Certificate whose common name is `machine`.'),
   keyFile: described(caFile, 'Its key, readable by the user of the service only.'),
+  peerUrl: described(
+    v.optional(member),
+    'Where the other machines reach this one. Without it they lack its usage and submissions.',
+  ),
+  peerListen: described(
+    v.optional(address),
+    'Where it listens for them, if that is another address than that of `peerUrl`.',
+  ),
   ...optionEntries(defaults),
 })

@@ -1,0 +1,136 @@
+import { Agent, request } from 'node:https'
+import * as v from 'valibot'
+import type { Identity } from '../etcd/client.js'
+import type { MachineDirectory } from '../machine-directory.js'
+import type { Options } from '../options.js'
+import { commonNameOf } from './common-name.js'
+
+/** An unused connection is closed after this, before the other machine closes it. */
+const IDLE_MS = 30_000
+/** Unused connections to one machine. */
+const IDLE_MAX = 2
+
+/** What the machines answered that did so in time. */
+export type PeerAnswers<T> = {
+  readonly answers: readonly T[]
+  /** Ids of those that did not, or whose answer is no answer. */
+  readonly missing: readonly string[]
+}
+
+export type PeerClientParts = {
+  readonly identity: Identity
+  /** Of this machine, which is not called. */
+  readonly machine: string
+  readonly directory: Pick<MachineDirectory, 'list'>
+  readonly options: Pick<Options, 'peerMs' | 'peerCallsMax' | 'peerAnswerBytesMax'>
+}
+
+type Peer = { readonly id: string; readonly url: string | undefined }
+
+/** Reads from the other machines of the cluster, all at once. */
+export class PeerClient {
+  private readonly parts: PeerClientParts
+  private readonly agent
+  private readonly inFlight = new Map<string, number>()
+
+  constructor(parts: PeerClientParts) {
+    this.parts = parts
+    this.agent = new Agent({
+      ...parts.identity,
+      keepAlive: true,
+      maxFreeSockets: IDLE_MAX,
+      timeout: IDLE_MS,
+    })
+  }
+
+  /** Reads a path of each other machine at the locations. */
+  async read<S extends v.GenericSchema>(
+    locations: readonly string[],
+    path: string,
+    schema: S,
+  ): Promise<PeerAnswers<v.InferOutput<S>>> {
+    const peers = this.peersAt(locations)
+    const answers: v.InferOutput<S>[] = []
+    const missing: string[] = []
+    await Promise.all(
+      peers.map(async peer => {
+        const result = v.safeParse(schema, await this.tryCall(peer, path))
+        if (result.success) answers.push(result.output)
+        else missing.push(peer.id)
+      }),
+    )
+    return { answers, missing: missing.toSorted() }
+  }
+
+  /** The first value that a machine at the location finds; undefined where none does in time. */
+  async find<S extends v.GenericSchema>(
+    location: string,
+    path: string,
+    schema: S,
+  ): Promise<v.InferOutput<S> | undefined> {
+    const calls = this.peersAt([location]).map(async peer =>
+      v.parse(schema, await this.tryCall(peer, path)),
+    )
+    return Promise.any(calls).catch(() => undefined)
+  }
+
+  close(): void {
+    this.agent.destroy()
+  }
+
+  private peersAt(locations: readonly string[]): readonly Peer[] {
+    const { directory, machine } = this.parts
+    return directory
+      .list()
+      .filter(({ id, location }) => id !== machine && locations.includes(location))
+      .map(({ id, beat, isSilent }) => ({ id, url: isSilent ? undefined : beat?.peerUrl }))
+  }
+
+  /** The answer of a machine; undefined where there is none. */
+  private async tryCall({ id, url }: Peer, path: string): Promise<unknown> {
+    const { peerCallsMax } = this.parts.options
+    const count = this.inFlight.get(id) ?? 0
+    if (url === undefined || count >= peerCallsMax) return undefined
+    this.inFlight.set(id, count + 1)
+    try {
+      return JSON.parse(await this.call(id, new URL(path, url)))
+    } catch {
+      return undefined
+    } finally {
+      this.inFlight.set(id, (this.inFlight.get(id) ?? 1) - 1)
+    }
+  }
+
+  private call(id: string, url: URL): Promise<string> {
+    const { peerAnswerBytesMax, peerMs } = this.parts.options
+    return new Promise((resolve, reject) => {
+      const call = request(
+        url,
+        {
+          agent: this.agent,
+          // A machine is known by its name, wherever it is.
+          servername: id,
+          checkServerIdentity: (_host, certificate) =>
+            commonNameOf(certificate) === id ? undefined : new Error(`not machine ${id}`),
+          signal: AbortSignal.timeout(peerMs),
+        },
+        response => {
+          const chunks: Buffer[] = []
+          let byteCount = 0
+          response.on('data', (chunk: Buffer) => {
+            byteCount += chunk.length
+            chunks.push(chunk)
+            if (byteCount > peerAnswerBytesMax) call.destroy(new Error('the answer is too long'))
+          })
+          response.on('error', reject)
+          response.on('end', () => {
+            if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString())
+            else reject(new Error(`HTTP ${response.statusCode}`))
+          })
+        },
+      )
+      call.on('error', reject)
+      call.end()
+    })
+  }
+}

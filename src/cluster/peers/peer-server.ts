@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { TLSSocket } from 'node:tls'
+import type { Log } from '../../shared/log.js'
+import type { Identity } from '../etcd/client.js'
+import type { Options } from '../options.js'
+import { commonNameOf } from './common-name.js'
+
+/** Longest time for the handshake and for the headers of a request. */
+const REQUEST_MS = 5_000
+/** An unused connection is closed after this: longer than a client keeps it. */
+const IDLE_MS = 60_000
+const HEADER_BYTES_MAX = 8 * 1024
+/** A parameter in a path: every id of ours. */
+const PARAMETER = /^[A-Za-z0-9_-]{1,64}$/
+
+/** What other machines may read. */
+export type PeerRoute = {
+  /** `:name` matches one segment, an id. */
+  readonly path: string
+  /** Sent as JSON; undefined is answered as not found. Has no secret of any kind. */
+  answer(params: Readonly<Record<string, string>>): unknown
+}
+
+export type PeerServerParts = {
+  readonly host: string
+  readonly port: number
+  readonly identity: Identity
+  readonly options: Pick<Options, 'peerConnectionsMax'>
+  /** Whether a certificate of this name may call. */
+  readonly isMachine: (name: string) => boolean
+  readonly routes: readonly PeerRoute[]
+  readonly log: Log
+}
+
+/** Answers the other machines of the cluster. */
+export type PeerServer = { readonly port: number; close(): Promise<void> }
+
+const matchPath = (pattern: string, path: string): Readonly<Record<string, string>> | undefined => {
+  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  if (wanted.length !== given.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, segment] of wanted.entries()) {
+    const value = given[index] ?? ''
+    if (segment.startsWith(':') && PARAMETER.test(value)) params[segment.slice(1)] = value
+    else if (segment !== value) return undefined
+  }
+  return params
+}
+
+const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+
+const send = (response: ServerResponse, status: number, body: unknown = {}): void => {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** Opens the server. Only certificates of the cluster's authority get past the handshake. */
+export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer> => {
+  const { host, port, identity, isMachine, log, options, routes } = parts
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method, url = '' } = request
+    // For each request: a machine may be removed while its connection is open.
+    const name = commonNameOf((request.socket as TLSSocket).getPeerCertificate())
+    if (!isMachine(name)) {
+      response.shouldKeepAlive = false
+      return send(response, 403)
+    }
+    if (method !== 'GET' || hasBody(request)) {
+      response.shouldKeepAlive = false
+      return send(response, 405)
+    }
+    for (const route of routes) {
+      const params = matchPath(route.path, url)
+      if (params === undefined) continue
+      const body = await route.answer(params)
+      return body === undefined ? send(response, 404) : send(response, 200, body)
+    }
+    send(response, 404)
+  }
+
+  const server = createServer(
+    {
+      ...identity,
+      requestCert: true,
+      rejectUnauthorized: true,
+      handshakeTimeout: REQUEST_MS,
+      headersTimeout: REQUEST_MS,
+      requestTimeout: REQUEST_MS,
+      keepAliveTimeout: IDLE_MS,
+      connectionsCheckingInterval: REQUEST_MS,
+      maxHeaderSize: HEADER_BYTES_MAX,
+    },
+    (request, response) => {
+      answer(request, response).catch((error: unknown) => {
+        log.error({ err: error }, 'a call of another machine failed')
+        if (!response.headersSent) send(response, 500)
+      })
+    },
+  )
+  server.maxConnections = options.peerConnectionsMax
+  await listen(server, host, port)
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const listen = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })

@@ -1,0 +1,45 @@
+import { readIdentity } from '../cluster/identity.js'
+import type { MachineDirectory } from '../cluster/machine-directory.js'
+import { PeerClient } from '../cluster/peers/peer-client.js'
+import { openPeerServer, type PeerRoute } from '../cluster/peers/peer-server.js'
+import type { ControlConfig } from '../config/child-config.js'
+import { peerListeners } from '../config/peer-listeners.js'
+import type { Log } from '../shared/log.js'
+
+type ClusterConfig = NonNullable<ControlConfig['cluster']>
+
+/** What control reads of the other machines of its cluster. */
+export type ClusterPeers = {
+  readonly client: Pick<PeerClient, 'read' | 'find'>
+  close(): Promise<void>
+}
+
+export type ClusterPeersParts = {
+  readonly directory: MachineDirectory
+  /** What they may read of this one. */
+  readonly routes: readonly PeerRoute[]
+  readonly log: Log
+}
+
+/** Answers the other machines of the cluster, where they can reach this one, and reads of them. */
+export const openClusterPeers = async (
+  cluster: ClusterConfig,
+  { directory, routes, log }: ClusterPeersParts,
+): Promise<ClusterPeers> => {
+  const identity = readIdentity(cluster, cluster.machine, Date.now())
+  const isMachine = (name: string): boolean =>
+    directory.isCurrent && directory.find(name) !== undefined
+  const servers = await Promise.all(
+    peerListeners({ cluster }).map(({ host, port }) =>
+      openPeerServer({ host, port, identity, options: cluster, isMachine, routes, log }),
+    ),
+  )
+  const client = new PeerClient({ identity, machine: cluster.machine, directory, options: cluster })
+  return {
+    client,
+    close: async () => {
+      client.close()
+      await Promise.all(servers.map(server => server.close()))
+    },
+  }
+}
