@@ -45,7 +45,7 @@ const FOLDERS = {
     'config',
   ],
   control: ['shared', 'access', 'cluster', 'submission', 'dashboard', 'config'],
-  supervision: ['shared', 'ingest', 'config', 'control'],
+  supervision: ['shared', 'ingest', 'submission', 'config', 'control'],
   // Composition and commands may import every folder but the sandbox (see below).
   processes: undefined,
   cli: undefined,

@@ -74,8 +74,12 @@ export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
   readonly feed: Pick<Network['feed'], 'transactions'>
 }
 
+/** What an edge needs of the cluster: no certificate. */
+const EDGE_CLUSTER = ['peerMs', 'peerCallsMax'] as const
+
 /** The configuration of an edge. */
 export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
+  readonly cluster?: Pick<NonNullable<Config['cluster']>, (typeof EDGE_CLUSTER)[number]> | undefined
   readonly access: Omit<Config['access'], 'keyFile' | 'adminTokenFile' | 'audit'>
   readonly networks: readonly EdgeNetwork[]
 }
@@ -107,6 +111,7 @@ export type ChainProviderConfig = Pick<Config, 'log'> & {
 export const toEdgeConfig = (config: Config): EdgeConfig => ({
   ...pick(config, EDGE),
   locations: ownLocations(config),
+  ...(config.cluster === undefined ? {} : { cluster: pick(config.cluster, EDGE_CLUSTER) }),
   access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
   networks: config.networks.map(network => ({
     ...pick(network, EDGE_NETWORK),

@@ -5,12 +5,18 @@ import { openPeerServer, type PeerRoute } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { peerListeners } from '../config/peer-listeners.js'
 import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import type { SubmissionQuery } from '../submission/relay/relay-types.js'
+import { foundSubmissionSchema, type Submission } from '../submission/store/submission.js'
+import { submissionPath } from './peer-routes.js'
 
 type ClusterConfig = NonNullable<ControlConfig['cluster']>
 
 /** What control reads of the other machines of its cluster. */
 export type ClusterPeers = {
-  readonly client: Pick<PeerClient, 'read' | 'find'>
+  readonly client: Pick<PeerClient, 'read'>
+  /** A submission to another machine of this machine's location; never rejects. */
+  find(query: SubmissionQuery): Promise<Submission | undefined>
   close(): Promise<void>
 }
 
@@ -19,12 +25,13 @@ export type ClusterPeersParts = {
   /** What they may read of this one. */
   readonly routes: readonly PeerRoute[]
   readonly log: Log
+  readonly metrics: Metrics
 }
 
 /** Answers the other machines of the cluster, where they can reach this one, and reads of them. */
 export const openClusterPeers = async (
   cluster: ClusterConfig,
-  { directory, routes, log }: ClusterPeersParts,
+  { directory, routes, log, metrics }: ClusterPeersParts,
 ): Promise<ClusterPeers> => {
   const identity = readIdentity(cluster, cluster.machine, Date.now())
   const isMachine = (name: string): boolean =>
@@ -34,9 +41,18 @@ export const openClusterPeers = async (
       openPeerServer({ host, port, identity, options: cluster, isMachine, routes, log }),
     ),
   )
-  const client = new PeerClient({ identity, machine: cluster.machine, directory, options: cluster })
+  const client = new PeerClient({
+    identity,
+    machine: cluster.machine,
+    directory,
+    options: cluster,
+    onCall: (machine, outcome) => metrics.counter('peerCalls', { machine, outcome }).add(1),
+  })
   return {
     client,
+    find: async query =>
+      (await client.find(cluster.location, submissionPath(query), foundSubmissionSchema))
+        ?.submission,
     close: async () => {
       client.close()
       await Promise.all(servers.map(server => server.close()))

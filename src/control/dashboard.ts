@@ -3,7 +3,7 @@ import type { AuditLog } from '../access/audit/audit-log.js'
 import type { AccessService } from '../access/service.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
-import { createApi } from '../dashboard/api/api.js'
+import { createApi, type Submissions } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import { createCookies } from '../dashboard/http/cookies.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
@@ -14,7 +14,6 @@ import { openDashboard, type Dashboard } from '../dashboard/http/server.js'
 import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
 import { createSessions } from '../dashboard/auth/session.js'
-import type { SubmissionView } from '../dashboard/api/shapes.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
@@ -35,7 +34,7 @@ export type ControlDashboardParts = {
   readonly now: () => number
   /** The built page. */
   readonly pagesDir: string
-  submissions(accessId: string, limit: number): readonly SubmissionView[]
+  readonly submissions: Submissions
 }
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */

@@ -104,7 +104,7 @@ const openRoute = async (
   { words, store, singleFlight, edge }: RelayState & { readonly edge: EdgeNumber },
 ): Promise<OpenRoute> => {
   const { network, route, name, section, wordIndex } = routeConfig
-  const { log, metrics, now } = modules
+  const { log, metrics, now, peers } = modules
   const options: RelayOptions = {
     ...section,
     network,
@@ -132,7 +132,7 @@ const openRoute = async (
     { bucket: statusBucket, turns: toTurns(turnsIndex + turnWords(edge.count)), now },
   )
   const meter = createMeter(network, route, metrics)
-  const common = { checks, upstream, queue, statusQueue, singleFlight, store, log, meter }
+  const common = { checks, upstream, queue, statusQueue, singleFlight, store, peers, log, meter }
   const relay = new Relay(options, { ...common, now: Date.now, clock: now })
   const differ = metrics.gauge('relayTipsDiffer', { network, route })
   const turn = { requestsPerSecondMax: 1_000 / section.tipCheckMs, requestsBurstMax: 1 }

@@ -2,6 +2,7 @@ import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { Secret } from '../shared/secret.js'
+import type { PeerSubmissions } from '../submission/relay/relay-types.js'
 import type { Upstream, UpstreamOptions } from '../upstream/client.js'
 
 type UpstreamConfig = NonNullable<EdgeConfig['networks'][number]['lander']>['upstream']
@@ -12,6 +13,8 @@ export type SubmissionModules = {
   readonly metrics: Metrics
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** Submissions to other machines; undefined on a machine by itself. */
+  readonly peers?: PeerSubmissions | undefined
 }
 
 /** Opens the upstream of one section of a network's configuration, with its metrics. */

@@ -2,36 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openAuditLog } from '../access/audit/audit-log.js'
-import { openLimitTable } from '../access/limiter/access-limiter.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
-import type { MachineDirectory } from '../cluster/machine-directory.js'
-import type { ControlConfig } from '../config/child-config.js'
-import { edgeCountOf } from '../config/edge-count.js'
-import { createAccessUsage } from '../control/access-usage.js'
+import { openActivity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
-import type { ClusterPeers } from '../control/cluster-peers.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
-import { toSubmissionView } from '../control/submission-view.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
-import { openLog, type Log } from '../shared/log.js'
+import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { StoreReaders } from '../submission/store/store-readers.js'
 import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
-
-/** The other machines of the cluster; undefined on a machine by itself, which loads none of it. */
-const openPeers = async (
-  { cluster }: ControlConfig,
-  directory: MachineDirectory | undefined,
-  log: Log,
-): Promise<ClusterPeers | undefined> => {
-  if (cluster === undefined || directory === undefined) return undefined
-  const { openClusterPeers } = await import('../control/cluster-peers.js')
-  return openClusterPeers(cluster, { directory, routes: [], log })
-}
 
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config }, send) => {
@@ -51,9 +33,9 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     .awaitAcknowledged(config.locations.map(({ id }) => id))
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
-  const peers = await openPeers(config, access.machines, log)
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
-  const submissions = new StoreReaders(config.dataDir, undefined, config.submissionStore)
+  const { machines } = access
+  const activity = await openActivity(config, { accessService, machines, log, metrics })
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,
@@ -61,13 +43,8 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     accessService,
     auditLog,
     catalog,
-    usage: createAccessUsage({
-      dataDir: config.dataDir,
-      table: openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits),
-      accessService,
-      now: Date.now,
-    }),
-    submissions: (accessId, limit) => submissions.recent(accessId, limit).map(toSubmissionView),
+    usage: activity.usage,
+    submissions: activity.submissions,
     adminToken,
     adminRoutes: createAdminApi({
       accessService,
@@ -88,7 +65,12 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
   return {
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
-      else if (command.kind === 'ensureAccesses')
+      else if (command.kind === 'submissionRequested') {
+        const { call, edgePid, query } = command
+        void activity
+          .find(query)
+          .then(found => send({ kind: 'submissionFound', edgePid, call, found }))
+      } else if (command.kind === 'ensureAccesses')
         ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
           tokens => send({ kind: 'accessesEnsured', tokens }),
           (error: unknown) =>
@@ -98,8 +80,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     drain: async () => {
       clearInterval(readers)
       await dashboard.close()
-      await peers?.close()
-      await submissions.close()
+      await activity.close()
       await access.close()
       flush()
     },

@@ -5,6 +5,7 @@ import { meterEdge, meterLog, meterLoop, meterServers, meterViews } from '../edg
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
+import { PeerLookups } from '../edge/peer-lookups.js'
 import type { Health } from '../edge/rpc-routes.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
 import { libraryOf } from '../server/server.js'
@@ -33,6 +34,7 @@ class Edge implements Running {
   private readonly parts: EdgeParts
   private submissions: OpenSubmissions | undefined
   private locations: EdgeLocations | undefined
+  private peers: PeerLookups | undefined
   private readonly timers: NodeJS.Timeout[] = []
   private stopLoopPriority = (): void => {}
   private confirmedVersion = Number.NaN
@@ -51,7 +53,8 @@ class Edge implements Running {
     this.refresh()
     this.timers.push(setInterval(() => this.refresh(), tipPollMs))
     const edge = { index, count: edgeCountOf(config) }
-    const submissions = await openSubmissions(config, edge, { log, metrics, now })
+    const peers = this.openPeers()
+    const submissions = await openSubmissions(config, edge, { log, metrics, now, peers })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
     const { leasedVersion: version, cells: versionCells } = shared
@@ -89,6 +92,7 @@ class Edge implements Running {
   onCommand(command: Command): void {
     const { metrics, send } = this.parts
     if (command.kind === 'accessChanged') return this.confirmVersion()
+    if (command.kind === 'submissionFound') return this.peers?.onFound(command.call, command.found)
     if (this.isClosed) return
     if (command.kind === 'committed' || command.kind === 'storeReplaced') this.refresh()
     else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
@@ -108,6 +112,16 @@ class Edge implements Running {
     await networks.close()
     await this.submissions?.close()
     await access.close()
+  }
+
+  private openPeers(): PeerLookups | undefined {
+    const { config, send } = this.parts
+    if (config.cluster === undefined) return undefined
+    this.peers = new PeerLookups({
+      options: config.cluster,
+      request: (call, query) => send({ kind: 'submissionRequested', call, query }),
+    })
+    return this.peers
   }
 
   private get isLeased(): boolean {

@@ -299,6 +299,12 @@ class Supervisor implements Service {
         return this.edgeProbe.onPong(child)
       case 'metrics':
         return this.collector.onMetrics(event.call, event.snapshot)
+      case 'submissionRequested':
+        return this.control?.send({ ...event, edgePid: child.pid ?? 0 })
+      case 'submissionFound':
+        return this.withRole('edge')
+          .find(({ pid }) => pid === event.edgePid)
+          ?.send({ kind: 'submissionFound', call: event.call, found: event.found })
       case 'accessesEnsured':
         this.tokens = event.tokens
         return this.onProgress()

@@ -7,6 +7,8 @@ import type {
 } from '../config/child-config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
+import type { SubmissionQuery } from '../submission/relay/relay-types.js'
+import type { Submission } from '../submission/store/submission.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child runs; `chain-provider` is a module given by its URL. */
@@ -57,6 +59,19 @@ export type Command =
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
   | { readonly kind: 'collectMetrics'; readonly call: number }
+  /** To control: an edge looks for it at the other machines of its location. */
+  | {
+      readonly kind: 'submissionRequested'
+      readonly edgePid: number
+      readonly call: number
+      readonly query: SubmissionQuery
+    }
+  /** To the edge that requested it. */
+  | {
+      readonly kind: 'submissionFound'
+      readonly call: number
+      readonly found: Submission | undefined
+    }
   | {
       readonly kind: 'ensureAccesses'
       readonly network: string
@@ -87,6 +102,17 @@ export type Event =
       readonly seconds: number
     }
   | { readonly kind: 'metrics'; readonly call: number; readonly snapshot: MetricsSnapshot }
+  | {
+      readonly kind: 'submissionRequested'
+      readonly call: number
+      readonly query: SubmissionQuery
+    }
+  | {
+      readonly kind: 'submissionFound'
+      readonly edgePid: number
+      readonly call: number
+      readonly found: Submission | undefined
+    }
   | { readonly kind: 'accessesEnsured'; readonly tokens: Readonly<Record<string, string>> }
 
 /** Sends an event to the supervisor. */

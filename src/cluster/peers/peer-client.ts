@@ -23,8 +23,10 @@ export type PeerClientParts = {
   readonly machine: string
   readonly directory: Pick<MachineDirectory, 'list'>
   readonly options: Pick<Options, 'peerMs' | 'peerCallsMax' | 'peerAnswerBytesMax'>
+  readonly onCall: (machine: string, outcome: 'answered' | 'missing') => void
 }
 
+type Response = { readonly status: number | undefined; readonly text: string }
 type Peer = { readonly id: string; readonly url: string | undefined }
 
 /** Reads from the other machines of the cluster, all at once. */
@@ -86,22 +88,28 @@ export class PeerClient {
       .map(({ id, beat, isSilent }) => ({ id, url: isSilent ? undefined : beat?.peerUrl }))
   }
 
-  /** The answer of a machine; undefined where there is none. */
+  /** What a machine answers; undefined where that is nothing. */
   private async tryCall({ id, url }: Peer, path: string): Promise<unknown> {
-    const { peerCallsMax } = this.parts.options
+    const { onCall, options } = this.parts
     const count = this.inFlight.get(id) ?? 0
-    if (url === undefined || count >= peerCallsMax) return undefined
+    if (url === undefined || count >= options.peerCallsMax) {
+      onCall(id, 'missing')
+      return undefined
+    }
     this.inFlight.set(id, count + 1)
     try {
-      return JSON.parse(await this.call(id, new URL(path, url)))
+      const { status, text } = await this.call(id, new URL(path, url))
+      onCall(id, 'answered')
+      return status === 200 ? JSON.parse(text) : undefined
     } catch {
+      onCall(id, 'missing')
       return undefined
     } finally {
       this.inFlight.set(id, (this.inFlight.get(id) ?? 1) - 1)
     }
   }
 
-  private call(id: string, url: URL): Promise<string> {
+  private call(id: string, url: URL): Promise<Response> {
     const { peerAnswerBytesMax, peerMs } = this.parts.options
     return new Promise((resolve, reject) => {
       const call = request(
@@ -123,10 +131,9 @@ export class PeerClient {
             if (byteCount > peerAnswerBytesMax) call.destroy(new Error('the answer is too long'))
           })
           response.on('error', reject)
-          response.on('end', () => {
-            if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString())
-            else reject(new Error(`HTTP ${response.statusCode}`))
-          })
+          response.on('end', () =>
+            resolve({ status: response.statusCode, text: Buffer.concat(chunks).toString() }),
+          )
         },
       )
       call.on('error', reject)

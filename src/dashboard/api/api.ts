@@ -4,8 +4,15 @@ import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess, findToken } from './own-access.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
-import type { Usage } from './usage.js'
+import type { Awaitable, Missing, Usage } from './usage.js'
 import { toAccessView } from './views.js'
+
+/** The newest submissions of an access at its locations, newest first. */
+export type Submissions = (
+  accessId: string,
+  limit: number,
+  locations: readonly string[],
+) => Awaitable<{ readonly submissions: readonly shapes.SubmissionView[] } & Missing>
 
 /** What the API is made of. */
 export type ApiParts = {
@@ -13,8 +20,7 @@ export type ApiParts = {
   readonly catalog: Catalog
   readonly usage: Usage
   readonly now: () => number
-  /** Newest first. */
-  submissions(accessId: string, limit: number): readonly shapes.SubmissionView[]
+  readonly submissions: Submissions
 }
 
 const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
@@ -25,9 +31,10 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     summary: 'Usage of the token per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
     errors: ['noSuchAccess', 'notOffered'],
-    handle: ({ session, params }) => {
+    handle: async ({ session, params }) => {
       const info = findToken(accessService, checkOwnScope(accessService, session, params))
-      return ok(info === undefined ? { minutes: [], refused: [] } : usage.ofToken(info.tokenId))
+      if (info === undefined) return ok({ minutes: [], refused: [] })
+      return ok(await usage.ofToken(info.tokenId, info.location))
     },
   }),
   route({
@@ -36,12 +43,12 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     guard: 'session',
     summary: 'Limits of an access and their current utilisation',
     answers: {
-      200: { description: 'Sums over all edges of the machine', body: shapes.accessUsage },
+      200: { description: 'Sums over all edges, of every machine', body: shapes.accessUsage },
     },
     errors: ['noSuchAccess'],
-    handle: ({ session, params }) => {
-      const { accessId, limits } = findOwnAccess(accessService, session, params.accessId)
-      return ok({ limits, ...usage.ofAccess(accessId) })
+    handle: async ({ session, params }) => {
+      const { accessId, limits, locations } = findOwnAccess(accessService, session, params.accessId)
+      return ok({ limits, ...(await usage.ofAccess(accessId, locations)) })
     },
   }),
 ]
@@ -73,9 +80,9 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
       query: shapes.submissionsQuery,
       answers: { 200: { description: 'Newest first', body: shapes.submissions } },
       errors: ['noSuchAccess', 'wrongInput'],
-      handle: ({ session, params, query }) => {
-        const { accessId } = findOwnAccess(accessService, session, params.accessId)
-        return ok({ submissions: submissions(accessId, query.limit) })
+      handle: async ({ session, params, query }) => {
+        const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+        return ok(await submissions(accessId, query.limit, locations))
       },
     }),
   ]

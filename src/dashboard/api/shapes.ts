@@ -70,6 +70,13 @@ export const restriction = v.strictObject({
   ),
 })
 
+const missing = v.optional(
+  described(
+    v.pipe(v.array(text), v.readonly()),
+    'Machines of the cluster that did not answer in time and are not included',
+  ),
+)
+
 export const tokenUsage = v.object({
   minutes: v.array(
     v.object({
@@ -81,17 +88,20 @@ export const tokenUsage = v.object({
     }),
   ),
   refused: v.array(v.object({ atMs: instantMs, address: text, reason: text })),
+  missing,
 })
 
-export const accessUsage = v.object({
-  limits,
+/** Of one machine. */
+export const utilisation = v.object({
   requestsPerSecond: count,
   requestsInFlight: count,
   sockets: count,
 })
 
+export const accessUsage = v.object({ limits, ...utilisation.entries, missing })
+
 /** Most submissions in one response. */
-const SUBMISSIONS_MAX = 200
+export const SUBMISSIONS_MAX = 200
 const SUBMISSIONS_DEFAULT = '50'
 const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
 
@@ -125,6 +135,7 @@ export const submissions = v.object({
       error: v.nullable(text),
     }),
   ),
+  missing,
 })
 
 export const failure = v.object({

@@ -15,17 +15,29 @@ export type RefusedAttempt = {
   readonly reason: string
 }
 
+/** Of one token: minutes oldest first, attempts newest first. */
+export type TokenUsage = {
+  readonly minutes: readonly UsageMinute[]
+  readonly refused: readonly RefusedAttempt[]
+}
+
+/** Current utilisation of one access, over all edges. */
+export type AccessUsage = {
+  readonly requestsPerSecond: number
+  readonly requestsInFlight: number
+  readonly sockets: number
+}
+
+/** Ids of machines of the cluster whose part a sum lacks; absent on a machine by itself. */
+export type Missing = { readonly missing?: readonly string[] }
+
+/** Now, or once other machines have answered. */
+export type Awaitable<T> = T | Promise<T>
+
 /** Usage of tokens and accesses, as counted by the edges. */
 export type Usage = {
-  /** Of one token: minutes oldest first, attempts newest first. */
-  ofToken(tokenId: string): {
-    readonly minutes: readonly UsageMinute[]
-    readonly refused: readonly RefusedAttempt[]
-  }
-  /** Current utilisation of one access, over all edges. */
-  ofAccess(accessId: string): {
-    readonly requestsPerSecond: number
-    readonly requestsInFlight: number
-    readonly sockets: number
-  }
+  /** `location` is the one of the token. */
+  ofToken(tokenId: string, location: string): Awaitable<TokenUsage & Missing>
+  /** `locations` are those of the access. */
+  ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
 }

@@ -6,7 +6,7 @@ import type { TransactionChecks } from '../../native/transactions.js'
 import type { SingleFlight } from '../single-flight/single-flight.js'
 import type { SubmissionStore } from '../store/submission-store.js'
 import type { Options } from './options.js'
-import type { RelayRoute } from '../store/submission.js'
+import type { RelayRoute, Submission } from '../store/submission.js'
 import type { EngineQueue } from './engine-queue.js'
 import type { Upstream } from '../../upstream/client.js'
 
@@ -18,6 +18,19 @@ export type RelayOptions = Options & {
   readonly engineTipAccounts: readonly string[]
 }
 
+/** A submission of an access, as a client asks for it. */
+export type SubmissionQuery = {
+  readonly submissionId: string
+  readonly accessId: string
+  readonly network: string
+}
+
+/** What other machines know of submissions. */
+export type PeerSubmissions = {
+  /** Resolves in a bounded time; never rejects. */
+  find(query: SubmissionQuery): Promise<Submission | undefined>
+}
+
 /** What one relay route works with. */
 export type RelayModules = {
   readonly checks: Pick<TransactionChecks, 'checkBundle'>
@@ -27,7 +40,9 @@ export type RelayModules = {
   /** Status queries that wait for it. */
   readonly statusQueue: Pick<EngineQueue, 'enter'>
   readonly singleFlight: Pick<SingleFlight, 'run'>
-  readonly store: Pick<SubmissionStore, 'begin' | 'record' | 'find'>
+  readonly store: Pick<SubmissionStore, 'begin' | 'record' | 'find' | 'has'>
+  /** Submissions to the other machines of the location; undefined on a machine by itself. */
+  readonly peers?: PeerSubmissions | undefined
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number

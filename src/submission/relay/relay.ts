@@ -1,4 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
+import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import {
   formatError,
@@ -15,6 +16,7 @@ import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from '.
 import { BundleSender } from './send-bundle.js'
 import { StatusQueries } from './status-queries.js'
 import { formatId } from '../store/submission-id.js'
+import type { Submission } from '../store/submission.js'
 
 /** The headers of every answer of a relay route. */
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
@@ -98,7 +100,7 @@ export class Relay {
 
   private async getSubmission(params: Params, { grant, recheck }: RelayOrigin): Promise<Answer> {
     const id = toSubmissionId(params)
-    const found = await this.modules.store.find(id)
+    const found = await this.find(id, grant)
     const refused = recheck()
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)
@@ -109,6 +111,14 @@ export class Relay {
     const parsed = { result: parseJson(result), error: parseJson(error), ...isJoined }
     const submission = { submissionId: formatId(id), ...rest, ...parsed }
     return { outcome: { result: JSON.stringify(submission) } }
+  }
+
+  /** Other machines are asked only for what no edge of this one knows. */
+  private find(id: Uint8Array, { accessId, network }: Grant): Promise<Submission | undefined> {
+    const { peers, store } = this.modules
+    if (peers === undefined || store.has(id)) return store.find(id)
+    const query = { submissionId: formatId(id), accessId, network }
+    return firstFound([store.find(id), peers.find(query)])
   }
 
   private getTipConfig(): object {
@@ -122,6 +132,16 @@ export class Relay {
     }
   }
 }
+
+/** The first value that is found; undefined where none is. */
+const firstFound = <T>(lookups: readonly Promise<T | undefined>[]): Promise<T | undefined> =>
+  Promise.any(
+    lookups.map(async lookup => {
+      const found = await lookup
+      if (found === undefined) throw new Error('not found')
+      return found
+    }),
+  ).catch(() => undefined)
 
 /** Answers a method without parameters. */
 const answerConstant = (params: Params, value: object): Answer => {

@@ -1,16 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { findSubmission } from './find-submission.js'
 import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
 import type { StoreReaders } from './store-readers.js'
-import { formatId, timeOfId } from './submission-id.js'
+import { formatId } from './submission-id.js'
 import type { Ending, Submission } from './submission.js'
 import { openTables, pack, type SubmissionTables } from './submission-tables.js'
 import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
-
-/** Pause between two reads of a submission that another edge is about to store. */
-const FIND_PAUSE_MS = 5
-/** An older submission is stored, or never will be. */
-const RECENT_MS = 15_000
 
 /** A submission that is being sent. */
 export type PendingRecord = {
@@ -129,22 +124,16 @@ export class SubmissionStore {
     return this.isClosed ? undefined : this.tables.get(id)
   }
 
-  /**
-   * What any edge of the machine knows of a submission. Another edge's answer may reach the client
-   * shortly before it is stored, so a recent one is awaited for up to `findMs`.
-   */
-  async find(id: Uint8Array): Promise<Submission | undefined> {
-    const { ageMsMax, findMs } = this.options
-    const ageMs = this.modules.now() - timeOfId(id)
-    // Left by an edge that no longer runs, whose table is not pruned.
-    if (ageMs > ageMsMax) return undefined
-    const endMs = performance.now() + (ageMs < RECENT_MS ? findMs : 0)
-    for (;;) {
-      const found = this.get(id) ?? this.modules.others.find(id)
-      const isEnded = found !== undefined && found.outcome !== 'pending'
-      if (isEnded || performance.now() >= endMs) return found
-      await sleep(FIND_PAUSE_MS)
-    }
+  /** What any edge of the machine knows of a submission; a recent one is awaited. */
+  find(id: Uint8Array): Promise<Submission | undefined> {
+    const { modules, options } = this
+    const read = (): Submission | undefined => this.get(id) ?? modules.others.find(id)
+    return findSubmission(id, { read, now: modules.now, options })
+  }
+
+  /** Whether any edge of the machine knows the submission now. */
+  has(id: Uint8Array): boolean {
+    return (this.get(id) ?? this.modules.others.find(id)) !== undefined
   }
 
   stats(): StoreStats {

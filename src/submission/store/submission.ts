@@ -56,6 +56,9 @@ export const submissionSchema = v.object({
 /** One submission to a relay route, as the store keeps it. */
 export type Submission = Readonly<v.InferOutput<typeof submissionSchema>>
 
+/** How another machine of the cluster answers. */
+export const foundSubmissionSchema = v.object({ submission: submissionSchema })
+
 /** How a submission ended, which is all that was not known of it when it began. */
 export type Ending = Pick<
   Submission,

@@ -55,7 +55,7 @@ type Listed = Partial<Pick<KnownMachine, 'isSilent'>> & { readonly url?: string 
 const openClient = (
   t: Test,
   machines: Readonly<Record<string, Listed>>,
-  { identity = identityOf('fra-1'), options = {} } = {},
+  { options = {}, calls = [] as string[] } = {},
 ): PeerClient => {
   const list = (): readonly KnownMachine[] =>
     Object.entries(machines).map(([id, { url, isSilent = false }]) => ({
@@ -66,10 +66,11 @@ const openClient = (
       isSilent,
     }))
   const client = new PeerClient({
-    identity,
+    identity: identityOf('fra-1'),
     machine: 'fra-1',
     directory: { list },
     options: { ...defaults, ...options },
+    onCall: (machine, outcome) => void calls.push(`${machine} ${outcome}`),
   })
   t.teardown(() => client.close())
   return client
@@ -77,19 +78,31 @@ const openClient = (
 
 t.test('a machine reads of the others at some locations, and names the missing', async t => {
   const [near, far] = [await openServer(t, 'fra-2'), await openServer(t, 'nyc-1')]
-  const client = openClient(t, {
-    'fra-1': { url: near.url },
-    'fra-2': { url: near.url },
-    'fra-3': { url: undefined },
-    'fra-4': { url: near.url, isSilent: true },
-    'fra-5': { url: near.url },
-    'nyc-1': { url: far.url },
-  })
+  const calls: string[] = []
+  const client = openClient(
+    t,
+    {
+      'fra-1': { url: near.url },
+      'fra-2': { url: near.url },
+      'fra-3': { url: undefined },
+      'fra-4': { url: near.url, isSilent: true },
+      'fra-5': { url: near.url },
+      'nyc-1': { url: far.url },
+    },
+    { calls },
+  )
   t.strictSame(
     await client.read(['fra', 'nyc'], '/things/a_B-1', NAMED),
     { answers: [{ name: 'a_B-1' }, { name: 'a_B-1' }], missing: ['fra-3', 'fra-4', 'fra-5'] },
     'itself is not called, nor a silent one; what answers as another machine is no answer',
   )
+  t.strictSame(calls.toSorted(), [
+    'fra-2 answered',
+    'fra-3 missing',
+    'fra-4 missing',
+    'fra-5 missing',
+    'nyc-1 answered',
+  ])
   t.strictSame(await client.read(['nyc'], '/things/a', NAMED), {
     answers: [{ name: 'a' }],
     missing: [],
@@ -120,10 +133,10 @@ t.test('a machine that hangs, or answers too much, is missing in time', async t 
     { options: { peerMs: 200, peerCallsMax: 2, peerAnswerBytesMax: 50_000 } },
   )
   const startedMs = performance.now()
-  const calls = await Promise.all([1, 2, 3, 4].map(() => client.read(['fra'], '/things/a', NAMED)))
+  const all = await Promise.all([1, 2, 3, 4].map(() => client.read(['fra'], '/things/a', NAMED)))
   const tookMs = performance.now() - startedMs
   t.ok(tookMs >= 190 && tookMs < 1_000, `${tookMs.toFixed(0)} ms`)
-  for (const call of calls) t.strictSame(call, { answers: [], missing: ['fra-2'] })
+  for (const one of all) t.strictSame(one, { answers: [], missing: ['fra-2'] })
   t.equal(sockets.length, 2, 'no more calls than the bound')
   t.strictSame(await client.read(['nyc'], '/long', NAMED), { answers: [], missing: ['nyc-1'] })
   t.match(await client.read(['nyc'], '/things/a', NAMED), { missing: [] })

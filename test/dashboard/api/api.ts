@@ -332,7 +332,10 @@ t.test('usage and submissions are returned', async t => {
       ofToken: tokenId => (queried.push(tokenId), { minutes, refused }),
       ofAccess: accessId => (queried.push(accessId), now),
     },
-    submissions: (accessId, limit) => (queried.push([accessId, limit]), [submission]),
+    submissions: (accessId, limit) => {
+      queried.push([accessId, limit])
+      return { submissions: [submission] }
+    },
   })
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')

@@ -92,6 +92,7 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
         },
         record: never,
         find: never,
+        has: never,
       },
       log: createLog('edge', never),
       now: () => nowMs,

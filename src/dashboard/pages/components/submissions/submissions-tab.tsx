@@ -1,6 +1,7 @@
 import { useServices } from '../../hooks/context.js'
 import { CopyId } from './copy-id.js'
 import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
 import { formatMoment, formatPlural } from '../../lib/format.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import type { Access, Submission } from '../../lib/wire.js'
@@ -78,6 +79,7 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
         <p class="muted">All locations of {access.accessId}</p>
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
       {list === undefined && failure === undefined && (
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}

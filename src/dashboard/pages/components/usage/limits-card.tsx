@@ -1,5 +1,6 @@
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
 import { formatCount } from '../../lib/format.js'
 import { Meter } from './meter.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
@@ -24,6 +25,7 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
         <p class="muted">Shared by all tokens of {access.accessId}</p>
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
       <div class="meters">
         <Meter
           name="Requests"

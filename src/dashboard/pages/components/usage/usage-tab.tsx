@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
 import { formatCount } from '../../lib/format.js'
 import { LimitsCard } from './limits-card.js'
 import { RefusedTable } from './refused-table.js'
@@ -54,6 +55,7 @@ export const UsageTab = ({
           </div>
         </div>
         {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+        <MissingNote missing={value?.missing} />
         <dl class="tiles">
           {SERIES.map(({ key, name }) => (
             <div key={key} class="tile">

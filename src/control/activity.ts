@@ -1,0 +1,83 @@
+import { openLimitTable } from '../access/limiter/access-limiter.js'
+import type { AccessService } from '../access/service.js'
+import type { MachineDirectory } from '../cluster/machine-directory.js'
+import type { ControlConfig } from '../config/child-config.js'
+import { edgeCountOf } from '../config/edge-count.js'
+import type { Submissions } from '../dashboard/api/api.js'
+import type { SubmissionView } from '../dashboard/api/shapes.js'
+import type { Usage } from '../dashboard/api/usage.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import type { SubmissionQuery } from '../submission/relay/relay-types.js'
+import { findSubmission } from '../submission/store/find-submission.js'
+import { StoreReaders } from '../submission/store/store-readers.js'
+import type { Submission } from '../submission/store/submission.js'
+import { createAccessUsage } from './access-usage.js'
+import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
+import { toSubmissionView } from './submission-view.js'
+
+/** What edges have counted and recorded, on every machine of the cluster where there is one. */
+export type Activity = {
+  readonly usage: Usage
+  readonly submissions: Submissions
+  /** A submission to another machine of this machine's location; never rejects. */
+  find(query: SubmissionQuery): Promise<Submission | undefined>
+  close(): Promise<void>
+}
+
+export type ActivityParts = {
+  readonly accessService: Pick<AccessService, 'list'>
+  /** Of the cluster; undefined of a machine by itself. */
+  readonly machines: MachineDirectory | undefined
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+/** Adds the other machines up. A machine by itself loads none of this. */
+const addOthers = async (
+  cluster: NonNullable<ControlConfig['cluster']>,
+  directory: MachineDirectory,
+  own: PeerRouteParts & { readonly submissions: Submissions },
+  { log, metrics }: Pick<ActivityParts, 'log' | 'metrics'>,
+): Promise<Activity> => {
+  const { openClusterPeers } = await import('./cluster-peers.js')
+  const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
+  const routes = createPeerRoutes(own)
+  const peers = await openClusterPeers(cluster, { directory, routes, log, metrics })
+  return {
+    usage: createUsageSum(own.usage, peers.client),
+    submissions: createSubmissionsSum(own.submissions, peers.client),
+    find: query => peers.find(query),
+    close: () => peers.close(),
+  }
+}
+
+export const openActivity = async (
+  config: ControlConfig,
+  parts: ActivityParts,
+): Promise<Activity> => {
+  const { cluster, dataDir, submissionStore: options } = config
+  const { accessService, machines } = parts
+  const usage = createAccessUsage({
+    dataDir,
+    table: openLimitTable(dataDir, edgeCountOf(config), config.access.limits),
+    accessService,
+    now: Date.now,
+  })
+  const readers = new StoreReaders(dataDir, undefined, options)
+  const recent = (accessId: string, limit: number): readonly SubmissionView[] =>
+    readers.recent(accessId, limit).map(toSubmissionView)
+  const submissions: Submissions = (accessId, limit) => ({ submissions: recent(accessId, limit) })
+  if (cluster === undefined || machines === undefined)
+    return { usage, submissions, find: async () => undefined, close: () => readers.close() }
+  const find = (id: Uint8Array): Promise<Submission | undefined> =>
+    findSubmission(id, { read: () => readers.find(id), now: Date.now, options })
+  const all = await addOthers(cluster, machines, { usage, submissions, recent, find }, parts)
+  return {
+    ...all,
+    close: async () => {
+      await all.close()
+      await readers.close()
+    },
+  }
+}

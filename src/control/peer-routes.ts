@@ -1,0 +1,59 @@
+import type { PeerRoute } from '../cluster/peers/peer-server.js'
+import { SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
+import type { Usage, UsageMinute } from '../dashboard/api/usage.js'
+import { parseId } from '../submission/store/submission-id.js'
+import type { SubmissionQuery } from '../submission/relay/relay-types.js'
+import type { Submission } from '../submission/store/submission.js'
+
+/** What other machines of the cluster may read of this one. */
+export type PeerRouteParts = {
+  /** Of this machine alone. */
+  readonly usage: Usage
+  readonly recent: (accessId: string, limit: number) => readonly SubmissionView[]
+  readonly find: (id: Uint8Array) => Promise<Submission | undefined>
+}
+
+const isUsed = ({ requests, errors, rateLimited, refused }: UsageMinute): boolean =>
+  requests + errors + rateLimited + refused > 0
+
+export const tokenUsagePath = (tokenId: string): string => `/tokens/${tokenId}/usage`
+export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
+export const recentPath = (accessId: string, limit: number | string): string =>
+  `/accesses/${accessId}/submissions/newest/${limit}`
+export const submissionPath = ({ accessId, network, submissionId }: SubmissionQuery): string =>
+  `/accesses/${accessId}/networks/${network}/submissions/${submissionId}`
+
+/** The routes of the peer API. Ids of tokens are no secrets; nothing here returns one. */
+export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): readonly PeerRoute[] => [
+  {
+    path: tokenUsagePath(':tokenId'),
+    answer: async ({ tokenId = '' }) => {
+      const { minutes, refused } = await usage.ofToken(tokenId, '')
+      return { minutes: minutes.filter(isUsed), refused }
+    },
+  },
+  {
+    path: accessUsagePath(':accessId'),
+    answer: ({ accessId = '' }) => usage.ofAccess(accessId, []),
+  },
+  {
+    path: recentPath(':accessId', ':limit'),
+    answer: ({ accessId = '', limit }) => {
+      const count = Math.min(SUBMISSIONS_MAX, Number(limit))
+      return count >= 1 ? { submissions: recent(accessId, count) } : undefined
+    },
+  },
+  {
+    path: submissionPath({
+      accessId: ':accessId',
+      network: ':network',
+      submissionId: ':submissionId',
+    }),
+    answer: async ({ accessId = '', network = '', submissionId = '' }) => {
+      const id = parseId(submissionId)
+      const submission = id && (await find(id))
+      if (submission?.accessId !== accessId || submission.network !== network) return undefined
+      return { submission }
+    },
+  },
+]

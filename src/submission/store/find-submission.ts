@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Options } from './options.js'
+import { timeOfId } from './submission-id.js'
+import type { Submission } from './submission.js'
+
+/** Pause between two reads of a submission that an edge is about to store. */
+const PAUSE_MS = 5
+/** An older submission is stored, or never will be. */
+const RECENT_MS = 15_000
+
+/**
+ * Reads a submission. An edge's answer may reach the client shortly before it is stored, so a
+ * recent one is read again for up to `findMs`.
+ */
+export const findSubmission = async (
+  id: Uint8Array,
+  parts: {
+    readonly read: () => Submission | undefined
+    /** Unix milliseconds. */
+    readonly now: () => number
+    readonly options: Pick<Options, 'ageMsMax' | 'findMs'>
+  },
+): Promise<Submission | undefined> => {
+  const { now, options, read } = parts
+  const ageMs = now() - timeOfId(id)
+  // Left by an edge that no longer runs, whose table is not pruned.
+  if (ageMs > options.ageMsMax) return undefined
+  const endMs = performance.now() + (ageMs < RECENT_MS ? options.findMs : 0)
+  for (;;) {
+    const found = read()
+    const isEnded = found !== undefined && found.outcome !== 'pending'
+    if (isEnded || performance.now() >= endMs) return found
+    await sleep(PAUSE_MS)
+  }
+}

@@ -1,0 +1,192 @@
+// What the machines of a cluster know of each other: usage and submissions of all of them.
+import t, { type Test } from 'tap'
+import { openIdentityProvider } from '../../src/sandbox/identity/provider.js'
+import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import {
+  operate,
+  prepareMachine,
+  tokenPath,
+  type TestMachine,
+} from '../fixtures/cluster/machine.js'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
+import { ADA } from '../fixtures/dashboard/dashboard.js'
+import { freePorts, type Service } from '../fixtures/processes/deployment.js'
+import { sendBundle, TIPS } from '../fixtures/submission/relay.js'
+import { until } from '../fixtures/until.js'
+
+type Running = TestMachine & { readonly service: Service }
+
+const PEER_MS = 300
+const CLIENT = { clientId: 'machines', clientSecret: 'secret-of-machines' }
+const RELAY = {
+  upstream: { urls: ['http://127.0.0.1:1'] },
+  serviceTipAddresses: TIPS['/relay-bundle'].service,
+  engineTipAddresses: TIPS['/relay-bundle'].engine,
+}
+
+/** A machine of the location fra with the dashboard, another one, and one in another city. */
+const openMachines = async (t: Test): Promise<readonly [Running, Running, Running]> => {
+  const etcd = await openEtcd(t, 1)
+  const firstPort = await freePorts()
+  const redirectUris = [`http://127.0.0.1:${firstPort + 3}/callback`]
+  const provider = await openIdentityProvider({ users: [ADA], ...CLIENT, redirectUris })
+  t.teardown(() => provider.close())
+  const network = { relayBundle: RELAY }
+  const identity = { issuer: provider.issuer, ...CLIENT }
+  const first = await prepareMachine(t, etcd, {
+    id: 'fra-1',
+    location: 'fra',
+    network,
+    dashboard: { identity },
+    firstPort,
+  })
+  const others = [
+    await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra', network }),
+    await prepareMachine(t, etcd, { id: 'nyc-1', location: 'nyc', network }),
+  ] as const
+  for (const command of [
+    ['init'],
+    ['add', 'fra-1', '--location', 'fra', '--control'],
+    ['add', 'fra-2', '--location', 'fra'],
+    ['add', 'nyc-1', '--location', 'nyc'],
+  ])
+    t.match(await operate(t, etcd, first.configFile, ...command), { code: 0 })
+  const start = async (machine: TestMachine): Promise<Running> => ({
+    ...machine,
+    service: await machine.start(),
+  })
+  return [await start(first), await start(others[0]), await start(others[1])]
+}
+
+/** A call of a relay route; the id of the submission is in the headers of the answer. */
+const relay = async (
+  { port }: TestMachine,
+  token: string,
+  body: string,
+): Promise<{ readonly id: string; readonly result: unknown; readonly tookMs: number }> => {
+  const startedMs = performance.now()
+  const response = await fetch(`http://127.0.0.1:${port}/${token}/relay-bundle`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
+  const { result } = (await response.json()) as { readonly result?: unknown }
+  const tookMs = performance.now() - startedMs
+  return { id: response.headers.get('x-relay-submission-id') ?? '', result, tookMs }
+}
+
+const findBody = (id: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getSubmission', params: [id] })
+
+t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
+  const machines = await openMachines(t)
+  const [first, second, far] = machines
+  for (const machine of machines)
+    await until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
+
+  const granted = await first.admin('POST', '/accesses', {
+    subject: ADA.subject,
+    product: 'node',
+    kind: 'pass',
+  })
+  const accessId = String(granted.body['accessId'])
+  const tokenOf = async (location: string): Promise<string> => {
+    const { body } = await first.admin('POST', tokenPath(accessId, location))
+    return String(body['token'])
+  }
+  const [token, farToken] = [await tokenOf('fra'), await tokenOf('nyc')]
+  const ada = new DashboardClient(first.dashboardUrl)
+  await ada.signIn(ADA)
+  const read = async (path: string) => {
+    const startedMs = performance.now()
+    const { json } = await ada.ask(`/api/accesses/${accessId}/${path}`)
+    return { json: json as Record<string, unknown>, tookMs: performance.now() - startedMs }
+  }
+  const tokenUsage = 'networks/main/locations/fra/usage'
+  const requestsOf = (json: Record<string, unknown>): number =>
+    (json['minutes'] as { readonly requests: number }[]).reduce((sum, one) => sum + one.requests, 0)
+
+  await t.test('usage of an access is the sum of all machines', async t => {
+    for (let count = 0; count < 3; count++) await first.status(token)
+    for (let count = 0; count < 4; count++) await second.status(token)
+    for (let count = 0; count < 5; count++) await far.status(farToken)
+    await until('the other machines are known', async () => {
+      const { json } = await read('usage')
+      return Array.isArray(json['missing']) && json['missing'].length === 0
+    })
+    const { json } = await read(tokenUsage)
+    t.equal(requestsOf(json), 7, 'of the machines of its location')
+    t.strictSame(json['missing'], [])
+    const { json: ofAccess } = await read('usage')
+    t.match(ofAccess, { requestsInFlight: 0, sockets: 0, missing: [] })
+    t.ok(Number(ofAccess['requestsPerSecond']) >= 0.2, '12 requests within a minute')
+  })
+
+  const submit = (machine: TestMachine, own: string) =>
+    relay(machine, own, sendBundle('/relay-bundle', ['AAAA']))
+
+  await t.test('a submission is found at any machine of its location', async t => {
+    const { id } = await submit(second, token)
+    const own = await relay(second, token, findBody(id))
+    t.match(own.result, { submissionId: id, outcome: 'invalid', location: 'fra' })
+    const there = await relay(first, token, findBody(id))
+    t.strictSame(there.result, own.result, `found in ${there.tookMs.toFixed(0)} ms`)
+    t.notMatch(JSON.stringify(there.result), /tokenId|accessId/)
+    const { body } = await first.admin('POST', '/accesses', {
+      subject: 'ben',
+      product: 'node',
+      kind: 'pass',
+    })
+    const { body: made } = await first.admin('POST', tokenPath(String(body['accessId']), 'fra'))
+    const stolen = await relay(first, String(made['token']), findBody(id))
+    t.equal(stolen.result, null, 'of another access it is not found')
+    t.equal((await relay(far, farToken, findBody(id))).result, null, 'nor at another location')
+  })
+
+  await t.test('the newest submissions of all machines are listed', async t => {
+    const ids = [
+      await submit(far, farToken),
+      await submit(first, token),
+      await submit(second, token),
+    ].map(({ id }) => id)
+    let listed: readonly unknown[] = []
+    await until('all are stored', async () => {
+      const { json } = await read('submissions?limit=3')
+      listed = (json['submissions'] as { readonly submissionId: string }[]).map(
+        ({ submissionId }) => submissionId,
+      )
+      return ids.every(id => listed.includes(id))
+    })
+    t.strictSame(listed, ids.toReversed(), 'newest first')
+  })
+
+  await t.test('a machine that does not answer is named, in time', async t => {
+    const [control = 0] = second.service.pidsOf('control')
+    process.kill(control, 'SIGSTOP')
+    const { json, tookMs } = await read(tokenUsage)
+    t.strictSame(json['missing'], ['fra-2'])
+    t.equal(requestsOf(json), 5, 'what this machine has counted')
+    t.ok(tookMs >= PEER_MS - 10 && tookMs < PEER_MS + 700, `${tookMs.toFixed(0)} ms`)
+    t.strictSame((await read('usage')).json['missing'], ['fra-2'])
+    t.strictSame((await read('submissions')).json['missing'], ['fra-2'])
+    const { id } = await submit(second, token)
+    const lost = await relay(first, token, findBody(id))
+    t.equal(lost.result, null)
+    t.ok(lost.tookMs < PEER_MS + 700, `${lost.tookMs.toFixed(0)} ms`)
+    process.kill(control, 'SIGCONT')
+    await until('it answers', async () => {
+      const { result } = await relay(first, token, findBody(id))
+      return result !== null
+    })
+    const [own = 0] = first.service.pidsOf('control')
+    process.kill(own, 'SIGSTOP')
+    const without = await relay(first, token, findBody(id))
+    t.equal(without.result, null, 'without control of its own machine it is not found')
+    t.ok(without.tookMs < PEER_MS + 700, `${without.tookMs.toFixed(0)} ms`)
+    const { id: mine } = await submit(first, token)
+    const { tookMs: ownMs, result } = await relay(first, token, findBody(mine))
+    t.match(result, { submissionId: mine })
+    t.ok(ownMs < PEER_MS / 2, `what this machine knows needs no other: ${ownMs.toFixed(0)} ms`)
+    process.kill(own, 'SIGCONT')
+  })
+})
