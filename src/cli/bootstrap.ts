@@ -2,11 +2,13 @@ import type { Command } from 'commander'
 import { line } from './arguments.js'
 import { exitWithAnswer, withService, type ConfigLoader } from './command.js'
 
-/** `slotline bootstrap`: makes a network's store from an RPC, and cancels a bootstrap. */
+/** `slotline bootstrap`: makes a network's store from an RPC or a peer, or cancels that. */
 export const addBootstrapCommands = (program: Command, load: ConfigLoader): void => {
   const bootstrap = program
     .command('bootstrap')
-    .description('build the store of a network from an upstream RPC, or cancel a bootstrap')
+    .description(
+      'build the store of a network from an upstream RPC or a peer, or cancel a bootstrap',
+    )
   withService(bootstrap.command('rpc'))
     .description('from networks.accountsRpc, for a network with a scope')
     .requiredOption('--network <id>', 'the network')
@@ -15,6 +17,17 @@ export const addBootstrapCommands = (program: Command, load: ConfigLoader): void
       process.title = 'slotline bootstrap'
       const config = await load.service(service, { needsSecrets: true })
       return runPlan(config, network, { kind: 'rpc' })
+    })
+  withService(bootstrap.command('peer'))
+    .description('from another machine of the cluster, which copies its store')
+    .requiredOption('--network <id>', 'the network')
+    .requiredOption('--from <machine>', 'the machine, as `slotline cluster machines` lists it')
+    .action(async ({ network, from, ...service }) => {
+      const { findPeer } = await import('./cluster/find-peer.js')
+      const { runPlan } = await import('./run-bootstrap.js')
+      process.title = 'slotline bootstrap'
+      const config = await load.service(service, { needsSecrets: true })
+      return runPlan(config, network, await findPeer(config, from))
     })
   withService(bootstrap.command('cancel'))
     .description('cancel the running bootstrap, of a snapshot too, and remove its files')

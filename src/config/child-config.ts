@@ -38,7 +38,7 @@ const EDGE_NETWORK = [
   'relayBundle',
 ] as const
 
-const INDEXER = ['dataDir', 'store', 'processes', 'status', 'bootstrap', 'log'] as const
+const INDEXER = ['dataDir', 'cluster', 'store', 'processes', 'status', 'bootstrap', 'log'] as const
 /** What an indexer needs of its network: every source of accounts, and no upstream of requests. */
 const INDEXER_NETWORK = [
   'id',

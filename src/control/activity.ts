@@ -1,6 +1,7 @@
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
+import type { PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import type { Submissions } from '../dashboard/api/api.js'
@@ -29,6 +30,8 @@ export type ActivityParts = {
   readonly accessService: Pick<AccessService, 'list'>
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines: MachineDirectory | undefined
+  /** Long answers to other machines. */
+  readonly streams: readonly PeerStream[]
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -38,12 +41,12 @@ const addOthers = async (
   cluster: NonNullable<ControlConfig['cluster']>,
   directory: MachineDirectory,
   own: PeerRouteParts & { readonly submissions: Submissions },
-  { log, metrics }: Pick<ActivityParts, 'log' | 'metrics'>,
+  { log, metrics, streams }: Pick<ActivityParts, 'log' | 'metrics' | 'streams'>,
 ): Promise<Activity> => {
   const { openClusterPeers } = await import('./cluster-peers.js')
   const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
   const routes = createPeerRoutes(own)
-  const peers = await openClusterPeers(cluster, { directory, routes, log, metrics })
+  const peers = await openClusterPeers(cluster, { directory, routes, streams, log, metrics })
   return {
     usage: createUsageSum(own.usage, peers.client),
     submissions: createSubmissionsSum(own.submissions, peers.client),

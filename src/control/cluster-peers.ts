@@ -1,7 +1,7 @@
 import { readIdentity } from '../cluster/identity.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import { PeerClient } from '../cluster/peers/peer-client.js'
-import { openPeerServer, type PeerRoute } from '../cluster/peers/peer-server.js'
+import { openPeerServer, type PeerRoute, type PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { peerListeners } from '../config/peer-listeners.js'
 import type { Log } from '../shared/log.js'
@@ -24,6 +24,7 @@ export type ClusterPeersParts = {
   readonly directory: MachineDirectory
   /** What they may read of this one. */
   readonly routes: readonly PeerRoute[]
+  readonly streams: readonly PeerStream[]
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -31,14 +32,14 @@ export type ClusterPeersParts = {
 /** Answers the other machines of the cluster, where they can reach this one, and reads of them. */
 export const openClusterPeers = async (
   cluster: ClusterConfig,
-  { directory, routes, log, metrics }: ClusterPeersParts,
+  { directory, routes, streams, log, metrics }: ClusterPeersParts,
 ): Promise<ClusterPeers> => {
   const identity = readIdentity(cluster, cluster.machine, Date.now())
   const isMachine = (name: string): boolean =>
     directory.isCurrent && directory.find(name) !== undefined
   const servers = await Promise.all(
     peerListeners({ cluster }).map(({ host, port }) =>
-      openPeerServer({ host, port, identity, options: cluster, isMachine, routes, log }),
+      openPeerServer({ host, port, identity, options: cluster, isMachine, routes, streams, log }),
     ),
   )
   const client = new PeerClient({

@@ -12,6 +12,7 @@ import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
+import { createPeerCopies } from '../storage/peer-copies.js'
 import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
 
@@ -35,7 +36,18 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
 
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const { machines } = access
-  const activity = await openActivity(config, { accessService, machines, log, metrics })
+  const copies = createPeerCopies({
+    dataDir: config.dataDir,
+    networks: config.networks.map(({ id }) => id),
+    log,
+  })
+  const activity = await openActivity(config, {
+    accessService,
+    machines,
+    streams: [copies],
+    log,
+    metrics,
+  })
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,

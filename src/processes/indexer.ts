@@ -26,7 +26,7 @@ const incomplete = (isLoading: boolean): FeedHealth => ({
   reason: isLoading
     ? 'incomplete: its first complete store is being loaded'
     : 'incomplete: its store lacks accounts that have not changed since the feed began; ' +
-      'load a complete one by slotline snapshot load or slotline bootstrap rpc',
+      'load a complete one by slotline snapshot load or slotline bootstrap',
 })
 
 /** The plan of a repair step. */

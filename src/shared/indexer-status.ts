@@ -16,7 +16,7 @@ export type StepProgress = {
 export type BootstrapStatus = {
   /** Id of the request, by which its sender recognises it. */
   readonly id: string
-  readonly kind: 'snapshot' | 'incremental' | 'rpc'
+  readonly kind: 'snapshot' | 'incremental' | 'rpc' | 'peer'
   /** Files and URLs without secrets. */
   readonly locations: readonly string[]
   readonly step: BootstrapStep

@@ -33,14 +33,21 @@ const isLabel = (value: unknown): value is BackupLabel =>
   'sha256' in value &&
   typeof value.sha256 === 'string'
 
+/** A label from its text; undefined where it is none. */
+export const parseLabel = (text: string): BackupLabel | undefined => {
+  try {
+    const label: unknown = JSON.parse(text)
+    return isLabel(label) ? label : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The label of a backup. Throws where the folder contains no backup. */
 export const readLabel = (dir: string): BackupLabel => {
-  try {
-    const label: unknown = JSON.parse(readFileSync(join(dir, LABEL_FILE), 'utf8'))
-    if (isLabel(label) && existsSync(join(dir, DATA_FILE))) return label
-  } catch {
-    // A missing or foreign file: the same error as for a label of another shape.
-  }
+  const file = join(dir, LABEL_FILE)
+  const label = existsSync(file) ? parseLabel(readFileSync(file, 'utf8')) : undefined
+  if (label !== undefined && existsSync(join(dir, DATA_FILE))) return label
   throw new Error(`${dir} contains no backup, or one without the checksum that restore demands`)
 }
 

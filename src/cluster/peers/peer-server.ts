@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { TLSSocket } from 'node:tls'
 import type { Log } from '../../shared/log.js'
 import type { Identity } from '../etcd/client.js'
@@ -22,6 +24,21 @@ export type PeerRoute = {
   answer(params: Readonly<Record<string, string>>): unknown
 }
 
+/** A long answer, which is not JSON. */
+export type PeerStream = {
+  readonly path: string
+  /** The answer, or the status of a refusal; `signal` aborts where the caller has gone. */
+  open(
+    params: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<
+    | { readonly headers: Readonly<Record<string, string | number>>; readonly stream: Readable }
+    | 404
+    | 500
+    | 503
+  >
+}
+
 export type PeerServerParts = {
   readonly host: string
   readonly port: number
@@ -30,6 +47,7 @@ export type PeerServerParts = {
   /** Whether a certificate of this name may call. */
   readonly isMachine: (name: string) => boolean
   readonly routes: readonly PeerRoute[]
+  readonly streams: readonly PeerStream[]
   readonly log: Log
 }
 
@@ -55,9 +73,25 @@ const send = (response: ServerResponse, status: number, body: unknown = {}): voi
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
+/** Ends where the caller does not read for `IDLE_MS`. */
+const sendStream = async (
+  response: ServerResponse,
+  { open }: PeerStream,
+  params: Readonly<Record<string, string>>,
+): Promise<void> => {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  const opened = await open(params, gone.signal)
+  if (typeof opened === 'number') return send(response, opened)
+  response.setTimeout(IDLE_MS, () => response.destroy())
+  response.writeHead(200, { 'content-type': 'application/octet-stream', ...opened.headers })
+  // A caller that has gone needs no answer.
+  await pipeline(opened.stream, response).catch(() => {})
+}
+
 /** Opens the server. Only certificates of the cluster's authority get past the handshake. */
 export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer> => {
-  const { host, port, identity, isMachine, log, options, routes } = parts
+  const { host, port, identity, isMachine, log, options, routes, streams } = parts
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url = '' } = request
@@ -76,6 +110,10 @@ export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer
       if (params === undefined) continue
       const body = await route.answer(params)
       return body === undefined ? send(response, 404) : send(response, 200, body)
+    }
+    for (const stream of streams) {
+      const params = matchPath(stream.path, url)
+      if (params !== undefined) return sendStream(response, stream, params)
     }
     send(response, 404)
   }

@@ -13,7 +13,7 @@ export const describeChecks = (
   kind: BootstrapPlan['kind'],
   isScoped: boolean,
 ): { readonly checked: string; readonly notChecked: string } | undefined => {
-  if (kind === 'rpc') return undefined
+  if (kind === 'rpc' || kind === 'peer') return undefined
   const lamports = 'the sum of all lamports against that of its bank'
   const hash = 'the lattice hash of all accounts, which is the hash in its name'
   // An incremental snapshot has only the accounts that changed.

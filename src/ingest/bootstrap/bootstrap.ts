@@ -10,6 +10,8 @@ export type BootstrapPlan =
   | { readonly kind: 'snapshot'; readonly locations: readonly string[] }
   | { readonly kind: 'incremental'; readonly location: string }
   | { readonly kind: 'rpc' }
+  /** Another machine of the cluster, and where its peer API is. */
+  | { readonly kind: 'peer'; readonly machine: string; readonly url: string }
 
 /** A loaded store. */
 export type LoadedBase = {

@@ -19,6 +19,7 @@ import type { RunnerParts } from './attempt.js'
 import type { BootstrapPlan, LoadStore } from './bootstrap.js'
 import type { LiveStore } from './load-incremental.js'
 import type { SnapshotOptions } from './load-snapshot.js'
+import type { PeerIdentity, PeerParts } from './load-peer.js'
 import type { Options } from './options.js'
 import { BootstrapRunner } from './runner.js'
 import { startSpoolFeed } from './spool-feed.js'
@@ -42,6 +43,8 @@ export type BootstrapSettings = {
   }
   readonly storeOptions: StoreOptions
   readonly diskReserveBytes: number
+  /** Reads the certificate of this machine; undefined outside of a cluster. */
+  readonly peerIdentity?: (() => PeerIdentity) | undefined
 }
 
 /** A loader for the stores of one network. */
@@ -123,6 +126,18 @@ const meter = (metrics: Metrics, network: string, runner: BootstrapRunner): void
   })
 }
 
+const toPeer = ({
+  network,
+  options,
+  peerIdentity,
+  storeOptions,
+  diskReserveBytes,
+}: BootstrapSettings): Omit<PeerParts, 'machine' | 'url'> => {
+  if (peerIdentity === undefined) throw new Error('only a machine of a cluster has peers')
+  const identity = peerIdentity()
+  return { identity, network: network.id, storeOptions, diskReserveBytes, options }
+}
+
 /** How the store of each kind of plan is loaded; only its modules are imported. */
 const createLoads = (
   settings: BootstrapSettings,
@@ -145,6 +160,10 @@ const createLoads = (
       }
       case 'rpc':
         return loadRpc(settings.network, open)
+      case 'peer': {
+        const { loadPeer } = await import('./load-peer.js')
+        return loadPeer({ ...toPeer(settings), machine: plan.machine, url: plan.url })
+      }
     }
   }
 }

@@ -29,6 +29,10 @@ export const defaults = {
   snapshotWaitMs: 1_800_000,
   /** Time for a server to return the name of its newest snapshot. */
   resolveMs: 15_000,
+  /** Longest wait until another machine has copied its store: some minutes for 100 GB. */
+  peerCopyMs: 3_600_000,
+  /** Longest silence of another machine while it sends the copy. */
+  peerSilenceMs: 60_000,
   /** Starts of one bootstrap, those after a crash included; then it has failed. */
   attemptsMax: 5,
   /** How often requests for a bootstrap are read, and its progress is updated. */

@@ -53,6 +53,8 @@ const isPlan = (value: unknown): value is BootstrapPlan => {
   if (typeof value !== 'object' || value === null || !('kind' in value)) return false
   if (value.kind === 'snapshot') return 'locations' in value && isTexts(value.locations)
   if (value.kind === 'incremental') return 'location' in value && typeof value.location === 'string'
+  if (value.kind === 'peer')
+    return 'machine' in value && 'url' in value && isTexts([value.machine, value.url])
   return value.kind === 'rpc'
 }
 

@@ -38,6 +38,7 @@ const openServer = async (
 ) => {
   const lines: string[] = []
   const server = await openPeerServer({
+    streams: [],
     host: '127.0.0.1',
     port: 0,
     identity: identityOf(name),
