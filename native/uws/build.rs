@@ -9,7 +9,7 @@ use std::process::Command;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The C files of uSockets that a server on libuv without TLS needs.
+/// The C files of uSockets that a server on libuv needs. Its own TLS is left out for `cpp/tls.cpp`.
 const C_FILES: [&str; 6] = [
     "bsd.c",
     "context.c",
@@ -70,13 +70,14 @@ fn compile() -> Result<()> {
     let c_files = C_FILES.map(|file| sources.join("uSockets/src").join(file));
     // Linked after the C++ that uses it.
     compiler(true)
-        .file("cpp/server.cpp")
+        .files(["cpp/server.cpp", "cpp/tls.cpp", "cpp/certificates.cpp"])
         .try_compile("slotline_server")?;
     compiler(false).files(c_files).try_compile("usockets")?;
     Ok(())
 }
 
-/// The folder with `node_api.h`, `uv.h` and `zlib.h` that belongs to the `node` in use.
+/// The folder with the headers of Node-API, libuv, zlib and OpenSSL that belongs to the `node` in
+/// use.
 fn node_headers() -> Result<PathBuf> {
     let named = std::env::var_os("SLOTLINE_NODE_HEADERS").map(PathBuf::from);
     let output = Command::new("node")
@@ -92,7 +93,7 @@ fn node_headers() -> Result<PathBuf> {
         .chain(beside)
         .chain([PathBuf::from("/usr/include/node")]);
     let is_complete = |folder: &PathBuf| {
-        ["node_api.h", "uv.h", "zlib.h"]
+        ["node_api.h", "uv.h", "zlib.h", "openssl/ssl.h"]
             .iter()
             .all(|file| folder.join(file).exists())
     };

@@ -1,8 +1,10 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { CertificateError, certificatesOf, readCertificate } from '../server/tls/certificate.js'
 import type { Fault } from './checks.js'
 import { edgeCountOf } from './edge-count.js'
 import { formatPath, mapTexts } from './options.js'
+import { ownLocations } from './own-locations.js'
 import { isPath, PATHS } from './paths.js'
 import type { Config } from './schema.js'
 
@@ -42,6 +44,38 @@ const checkFiles = (config: Config): MachineFaults => {
     })
   }
   return { faults: found.fault, warnings: found.warning }
+}
+
+/** Before its end, a certificate is usually replaced: those of ACME 30 days before. */
+const CERTIFICATE_DAYS_MIN = 14
+
+const DAY_MS = 86_400_000
+
+/** Checks the certificates of the listeners of this machine. */
+const checkCertificates = (config: Config, nowMs: number): MachineFaults => {
+  const found = { faults: [] as Fault[], warnings: [] as Fault[] }
+  const own = ownLocations(config)
+  for (const [index, location] of config.locations.entries())
+    for (const [at, { tls }] of location.listeners.entries()) {
+      if (tls === undefined || !own.includes(location)) continue
+      const listener = ['locations', String(index), 'listeners', String(at), 'tls']
+      for (const [order, files] of certificatesOf(tls).entries()) {
+        const keys = order === 0 ? listener : [...listener, 'sni', String(order - 1)]
+        try {
+          const { endMs } = readCertificate(files, nowMs)
+          const days = Math.floor((endMs - nowMs) / DAY_MS)
+          if (days < CERTIFICATE_DAYS_MIN)
+            found.warnings.push({
+              keys,
+              message: `${formatPath(keys)}: ${files.certFile} ends in ${days} days`,
+            })
+        } catch (error) {
+          if (!(error instanceof CertificateError)) throw error
+          found.faults.push({ keys, message: `${formatPath(keys)}: ${error.message}` })
+        }
+      }
+    }
+  return found
 }
 
 function* checkReaders(config: Config): Generator<Fault> {
@@ -90,8 +124,9 @@ export const checkMachine = (
   cores: number = availableParallelism(),
 ): MachineFaults => {
   const files = checkFiles(config)
+  const certificates = checkCertificates(config, Date.now())
   return {
-    faults: [...files.faults, ...checkReaders(config)],
-    warnings: [...files.warnings, ...warnings(config, cores)],
+    faults: [...files.faults, ...certificates.faults, ...checkReaders(config)],
+    warnings: [...files.warnings, ...certificates.warnings, ...warnings(config, cores)],
   }
 }

@@ -27,6 +27,7 @@ export type Starter = {
     readonly publicUrl: string | undefined
   }
   readonly listener: { readonly host: string; readonly port: number }
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly product: { readonly id: string; readonly name: string }
   readonly dashboardUrl: string | undefined
   readonly identity:
@@ -42,6 +43,8 @@ export type Starter = {
 const PUBKEY = '11111111111111111111111111111111'
 const OTHER_PUBKEY = 'SysvarC1ock11111111111111111111111111111111'
 
+const TLS_EXAMPLE = { certFile: 'fullchain.pem', keyFile: 'privkey.pem' }
+
 /** One table. A disabled one is comments, as an example. */
 type Part = {
   readonly about?: string
@@ -52,9 +55,13 @@ type Part = {
 
 const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined
 
-/** One line. Names may be dotted, which the formatter of TOML would quote. */
-const formatValue = (name: string, value: unknown): string =>
-  `${name} = ${stringify({ value }).trim().slice('value = '.length)}`
+/** One line. Names may be dotted, which the formatter of TOML would quote, and tables inline. */
+const formatValue = (name: string, value: unknown): string => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return `${name} = ${stringify({ value }).trim().slice('value = '.length)}`
+  const inside = Object.entries(value).map(([key, inner]) => formatValue(key, inner))
+  return `${name} = { ${inside.join(', ')} }`
+}
 
 const formatPart = ({ about, header, values, isDisabled = false }: Part): string => {
   const lines = [
@@ -134,11 +141,17 @@ const networkParts = (starter: Starter): readonly Part[] => {
 
 const serviceParts = (starter: Starter): readonly Part[] => [
   {
-    about: 'Where clients connect. publicUrl is what they see, if it is that of a proxy.',
+    about: 'Where clients connect: by https with tls. publicUrl is what they see, if of a proxy.',
     header: '[[locations]]',
     values: starter.location,
   },
-  { header: '[[locations.listeners]]', values: starter.listener },
+  {
+    header: '[[locations.listeners]]',
+    values: {
+      ...starter.listener,
+      ...(starter.tls === undefined ? { '#tls': TLS_EXAMPLE } : { tls: starter.tls }),
+    },
+  },
   {
     about: 'What accesses are granted of: slotline access grant --subject … --product …',
     header: '[[products]]',

@@ -7,7 +7,8 @@ type Location = ControlConfig['locations'][number]
 /** The addresses of a location. */
 const toLocation = (location: Location): CatalogLocation => {
   const [listener] = location.listeners
-  const own = listener === undefined ? '' : `http://${listener.host}:${listener.port}`
+  const scheme = listener?.tls === undefined ? 'http' : 'https'
+  const own = listener === undefined ? '' : `${scheme}://${listener.host}:${listener.port}`
   const rpcOrigin = location.publicUrl ?? own
   return {
     id: location.id,

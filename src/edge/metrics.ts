@@ -75,6 +75,17 @@ export const meterServers = (metrics: Metrics, servers: readonly Server[]): void
   })
 }
 
+/** Reports the certificates of a location's listeners. */
+export const meterCertificates = (metrics: Metrics, location: string, server: Server): void => {
+  const report = (): void => {
+    for (const { certFile: file, endMs, isRefused } of server.certificates()) {
+      metrics.gauge('certificateEnd', { location, file }).set(endMs / 1000)
+      metrics.gauge('certificateRefused', { location, file }).set(isRefused ? 1 : 0)
+    }
+  }
+  metrics.beforeSnapshot(report)
+}
+
 /** Reports the tip of each network, and the pools and reply buffers of the process. */
 export const meterViews = (
   metrics: Metrics,

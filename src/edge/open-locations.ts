@@ -7,7 +7,7 @@ import { createIds } from '../submission/store/submission-id.js'
 import { describeFailure, type AdmissionParts } from './admission.js'
 import { readDescriptorsMax, shareOfDescriptors } from './descriptors.js'
 import { DirectReads } from './direct-reads.js'
-import { createRefusalCounter } from './metrics.js'
+import { createRefusalCounter, meterCertificates } from './metrics.js'
 import type { OpenAccess } from './open-access.js'
 import type { EdgeNetworks } from './open-networks.js'
 import type { OpenSubmissions } from './open-submissions.js'
@@ -155,5 +155,6 @@ export class EdgeLocations {
       direct,
     })
     this.servers.push(server)
+    meterCertificates(metrics, location, server)
   }
 }

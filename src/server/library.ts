@@ -135,12 +135,21 @@ export type AppOptions = {
   readonly versionUnsupported: string
 }
 
+/** A certificate with its chain, and its key, in PEM. */
+export type Pem = { readonly chain: Uint8Array; readonly key: Uint8Array }
+
 export interface Library<Listener> {
   /** Chunked bodies are read strictly; else one could hide another request behind a proxy. */
   readonly acceptsChunked: boolean
   createApp(options: AppOptions): App<Listener>
   us_listen_socket_close(listener: Listener): void
   us_socket_local_port(listener: Listener): number
+  /**
+   * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
+   * throws where OpenSSL refuses it. `plainReply` answers requests without TLS. Only of the
+   * compiled server.
+   */
+  setCertificate?(listener: Listener, index: number, pem: Pem, plainReply: string): void
   readonly SHARED_COMPRESSOR: number
   readonly DISABLED: number
 }

@@ -97,6 +97,11 @@ export const defaults = {
    * many clients behind one address, and too few to take the connections of all others.
    */
   connectionsPerAddressMax: 16_384,
+  /**
+   * Interval at which the files of listeners' certificates are checked. A change is taken at the
+   * second check, so that it is whole.
+   */
+  certificateCheckSeconds: 2,
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
   /**

@@ -15,6 +15,8 @@ import type { ServerContext } from './context.js'
 import { loadCompiled } from './compiled/library.js'
 import type { App, AppOptions, Library } from './library.js'
 import { loadPrebuilt } from './prebuilt.js'
+import type { ListenerTls } from './tls/certificate.js'
+import { ListenerCertificates, type CertificateState } from './tls/listener-certificates.js'
 import { mountSockets } from './websocket/mount.js'
 import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-monitor.js'
 
@@ -26,6 +28,8 @@ import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-
 export type Listener = {
   readonly host: string
   readonly port: number
+  /** Only of the compiled server. */
+  readonly tls?: ListenerTls | undefined
 }
 
 export type ServerParts = {
@@ -68,6 +72,8 @@ export type Server = {
   /** Ports listened on, in the order of the listeners. */
   readonly ports: readonly number[]
   stats(): ServerStats
+  /** The certificates of the listeners that speak TLS. */
+  certificates(): readonly CertificateState[]
   /**
    * Sends a text frame to every WebSocket subscribed to `topic`. May close those whose queues are
    * too long.
@@ -120,6 +126,7 @@ class OpenServer<Listening> implements Server {
   private readonly now: () => number
   private readonly direct: ServerParts['direct']
   private readonly listening: Listening[] = []
+  private readonly tls: ListenerCertificates[] = []
   private isClosed = false
 
   constructor(parts: {
@@ -138,14 +145,15 @@ class OpenServer<Listening> implements Server {
     this.direct = parts.direct
   }
 
-  /** Throws one line where the port cannot be listened on. */
-  listen({ host, port }: Listener): void {
+  /** Throws one line where the port cannot be listened on, or a certificate cannot be used. */
+  listen({ host, port, tls }: Listener): void {
     const { library, ports } = this
     const portCount = ports.length
     // Calls back before it returns, with `false` where it failed and no reason.
     this.app.listen(host, port, socket => {
       if (socket === false) return
       this.listening.push(socket)
+      if (tls !== undefined) this.useTls(socket, tls)
       ports.push(library.us_socket_local_port(socket))
     })
     if (ports.length === portCount) throw new Error(describePort(host, port, undefined))
@@ -163,6 +171,10 @@ class OpenServer<Listening> implements Server {
       abortedCount: context.abortedCount,
       ...monitor.stats(),
     }
+  }
+
+  certificates(): readonly CertificateState[] {
+    return this.tls.flatMap(listener => listener.states)
   }
 
   publish(topic: string, frame: Uint8Array): void {
@@ -195,10 +207,27 @@ class OpenServer<Listening> implements Server {
     this.monitor.close()
   }
 
+  private useTls(listener: Listening, tls: ListenerTls): void {
+    const { library, context } = this
+    if (library.setCertificate === undefined) throw new Error(TLS_NEEDS_COMPILED)
+    const { log, options, failures } = context
+    const plainReply = toClosingReply(failures.tlsRequired)
+    const certificates = new ListenerCertificates(tls, {
+      log,
+      checkMs: options.certificateCheckSeconds * 1_000,
+      set: (index, pem) => library.setCertificate?.(listener, index, pem, plainReply),
+    })
+    this.tls.push(certificates)
+  }
+
   private stopListening(): void {
+    for (const certificates of this.tls.splice(0)) certificates.close()
     for (const socket of this.listening.splice(0)) this.library.us_listen_socket_close(socket)
   }
 }
+
+const TLS_NEEDS_COMPILED =
+  'a listener with tls needs the server that is compiled with the addon; the prebuilt one has none'
 
 /** Content type of every reply of JSON-RPC. */
 const JSON_RPC_TYPE = 'application/json; charset=utf-8'

@@ -95,6 +95,7 @@ export const ERRORS = {
   engineNoResponse:  { code: -32603, message: 'bundle engine did not answer', origin: 'Slotline' },
 
   badRequest:        { status: 400, message: 'Bad request', origin: 'HTTP' },
+  tlsRequired:       { status: 400, message: 'This port speaks TLS: https:// and wss:// are required', origin: 'HTTP' },
   unauthorized:      { status: 401, message: 'Unauthorized', origin: 'contract: refused-requests' },
   forbidden:         { status: 403, message: 'Forbidden', origin: 'contract: refused-requests' },
   notFound:          { status: 404, message: 'Not found', origin: 'HTTP' },

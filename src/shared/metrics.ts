@@ -27,6 +27,8 @@ export const METRICS = {
   socketQueued:      { name: 'slotline_websocket_queued_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Frames that clients of WebSockets have not taken yet' },
   loopTurnSeconds:   { name: 'slotline_loop_turn_seconds', type: 'histogram', unit: 'seconds', labels: [], help: 'Turns of an edge\'s event loop: from one wait for events to the next' },
   loopTurnMax:       { name: 'slotline_loop_turn_max_seconds', type: 'gauge', unit: 'seconds', labels: ['clock'], help: 'Longest turn since the last scrape; clock is wall, or cpu for the most processor time of one, to 1 ms' },
+  certificateEnd:    { name: 'slotline_listener_certificate_end_seconds', type: 'gauge', unit: 'seconds since 1970', labels: ['location', 'file'], help: 'When a certificate ends that a listener uses' },
+  certificateRefused: { name: 'slotline_listener_certificate_refused', type: 'gauge', unit: '0 or 1', labels: ['location', 'file'], help: 'Whether its files have changed and cannot be used, so that the listener uses what they were before' },
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },
   submissions:       { name: 'slotline_submissions_total', type: 'counter', unit: 'requests', labels: ['network', 'route', 'outcome'], help: 'Requests answered on submission routes; outcome is forwarded, framing or the name of the error' },
   submissionSeconds: { name: 'slotline_submission_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'route'], help: 'Time from the whole request body to the reply, the upstream\'s included' },

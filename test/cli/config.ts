@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
+import { makeCertificate } from '../fixtures/server/certificates.js'
 
 /** Runs `config check` on a file; its output without the name of the file. */
 const check = async (t: Test, text: string, ...args: readonly string[]) => {
@@ -106,4 +107,41 @@ t.test('what only serve would refuse is found too', async t => {
   const served = await runToEnd(t, ['serve', '--config', file])
   t.equal(served.code, 1)
   t.match(served.output, /^slotline: networks\[0\]\.accountsRpc\.caFile: \S+ is no file\n$/)
+})
+
+t.test('certificates that cannot serve, and one that ends soon', async t => {
+  const dir = mkdtempSync(join(tmpdir(), 'slotline-certificates-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const own = makeCertificate(dir, 'own', { days: 9 })
+  const other = makeCertificate(dir, 'other')
+  const tables = [
+    { certFile: own.certFile, keyFile: own.keyFile },
+    { certFile: other.certFile, keyFile: own.keyFile },
+    { certFile: join(dir, 'absent.pem'), keyFile: own.keyFile },
+  ].map(({ certFile, keyFile }) => `certFile = "${certFile}"\nkeyFile = "${keyFile}"\n`)
+  const [first, ...sni] = tables
+  const listener = (sniTables: readonly string[]): string =>
+    [
+      valid(8899).replace(/^listeners.*\n/m, ''),
+      '[[locations.listeners]]\nhost = "0.0.0.0"\nport = 8899\n[locations.listeners.tls]\n',
+      first,
+      ...sniTables.map(table => `[[locations.listeners.tls.sni]]\n${table}`),
+    ].join('')
+  const shown = (lines: readonly string[]): string[] =>
+    lines.map(line => line.replaceAll(`${dir}/`, ''))
+
+  const good = await check(t, listener([]))
+  t.equal(good.code, 0)
+  t.strictSame(shown(good.lines).slice(0, 1), [
+    'slotline: warning: 10: locations[0].listeners[0].tls: own.pem ends in 8 days',
+  ])
+  const bad = await check(t, listener(sni))
+  t.equal(bad.code, 1)
+  t.strictSame(shown(bad.lines), [
+    'slotline: 13: locations[0].listeners[0].tls.sni[0]: own.key is not the key of other.pem',
+    'slotline: 16: locations[0].listeners[0].tls.sni[1]: absent.pem does not exist',
+    'slotline: warning: 10: locations[0].listeners[0].tls: own.pem ends in 8 days',
+  ])
+  const prebuilt = await check(t, `${listener([])}[server]\nlibrary = "prebuilt"\n`)
+  t.match(prebuilt.lines.join('\n'), 'server.library is prebuilt, which has no TLS')
 })

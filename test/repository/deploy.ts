@@ -69,6 +69,7 @@ t.test('alerts use metrics that the service has', async t => {
     'slotline_disk_free_bytes',
     'slotline_queue_depth',
     'slotline_relay_calls_total',
+    'slotline_listener_certificate_end_seconds',
   ])
     t.ok(
       expressions.some(expression => expression.includes(name)),

@@ -1,6 +1,7 @@
 // State of the server in one JavaScript environment.
 #pragma once
 
+#include "certificates.h"
 #include "connections.h"
 #include "table.h"
 #include "turns.h"
@@ -8,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace slotline {
@@ -49,6 +51,8 @@ struct Library {
     std::vector<AppAnswer> answers;
     std::vector<std::unique_ptr<Connections>> connections;
     Table<us_listen_socket_t> listeners;
+    /** Of the listeners that speak TLS. */
+    std::unordered_map<us_listen_socket_t *, std::unique_ptr<slotline_tls_listener>> tlsListeners;
     Turns turns;
     std::vector<us_socket_context_t *> socketContexts;
     /** Functions of JavaScript that handle events of responses and sockets. */

@@ -124,7 +124,38 @@ static napi_value closeListener(napi_env env, napi_callback_info info) {
     us_listen_socket_t *listener = library->listeners.find(call.number(0));
     if (listener == nullptr) return nullptr;
     library->listeners.remove(call.number(0));
+    library->tlsListeners.erase(listener);
     us_listen_socket_close(0, listener);
+    return nullptr;
+}
+
+/**
+ * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
+ * throws where it cannot serve, and then changes nothing: `(listener, index, chain, key,
+ * plainReply)`, both in PEM.
+ */
+static napi_value setCertificate(napi_env env, napi_callback_info info) {
+    Arguments<5> call(env, info);
+    us_listen_socket_t *listener = library->listeners.find(call.number(0));
+    Bytes chain, key, plainReply;
+    if (listener == nullptr) return fail(env, "not listening");
+    if (!chain.read(env, call.values[2]) || !key.read(env, call.values[3]) ||
+        !plainReply.read(env, call.values[4]))
+        return fail(env, "certificates are bytes");
+    std::unique_ptr<slotline_tls_listener> &tls = library->tlsListeners[listener];
+    if (tls == nullptr) tls = std::make_unique<slotline_tls_listener>();
+    // Connections that have begun keep the set that they have.
+    CertificateSet set = tls->certificates == nullptr ? CertificateSet() : *tls->certificates;
+    double index = call.number(1);
+    if (!(index >= 0 && index <= (double) set.contexts.size())) return fail(env, "no such index");
+    std::string reason;
+    Context context = createContext(chain.view(), key.view(), reason);
+    if (context == nullptr) return fail(env, reason.c_str());
+    if (index == (double) set.contexts.size()) set.contexts.emplace_back();
+    set.contexts[(size_t) index] = std::move(context);
+    set.plainReply = plainReply.view();
+    tls->certificates = std::make_shared<const CertificateSet>(std::move(set));
+    us_listen_socket_tls(listener, tls.get());
     return nullptr;
 }
 
@@ -216,6 +247,7 @@ static const struct {
     {"listen", listen},
     {"localPort", localPort},
     {"closeListener", closeListener},
+    {"setCertificate", setCertificate},
     {"publish", publish},
     {"numSubscribers", numSubscribers},
     {"answeredMessages", answeredMessages},

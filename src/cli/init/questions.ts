@@ -56,6 +56,8 @@ export const QUESTIONS: readonly Question[] = [
   { name: 'public-url', argument: 'url', text: 'its URL for clients; empty is its listener' },
   { name: 'host', argument: 'address', text: 'address to listen on', fallback: '127.0.0.1' },
   { name: 'port', argument: 'port', text: 'port to listen on', fallback: '8899' },
+  { name: 'cert', argument: 'file', text: 'certificate for TLS, in PEM; empty is plain HTTP' },
+  { name: 'key', argument: 'file', text: 'its key', isRequired: true, of: ['cert'] },
   { name: 'product', argument: 'id', text: 'name of the product', fallback: 'node-access' },
   { name: 'product-name', argument: 'text', text: 'its display name; empty is its name' },
   { name: 'issuer', argument: 'url', text: 'OpenID Connect issuer for sign-in; empty is none' },

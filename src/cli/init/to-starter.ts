@@ -13,6 +13,7 @@ export const toStarter = (answers: Answers): Starter => {
       : { url, credential: one(`${name}-credential`), tips: all(`${name}-tip`) }
   }
   const issuer = one('issuer')
+  const certFile = one('cert')
   return {
     dataDir: given('data-dir'),
     network: given('network'),
@@ -29,6 +30,7 @@ export const toStarter = (answers: Answers): Starter => {
       publicUrl: one('public-url'),
     },
     listener: { host: given('host'), port: Number(given('port')) },
+    tls: certFile === undefined ? undefined : { certFile, keyFile: given('key') },
     product: { id: given('product'), name: one('product-name') ?? given('product') },
     dashboardUrl: one('dashboard-url'),
     identity:

@@ -1,10 +1,39 @@
 import * as v from 'valibot'
 import { port, text } from '../validators/options-schema.js'
-import { described, host, id, origin } from '../validators/validators.js'
+import { described, filePath, host, id, origin } from '../validators/validators.js'
+
+/** Certificates of one listener, each with a context of its own in every edge. */
+const CERTIFICATES_MAX = 32
+
+// Reading them finds out whether they are there.
+const pemFile = filePath(text('a file'), 'made')
+
+const certificate = {
+  certFile: described(
+    pemFile,
+    'PEM of the certificate, followed by those that it was issued by. A change is used within 10 s.',
+  ),
+  keyFile: described(pemFile, 'PEM of its key, readable by the user of the service only.'),
+}
+
+const tls = v.strictObject({
+  ...certificate,
+  sni: described(
+    v.optional(
+      v.pipe(
+        v.array(v.strictObject(certificate)),
+        v.maxLength(CERTIFICATES_MAX - 1, `at most ${CERTIFICATES_MAX - 1} certificates`),
+      ),
+      [],
+    ),
+    'Further certificates. A client that names a host (SNI) gets the first one that is valid for it.',
+  ),
+})
 
 const listener = v.strictObject({
   host: described(host, 'Address to listen on.'),
   port: described(port, 'Port to listen on.'),
+  tls: described(v.optional(tls), 'The listener speaks TLS 1.2 or 1.3 only; absent is plain HTTP.'),
 })
 
 /** A location to which clients connect. */
@@ -13,7 +42,7 @@ export const location = v.strictObject({
   name: described(text(), 'Display name.'),
   publicUrl: described(
     v.optional(origin),
-    'Base of the location’s URLs for clients; absent is its first listener by plain HTTP.',
+    'Base of the location’s URLs for clients; absent is its first listener, by https if it has tls.',
   ),
   streamingTargets: described(
     v.optional(

@@ -10,6 +10,8 @@ export const serverSection = withRenamed(
   optionsSchema(server, {
     connectionsMax: integer(16, 2 ** 20, 'connections'),
     connectionsPerAddressMax: integer(16, 2 ** 20, 'connections'),
+    // Twice this is less than the 10 s within which a changed certificate is used.
+    certificateCheckSeconds: integer(1, 4, 'seconds'),
     // The timers of uWebSockets have 240 steps of 4 s.
     idleSeconds: integer(1, 900, 'seconds'),
     // The range that uWebSockets.js accepts; its timers have steps of 4 s.

@@ -51,6 +51,14 @@ export type Functions = {
   listen(app: number, host: string, port: number): Handle
   localPort(listener: Handle): number
   closeListener(listener: Handle): void
+  /** Throws where OpenSSL refuses the certificate or the key. */
+  setCertificate(
+    listener: Handle,
+    index: number,
+    chain: Uint8Array,
+    key: Uint8Array,
+    plainReply: string,
+  ): void
   publish(
     app: number,
     topic: string,

@@ -182,6 +182,8 @@ export const loadCompiled = (): Library<Handle> | undefined => {
     createApp: options => new CompiledApp(functions, events, options),
     us_listen_socket_close: listener => functions.closeListener(listener),
     us_socket_local_port: listener => functions.localPort(listener),
+    setCertificate: (listener, index, { chain, key }, plainReply) =>
+      functions.setCertificate(listener, index, chain, key, plainReply),
     SHARED_COMPRESSOR,
     DISABLED,
   }

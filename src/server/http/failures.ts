@@ -16,6 +16,7 @@ export const toFailure = (error: RpcError, describe: DescribeFailure): Reply => 
 export type Failures = {
   readonly describe: DescribeFailure
   readonly badRequest: Reply
+  readonly tlsRequired: Reply
   readonly notFound: Reply
   readonly unavailable: Reply
   readonly internal: Reply
@@ -32,6 +33,7 @@ export type Failures = {
 export const createFailures = (describe: DescribeFailure): Failures => ({
   describe,
   badRequest: toFailure(new RpcError('badRequest'), describe),
+  tlsRequired: toFailure(new RpcError('tlsRequired'), describe),
   notFound: toFailure(new RpcError('notFound'), describe),
   unavailable: toFailure(new RpcError('unavailable'), describe),
   internal: toFailure(new RpcError('internal'), describe),

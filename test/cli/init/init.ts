@@ -32,6 +32,7 @@ const ALL = [
   ['--relay-bundle', 'https://other.example', '--relay-bundle-tip', TIPS[2]],
   ['--service-tip', TIPS[0], '--location', 'fra', '--location-name', 'Frankfurt "1"'],
   ['--public-url', 'https://fra.example', '--host', '0.0.0.0', '--port', '8080'],
+  ['--cert', 'tls/fullchain.pem', '--key', 'tls/privkey.pem'],
   ['--product', 'node', '--product-name', 'Node', '--issuer', 'https://id.example'],
   ['--client-id', 'slotline', '--client-secret', '$SECRET', '--dashboard-url', 'https://d.example'],
 ].flat() as string[]
@@ -96,6 +97,7 @@ t.test('every flag is in the file', async t => {
   t.match(config.locations, [
     { id: 'fra', name: 'Frankfurt "1"', publicUrl: 'https://fra.example' },
   ])
+  t.match(config.locations[0]?.listeners, [{ port: 8080, tls: { keyFile: 'tls/privkey.pem' } }])
   t.match(config.products, [{ id: 'node', name: 'Node' }])
   t.match(config.dashboard.identity, { issuer: 'https://id.example', clientSecret: '$SECRET' })
   t.notMatch(text, /^#\w/m, 'nothing is left to uncomment')
@@ -161,9 +163,9 @@ t.test('a person is asked at a terminal, and asked again after a wrong answer', 
   const [command, args] = commandLine('init', file, '--data-dir', 'd', '--network', 'devnet')
   const shell = [command, ...args].map(word => `'${word}'`).join(' ')
   // feed, wrong and right; token, programs, rpc, lander, both engines, location, name, public URL,
-  // host, port, product, its name, issuer.
+  // host, port, certificate, product, its name, issuer.
   const answers = ['feed', 'http://127.0.0.1:9', '', '', '', '', '', '', 'fra', 'Frankfurt']
-  const input = `${[...answers, '', '', '8080', '', '', ''].join('\n')}\n`
+  const input = `${[...answers, '', '', '8080', '', '', '', ''].join('\n')}\n`
   const run = promisify(execFile)('script', ['-qec', shell, '/dev/null'], { timeout: 60_000 })
   run.child.stdin?.end(input)
   const { stdout } = await run

@@ -1,7 +1,6 @@
 // What the compiled server reads otherwise than the prebuilt package, over real sockets. Each test
 // fails with the prebuilt package, which answers some of the smuggled requests.
 import { once } from 'node:events'
-import net from 'node:net'
 import t from 'tap'
 import {
   connect,
@@ -14,6 +13,7 @@ import {
   statusOf,
   text,
 } from '../../fixtures/server/server.js'
+import { dial } from '../../fixtures/server/transport.js'
 
 const skip = isPrebuilt ? 'the prebuilt package serves' : false
 const HEAD = 'POST /t HTTP/1.1\r\nHost: a\r\n'
@@ -290,7 +290,7 @@ t.test(
     const timer = setInterval(() => slow.socket.write('a'), 500)
     const startedAt = performance.now()
     // The server has ended this one, whose client neither sends nor closes.
-    const ended = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const ended = dial({ port, host: '127.0.0.1', allowHalfOpen: true })
     ended.write('GET /t HTTP/1.0\r\n\r\n')
     await once(ended.resume(), 'end')
     ended.on('error', () => {})

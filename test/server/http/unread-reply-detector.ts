@@ -1,8 +1,8 @@
-import net from 'node:net'
 import t, { type Test } from 'tap'
 import type { Options } from '../../../src/server/options.js'
 import { UnreadReplyDetector } from '../../../src/server/http/unread-reply-detector.js'
 import { openTestServer, post, text } from '../../fixtures/server/server.js'
+import { dial } from '../../fixtures/server/transport.js'
 
 const MIB = 1024 ** 2
 
@@ -11,7 +11,7 @@ const flood = async (t: Test, options: Partial<Options>): Promise<string> => {
   const body = 'x'.repeat(20_000)
   const routes = [{ handle: () => text(body) }]
   const { port, server, lines } = await openTestServer(t, routes, { options })
-  const socket = net.connect(port, '127.0.0.1')
+  const socket = dial({ port, host: '127.0.0.1' })
   socket.on('error', () => {})
   socket.pause()
   const closed = new Promise(resolve => socket.once('close', resolve))

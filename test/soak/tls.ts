@@ -1,0 +1,12 @@
+// The other tests of the compiled server over TLS: their clients wait for time-outs.
+import { isSoak } from '../fixtures/soak.js'
+import { loadCompiled } from '../../src/server/compiled/library.js'
+
+if (isSoak && loadCompiled() !== undefined) {
+  process.env['SLOTLINE_TEST_TLS'] = '1'
+  await import('../server/compiled/connections.js')
+  await import('../server/compiled/parser.js')
+  await import('../server/compiled/turns.js')
+  await import('../server/http/unread-reply-detector.js')
+  await import('../server/websocket/slow-consumers.js')
+}
