@@ -19,6 +19,7 @@ import { benchLayers } from './load/layers.js'
 import { benchNotifications } from './load/notifications.js'
 import { benchStoppedReaders } from './load/stopped-readers.js'
 import { benchSubmission } from './load/submission.js'
+import { benchTls } from './load/tls.js'
 import { benchWebsockets } from './load/websockets.js'
 import { describeMachine, formatMachine, measurePace } from './report/machine.js'
 import { buildStore } from './micro/build-store.js'
@@ -42,6 +43,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   latency: benchLatency,
   'large-replies': benchLargeReplies,
   submission: benchSubmission,
+  tls: benchTls,
   websockets: benchWebsockets,
   'stopped-readers': benchStoppedReaders,
   notifications: benchNotifications,
@@ -61,6 +63,7 @@ const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { sca
 const WITHOUT_CPU_IDLE: ReadonlySet<string> = new Set([
   'latency',
   'submission',
+  'tls',
   'notifications',
   'stopped-readers',
 ])

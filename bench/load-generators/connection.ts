@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 /** One request and the one right answer to it. */
 export type Exchange = {
@@ -16,6 +17,7 @@ export type Target = {
   readonly contentType?: string
   /** Calls are messages of WebSockets. */
   readonly isWebSocket?: boolean
+  readonly isTls?: boolean
 }
 
 /** An exchange as bytes on a socket. */
@@ -68,10 +70,14 @@ export class Connection {
     port: number,
     onOpen: (connection: Connection) => void,
     onReply: (connection: Connection, outcome: Outcome) => void,
+    isTls = false,
   ) {
     this.#onReply = onReply
-    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.on('connect', () => onOpen(this))
+    const to = { port, host: '127.0.0.1' }
+    this.#socket = isTls
+      ? connectTls({ ...to, rejectUnauthorized: false }).setNoDelay(true)
+      : connect({ ...to, noDelay: true })
+    this.#socket.on(isTls ? 'secureConnect' : 'connect', () => onOpen(this))
     this.#socket.on('data', chunk => this.#onData(chunk))
     this.#socket.on('error', () => this.#socket.destroy())
     this.#socket.on('close', () => {

@@ -37,13 +37,14 @@ type Ask = (wire: Wire) => Promise<number>
 /**
  * A client with its own connection; it resolves with the microseconds until the reply.
  */
-const openAsk = async ({ port }: Target): Promise<Ask> => {
+const openAsk = async ({ isTls, port }: Target): Promise<Ask> => {
   let isIn: (outcome: Outcome) => void = () => {}
   const connection = await new Promise<Connection>(resolve => {
     const opened = new Connection(
       port,
       () => resolve(opened),
       (_connection, outcome) => isIn(outcome),
+      isTls,
     )
   })
   return wire =>

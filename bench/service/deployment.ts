@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import bs58 from 'bs58'
@@ -12,7 +13,9 @@ import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
 import type { Command, Event } from '../../src/supervision/messages.js'
+import type { ListenerTls } from '../../src/server/tls/certificate.js'
 import type { Limits } from '../../src/shared/access-limits.js'
+import { makeCertificate } from '../../test/fixtures/server/certificates.js'
 import { stopProcess } from '../child.js'
 import type { Server } from '../context.js'
 import { PATHS } from '../peers/upstream-paths.js'
@@ -41,6 +44,23 @@ const freePort = (): Promise<number> =>
       server.close(() => resolve(port))
     })
   })
+
+/** Kinds of keys, each of a certificate for the host `<kind>.example`. */
+export const KEYS = {
+  'p-256': ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+  'rsa-2048': ['rsa:2048'],
+  'rsa-4096': ['rsa:4096'],
+} as const
+
+/** A certificate of each kind of key; the first is for clients that name no host. */
+const makeCertificates = (dir: string): ListenerTls => {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const [first, ...sni] = Object.entries(KEYS).map(([name, key]) =>
+    makeCertificate(dir, name, { hosts: [`${name}.example`], key }),
+  )
+  if (first === undefined) throw new Error('there is no kind of key')
+  return { ...first, sni }
+}
 
 /**
  * The configuration of one edge on its own data directory: defaults except paths and names,
@@ -75,7 +95,14 @@ export const benchConfig = async (
       },
     ],
     locations: [
-      { id: LOCATION, name: 'Bench', listeners: [{ host: HOST, port: await freePort() }] },
+      {
+        id: LOCATION,
+        name: 'Bench',
+        listeners: [
+          { host: HOST, port: await freePort() },
+          { host: HOST, port: await freePort(), tls: makeCertificates(dataDir) },
+        ],
+      },
     ],
     metrics: { host: HOST, port: await freePort() },
     processes: { edgeCount: 1 },
