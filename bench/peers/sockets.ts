@@ -150,6 +150,7 @@ const subscribe = (socket: Socket) => ({
     return Buffer.from('1')
   },
   afterReply() {},
+  size: 0,
   close() {},
 })
 

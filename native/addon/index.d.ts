@@ -336,9 +336,13 @@ export interface Admission {
   inFlightMax: number
   intervalNs: bigint
   burstNs: bigint
-  /** Cells of the token's usage, the half cell that counts requests in this minute, and its end. */
+  /**
+   * Cells of the place's usage: the half cell that counts requests in this minute, the cells
+   * that count those of each method of the fast lane in this day, and the end of the minute.
+   */
   usage: Float64Array
   usageAt: number
+  methodsAt: Array<number>
   minuteEndsMs: number
 }
 

@@ -3,7 +3,7 @@ import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/access-store.js'
 import { findToken } from './store/tables.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
-import type { RefusalReason } from './usage/layout.js'
+import type { Place, RefusalReason } from './usage/layout.js'
 
 export type Options = Readonly<typeof defaults>
 
@@ -36,10 +36,10 @@ export type Authenticate = (
  */
 export type Peer = { readonly address: string }
 
-/** Called for every refusal of a well-formed token, with the token's id if the token exists. */
+/** Called for every refusal of a well-formed token, with the place of the token if it exists. */
 export type OnRefused = (
   reason: RefusalReason,
-  tokenId: string | undefined,
+  place: Place | undefined,
   address: string,
   nowMs: number,
 ) => void
@@ -152,7 +152,7 @@ export const createAuthenticate = (
       return grant
     }
     const reason = reasonOf(grant, location, nowMs)
-    onRefused(reason, grant?.tokenId, peer.address, nowMs)
+    onRefused(reason, grant, peer.address, nowMs)
     return reason === 'unknown' || reason === 'location' ? 'unauthorized' : 'forbidden'
   }
 }

@@ -1,8 +1,10 @@
 import { Option, type Command } from 'commander'
-import { collect, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
+import { toCsvLine } from '../shared/csv.js'
+import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
 import {
   UsageError,
+  withService,
   withServiceOptions,
   type ConfigLoader,
   type ServiceOptions,
@@ -178,6 +180,47 @@ export const addAuditCommand = (program: Command, load: ConfigLoader): void => {
       })
       return call(load, where, { method: 'GET', path: `/audit?${query}` })
     })
+}
+
+type UsageOptions = ServiceOptions & {
+  readonly csv?: boolean
+  readonly from?: number
+  readonly until?: number
+  readonly access?: string
+}
+
+const USAGE_HEADER = [
+  ...['day', 'access', 'network', 'location', 'method'],
+  ...['requests', 'errors', 'rate_limited'],
+]
+
+const printUsage = async (load: ConfigLoader, options: UsageOptions): Promise<void> => {
+  const { readDays } = await import('../access/usage/day-reader.js')
+  const { formatDay } = await import('../access/usage/days.js')
+  const { dataDir } = await load.service(options)
+  const { csv = false, from = 0, until = Infinity, access: accessId } = options
+  if (csv) process.stdout.write(toCsvLine(USAGE_HEADER))
+  for await (const { day, rows } of readDays(dataDir, { from, until, accessId })) {
+    const text = formatDay(day)
+    for (const row of rows) {
+      const { accessId, network, location, method, requests, errors, rateLimited } = row
+      const line = csv
+        ? toCsvLine([text, accessId, network, location, method, requests, errors, rateLimited])
+        : `${JSON.stringify({ day: text, ...row })}\n`
+      process.stdout.write(line)
+    }
+  }
+}
+
+/** `slotline usage`: what each access did by day, for billing. */
+export const addUsageCommand = (program: Command, load: ConfigLoader): void => {
+  withService(program.command('usage'))
+    .description('print requests by day (UTC), access, network, location and method')
+    .option('--csv', 'as CSV with a header, in place of one JSON object per line')
+    .option('--from <day>', 'first day (default: the oldest that is kept)', day)
+    .option('--until <day>', 'the day after the last one (default: with today)', day)
+    .option('--access <accessId>', 'only of this access')
+    .action((options: UsageOptions) => printUsage(load, options))
 }
 
 /** `slotline access …`: every operation of the admin API, which requires its token. Prints JSON. */

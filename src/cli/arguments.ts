@@ -19,6 +19,15 @@ const parseInstant = (value: string): number | undefined => {
   return isDay ? atMs : undefined
 }
 
+const DAY_MS = 86_400_000
+
+/** Parses a day like 2027-01-31 as days since 1970. */
+export const day = (value: string): number => {
+  const atMs = /^\d{4}-\d\d-\d\d$/.test(value) ? parseInstant(value) : undefined
+  if (atMs !== undefined) return atMs / DAY_MS
+  throw new InvalidArgumentError('It must be a day like 2027-01-31.')
+}
+
 const INSTANT_ADVICE = 'It must be a date, or a time like 2027-01-31T12:00:00Z'
 
 /** Parses a date or a UTC time as Unix milliseconds. */

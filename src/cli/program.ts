@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { addAccessCommands, addAuditCommand } from './access.js'
+import { addAccessCommands, addAuditCommand, addUsageCommand } from './access.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
 import { addClusterCommands } from './cluster/cluster.js'
@@ -50,6 +50,7 @@ export const createProgram = (environment: Environment): Command => {
   addConfigCommands(program, load)
   addAccessCommands(program, load)
   addAuditCommand(program, load)
+  addUsageCommand(program, load)
   addClusterCommands(program, load)
   addStatusCommand(program, load)
   addVerifyCommand(program, load)

@@ -8,15 +8,18 @@ import type { Usage } from '../dashboard/api/usage.js'
 export const createAccessUsage = (parts: {
   readonly dataDir: string
   readonly table: LimitTable
-  readonly accessService: Pick<AccessService, 'list'>
+  readonly accessService: Pick<AccessService, 'find'>
   readonly now: () => number
 }): Usage => {
   const { dataDir, table, accessService, now } = parts
   return {
-    ofToken: tokenId => readUsage(dataDir, tokenId, now()),
+    ofPlace: place => readUsage(dataDir, place, now()),
     ofAccess: accessId => {
-      const tokenIds = accessService.list(accessId).map(({ tokenId }) => tokenId)
-      const perSecond = readRate(dataDir, tokenIds, now())
+      const { networks = [], locations = [] } = accessService.find(accessId) ?? {}
+      const places = networks.flatMap(network =>
+        locations.map(location => ({ accessId, network, location })),
+      )
+      const perSecond = readRate(dataDir, places, now())
       return {
         requestsPerSecond: Math.round(perSecond * 10) / 10,
         ...readUtilisation(table, accessId),

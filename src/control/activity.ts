@@ -27,7 +27,7 @@ export type Activity = {
 }
 
 export type ActivityParts = {
-  readonly accessService: Pick<AccessService, 'list'>
+  readonly accessService: Pick<AccessService, 'find'>
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines: MachineDirectory | undefined
   /** Long answers to other machines. */

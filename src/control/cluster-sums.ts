@@ -1,8 +1,8 @@
 import type { Submissions } from '../dashboard/api/api.js'
 import * as shapes from '../dashboard/api/shapes.js'
-import type { AccessUsage, TokenUsage, Usage } from '../dashboard/api/usage.js'
+import type { AccessUsage, PlaceUsage, Usage } from '../dashboard/api/usage.js'
 import type { ClusterPeers } from './cluster-peers.js'
-import { accessUsagePath, recentPath, tokenUsagePath } from './peer-routes.js'
+import { accessUsagePath, placeUsagePath, recentPath } from './peer-routes.js'
 
 type Read = Pick<ClusterPeers['client'], 'read'>
 
@@ -10,7 +10,7 @@ type Read = Pick<ClusterPeers['client'], 'read'>
 const REFUSED_MAX = 64
 
 /** Minutes are those of this machine; clocks of machines may differ by a minute or more. */
-const addUp = (own: TokenUsage, others: readonly TokenUsage[]): TokenUsage => {
+const addUp = (own: PlaceUsage, others: readonly PlaceUsage[]): PlaceUsage => {
   const minutes = new Map(own.minutes.map(minute => [minute.startMs, { ...minute }]))
   for (const minute of others.flatMap(other => other.minutes)) {
     const sum = minutes.get(minute.startMs)
@@ -32,13 +32,10 @@ const sumOf = (all: readonly AccessUsage[], key: keyof AccessUsage): number =>
 
 /** Usage of this machine and of the others at the locations, added up. */
 export const createUsageSum = (own: Usage, peers: Read): Usage => ({
-  ofToken: async (tokenId, location) => {
-    const { answers, missing } = await peers.read(
-      [location],
-      tokenUsagePath(tokenId),
-      shapes.tokenUsage,
-    )
-    return { ...addUp(await own.ofToken(tokenId, location), answers), missing }
+  ofPlace: async place => {
+    const path = placeUsagePath(place)
+    const { answers, missing } = await peers.read([place.location], path, shapes.tokenUsage)
+    return { ...addUp(await own.ofPlace(place), answers), missing }
   },
   ofAccess: async (accessId, locations) => {
     const path = accessUsagePath(accessId)

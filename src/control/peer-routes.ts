@@ -1,3 +1,4 @@
+import type { TokenScope } from '../access/store/tables.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
 import { SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
 import type { Usage, UsageMinute } from '../dashboard/api/usage.js'
@@ -16,19 +17,20 @@ export type PeerRouteParts = {
 const isUsed = ({ requests, errors, rateLimited, refused }: UsageMinute): boolean =>
   requests + errors + rateLimited + refused > 0
 
-export const tokenUsagePath = (tokenId: string): string => `/tokens/${tokenId}/usage`
+export const placeUsagePath = ({ accessId, network, location }: TokenScope): string =>
+  `/accesses/${accessId}/networks/${network}/locations/${location}/usage`
 export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
 export const recentPath = (accessId: string, limit: number | string): string =>
   `/accesses/${accessId}/submissions/newest/${limit}`
 export const submissionPath = ({ accessId, network, submissionId }: SubmissionQuery): string =>
   `/accesses/${accessId}/networks/${network}/submissions/${submissionId}`
 
-/** The routes of the peer API. Ids of tokens are no secrets; nothing here returns one. */
+/** The routes of the peer API. Nothing here returns a token. */
 export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): readonly PeerRoute[] => [
   {
-    path: tokenUsagePath(':tokenId'),
-    answer: async ({ tokenId = '' }) => {
-      const { minutes, refused } = await usage.ofToken(tokenId, '')
+    path: placeUsagePath({ accessId: ':accessId', network: ':network', location: ':location' }),
+    answer: async ({ accessId = '', network = '', location = '' }) => {
+      const { minutes, refused } = await usage.ofPlace({ accessId, network, location })
       return { minutes: minutes.filter(isUsed), refused }
     },
   },

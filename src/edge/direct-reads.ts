@@ -75,6 +75,7 @@ export class DirectReads {
       known.lane === lane
     if (isKnown || state.rate.burstNs > BURST_NS_MAX) return
     const { cells, at, endsMs: minuteEndsMs } = usage
+    const methodsAt = [...usage.methodsAt(FAST_METHODS)]
     this.registered.set(principal, { version, row: state.row, minuteEndsMs, lane })
     const { validFromMs, validUntilMs } = grant
     const place = this.limiter.placeOf(principal)
@@ -85,6 +86,7 @@ export class DirectReads {
       validUntilMs,
       usage: cells,
       usageAt: at,
+      methodsAt,
       minuteEndsMs,
     }
     this.native.register(token, admission, lane)

@@ -36,13 +36,13 @@ export const openAccess = async (
   table.clearEdge(index)
   const usage = openUsage(dataDir, index, {
     options: options.usage,
-    onFault: fault => log.error({ err: fault }, 'usage of tokens cannot be counted'),
+    onFault: fault => log.error({ err: fault }, 'usage cannot be counted'),
   })
   const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
-  limiter.sweep(Date.now())
-  const sweep = setInterval(() => limiter.sweep(Date.now()), options.usage.sweepMs)
-  const onRefused: OnRefused = (reason, tokenId, address, nowMs) =>
-    usage.addRefused(reason, tokenId, address, nowMs)
+  void limiter.sweep(Date.now())
+  const sweep = setInterval(() => void limiter.sweep(Date.now()), options.usage.sweepMs)
+  const onRefused: OnRefused = (reason, place, address, nowMs) =>
+    usage.addRefused(reason, place, address, nowMs)
   return {
     authenticate: createAuthenticate(store, version, options.authenticate, onRefused),
     revalidate: createRevalidate(onReason =>

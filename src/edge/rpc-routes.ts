@@ -1,4 +1,6 @@
+import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
+import { NO_METHOD } from '../access/usage/meter.js'
 import type { CallContext } from '../rpc/call-context.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
@@ -63,7 +65,7 @@ class Admitted implements CallContext {
   acquireBatch(calls: number, atOnce: number): number | Reply {
     const { limiter, now, onRefusal } = this.parts
     const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
-    if (typeof granted !== 'number') return refusalOf(granted, onRefusal)
+    if (typeof granted !== 'number') return this.refuse(granted, onRefusal)
     this.atOnce = granted
     return granted
   }
@@ -71,11 +73,16 @@ class Admitted implements CallContext {
   acquireMore(requests: number): Reply | undefined {
     const { limiter, now, onRefusal } = this.parts
     const exceeded = limiter.acquireMore(this.principal, requests, now)
-    return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
+    return exceeded === undefined ? undefined : this.refuse(exceeded, onRefusal)
   }
 
-  onFailure(): void {
-    this.principal.meter.addError()
+  onCall(method: string = NO_METHOD, isFailure: boolean): void {
+    this.principal.meter.addCall(method, isFailure, this.parts.now())
+  }
+
+  private refuse(exceeded: Exceeded, onRefusal: AdmissionParts['onRefusal']): Reply {
+    this.onCall(undefined, false)
+    return refusalOf(exceeded, onRefusal)
   }
 }
 

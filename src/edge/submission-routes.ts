@@ -54,15 +54,6 @@ const ERROR_START = '{"jsonrpc":"2.0","error":'
 const isFailure = ({ status, body }: Reply): boolean =>
   status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
 
-const countErrors = (
-  principal: Principal,
-  reply: Reply | Promise<Reply>,
-): Reply | Promise<Reply> => {
-  if (reply instanceof Promise) return reply.then(settled => countErrors(principal, settled))
-  if (isFailure(reply)) principal.meter.addError()
-  return reply
-}
-
 /** The submission routes of one location. Of query strings only `api-key` is read. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
   const routes = new SubmissionRoutes(parts)
@@ -103,7 +94,7 @@ class SubmissionRoutes {
       },
       handle: ({ grant, lander, recheck, principal }, body, request) => {
         this.logRequest(route, grant, request, body)
-        return recheck() ?? countErrors(principal, lander.submit(route, body, recheck))
+        return recheck() ?? this.count(route, principal, lander.submit(route, body, recheck))
       },
       ownerOf: ({ principal }: LanderContext) => principal.grant.accessId,
       done: ({ principal }: LanderContext) => limiter.release(principal, 1),
@@ -129,7 +120,7 @@ class SubmissionRoutes {
       },
       handle: ({ relay, origin, principal }, body) => {
         this.logRequest(route, origin.grant, origin.request, body)
-        return countErrors(principal, relay.handle(body, origin))
+        return this.count(route, principal, relay.handle(body, origin))
       },
       ownerOf: ({ principal }: RelayContext) => principal.grant.accessId,
       done: ({ principal }: RelayContext) => limiter.release(principal, 1),
@@ -151,6 +142,18 @@ class SubmissionRoutes {
     const principal = this.parts.limiter.principalOf(grant)
     const refused = this.acquire(principal)
     return refused ?? { admitted: { grant, recheck, principal }, target }
+  }
+
+  /** Counts a call of a route once it is answered. */
+  private count(
+    route: string,
+    principal: Principal,
+    reply: Reply | Promise<Reply>,
+  ): Reply | Promise<Reply> {
+    if (reply instanceof Promise)
+      return reply.then(settled => this.count(route, principal, settled))
+    principal.meter.addCall(route, isFailure(reply), this.parts.now())
+    return reply
   }
 
   private logRequest(

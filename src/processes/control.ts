@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openAuditLog } from '../access/audit/audit-log.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
+import { readDays } from '../access/usage/day-reader.js'
 import { openActivity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
@@ -61,6 +62,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     adminRoutes: createAdminApi({
       accessService,
       auditLog,
+      usageDays: query => readDays(config.dataDir, query),
       catalog,
       products: productsOf(config),
       now: Date.now,

@@ -17,8 +17,8 @@ export type CallContext = {
   acquireBatch?(calls: number, atOnce: number): number | Reply | RpcError
   /** Charges further requests for a long message. Returns a refusal as `acquireBatch` does. */
   acquireMore?(requests: number): Reply | RpcError | undefined
-  /** Called for every call that fails. */
-  onFailure?(): void
+  /** Called for every call that is answered, with the method that it called, if there is one. */
+  onCall?(method: string | undefined, isFailure: boolean): void
   /**
    * Runs a method that only a connection has. Undefined where the connection has no such method;
    * throws or rejects with `RpcError`.

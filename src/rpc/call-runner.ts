@@ -33,6 +33,14 @@ export type CallModules = {
 /** A call as received, and how long it may take. */
 export type RawCall = { readonly bytes: () => Uint8Array; readonly waitMs: number }
 
+/** A call that has been run. Metrics count it by its label, where that is not its name. */
+type EndedCall = {
+  readonly name: string
+  readonly label?: string
+  readonly context: CallContext
+  readonly startMs: number
+}
+
 const INTERNAL = new RpcError('internal')
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
@@ -60,12 +68,12 @@ export class CallRunner {
     if (connectionMethods.has(call.method)) return this.runConnectionMethod(call, context)
     if (forward?.takes(call.method) !== true)
       return this.refuse('unknown', METHOD_NOT_FOUND, context)
-    return this.forward(forward, context, raw)
+    return this.forward(forward, { call, context, raw })
   }
 
   /** Counts a call that is answered with an error without being run. */
   refuse(method: 'unknown' | 'none', error: RpcError, context: CallContext): RpcError {
-    context.onFailure?.()
+    context.onCall?.(undefined, true)
     this.modules.onCall(method, error.name, 0)
     return error
   }
@@ -93,11 +101,11 @@ export class CallRunner {
   ): Outcome | Promise<Outcome> {
     const { name } = method
     const startMs = this.modules.now()
-    const end = (outcome: Outcome): Outcome => this.end(name, context, startMs, outcome)
+    const end = (outcome: Outcome): Outcome => this.end({ name, context, startMs }, outcome)
     const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
       const error = this.toError(thrown, name, context)
       const forward = this.forwardOf(error)
-      return forward === undefined ? end(error) : this.forward(forward, context, raw)
+      return forward === undefined ? end(error) : this.forward(forward, { call, context, raw })
     }
     try {
       if (!Array.isArray(call.params)) return end(PARAMS_NOT_ARRAY)
@@ -119,7 +127,7 @@ export class CallRunner {
     context: CallContext,
   ): Outcome | Promise<Outcome> {
     const startMs = this.modules.now()
-    const end = (outcome: Outcome): Outcome => this.end(method, context, startMs, outcome)
+    const end = (outcome: Outcome): Outcome => this.end({ name: method, context, startMs }, outcome)
     const fail = (thrown: unknown): Outcome => end(this.toError(thrown, method, context))
     try {
       const result = context.callConnectionMethod?.(method, params)
@@ -132,22 +140,30 @@ export class CallRunner {
 
   private async forward(
     to: Forward,
-    context: CallContext,
-    { bytes, waitMs }: RawCall,
+    {
+      call,
+      context,
+      raw: { bytes, waitMs },
+    }: { readonly call: Call; readonly context: CallContext; readonly raw: RawCall },
   ): Promise<Outcome> {
-    const startMs = this.modules.now()
+    const ended = {
+      name: call.method,
+      label: 'forwarded',
+      context,
+      startMs: this.modules.now(),
+    }
     try {
-      return this.end('forwarded', context, startMs, await to.call(bytes(), waitMs))
+      return this.end(ended, await to.call(bytes(), waitMs))
     } catch (thrown) {
-      return this.end('forwarded', context, startMs, this.toError(thrown, 'forwarded', context))
+      return this.end(ended, this.toError(thrown, ended.label, context))
     }
   }
 
-  private end(method: string, context: CallContext, startMs: number, outcome: Outcome): Outcome {
+  private end({ name, label = name, context, startMs }: EndedCall, outcome: Outcome): Outcome {
     const { onCall, now } = this.modules
     const isFailure = outcome instanceof RpcError
-    if (isFailure) context.onFailure?.()
-    onCall(method, isFailure ? outcome.name : 'ok', now() - startMs)
+    context.onCall?.(name, isFailure)
+    onCall(label, isFailure ? outcome.name : 'ok', now() - startMs)
     return outcome
   }
 

@@ -152,6 +152,7 @@ class Dispatcher implements Dispatch {
     try {
       const reply = reads.fast(body)
       if (reply === undefined) return undefined
+      context.onCall?.(reply.method, false)
       onCall(reply.method, 'ok', now() - startMs)
       return jsonReply(reply.bytes)
     } catch (fault) {

@@ -44,7 +44,7 @@ const nextClose = (closed: Promise<SocketClose>): Promise<SocketClose | undefine
 /** Runs the commands of docs/access.md in a folder whose data directory is `.slotline`. */
 const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
-  t.equal(blocks.length, 5)
+  t.equal(blocks.length, 6)
   const [command, args] = commandLine()
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))

@@ -32,6 +32,8 @@ const RENTER = 'renter'
 /** An access of the sandbox, with its token of `fra`, made while the service is down. */
 type StoredAccess = { readonly accessId: string; readonly token: string; readonly tokenId: string }
 
+const placeOf = ({ accessId }: StoredAccess) => ({ accessId, network: 'sandbox', location: 'fra' })
+
 const storeAccesses = async (
   dataDir: string,
   accesses: readonly (Partial<Limits> & { readonly validUntilMs?: number })[],
@@ -142,9 +144,9 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   const deployment = await start(t, dataDir)
   const { port } = deployment
   const table = openLimitTable(dataDir, EDGES)
-  const countOf = ({ tokenId }: StoredAccess) => {
+  const countOf = (access: StoredAccess) => {
     const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
-    for (const { startMs: _, ...counts } of readUsage(dataDir, tokenId, Date.now()).minutes)
+    for (const { startMs: _, ...counts } of readUsage(dataDir, placeOf(access), Date.now()).minutes)
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
     return sum
   }
@@ -322,7 +324,8 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
     t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
-    const refusedOf = ({ tokenId }: StoredAccess) => readUsage(dataDir, tokenId, Date.now()).refused
+    const refusedOf = (access: StoredAccess) =>
+      readUsage(dataDir, placeOf(access), Date.now()).refused
     await until('they are counted', () => refusedOf(ending).length > 0)
     t.match(refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
     t.match(refusedOf(ending), [{ address: '127.0.0.1', reason: 'ended' }])

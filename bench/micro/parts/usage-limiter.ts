@@ -14,6 +14,7 @@ import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { createLocalLog } from '../../../src/access/log/local-log.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
+import type { Place } from '../../../src/access/usage/layout.js'
 import { readUsage } from '../../../src/access/usage/reader.js'
 import { openUsage } from '../../../src/access/usage/usage.js'
 import { createAdmit, createAcquire, pathToken } from '../../../src/edge/admission.js'
@@ -42,7 +43,7 @@ const limits = {
   subscriptionsPerSocketMax: many,
 }
 const paths: Buffer[] = []
-const tokenIds: string[] = []
+const places: Place[] = []
 for (let nth = 0; nth < TOKENS; nth++) {
   const { accessId } = await accessManager.grant({
     subject: 'bench',
@@ -54,9 +55,10 @@ for (let nth = 0; nth < TOKENS; nth++) {
     validFromMs: 0,
     validUntilMs: null,
   })
-  const made = await tokenManager.generate({ accessId, network: 'main', location: 'fra' })
+  const place = { accessId, network: 'main', location: 'fra' }
+  const made = await tokenManager.generate(place)
   paths.push(Buffer.from(`/${made.token.reveal()}`))
-  tokenIds.push(made.tokenId)
+  places.push(place)
 }
 await store.close()
 await ownStore.close()
@@ -132,8 +134,8 @@ for (const [stride, clients] of [
 }
 
 let counted = 0
-for (const tokenId of tokenIds)
-  for (const { requests } of readUsage(dir, tokenId, Date.now()).minutes) counted += requests
+for (const place of places)
+  for (const { requests } of readUsage(dir, place, Date.now()).minutes) counted += requests
 assert.equal(counted, 2 * 6 * ROUNDS)
 await reader.close()
 rmSync(dir, { recursive: true })

@@ -2,7 +2,7 @@
 //! has changed that it decided by.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ::sys::boot_clock::boot_ms;
@@ -31,9 +31,11 @@ pub struct Entry<R> {
     pub valid_from_ms: f64,
     pub valid_until_ms: f64,
     pub limit: Limit,
-    /// The token's counts of this minute: the half cell of its requests, and when it ends.
+    /// The counts of its place: the half cell of the requests of this minute, the cells of those of
+    /// each method in this day, and when the minute ends.
     pub usage: Cells,
     pub usage_at: usize,
+    pub methods_at: Box<[usize]>,
     pub minute_ends_ms: f64,
     pub reads: R,
 }
@@ -44,6 +46,12 @@ pub fn now_ns() -> Option<i64> {
     i64::try_from(since.as_millis())
         .ok()?
         .checked_mul(NS_PER_MS)
+}
+
+/// Adds to a cell that is a double. No other thread writes it.
+fn add_one(cell: &AtomicI64) {
+    let count = f64::from_bits(cell.load(SeqCst) as u64) + 1.0;
+    cell.store(count.to_bits() as i64, SeqCst);
 }
 
 /// Whether a lease lasts that ends at this time of the boot clock; one without an end needs no
@@ -117,10 +125,12 @@ impl<R: PointReads> Answers<R> {
         let started = Instant::now();
         self.reply.clear();
         let method = entry.reads.answer(body, &mut self.reply)?;
+        let calls = entry.usage.word(*entry.methods_at.get(method)?)?;
         if !entry.limit.take(&self.limits, clock) {
             return None;
         }
         usage.fetch_add(1, SeqCst);
+        add_one(calls);
         entry.limit.release(&self.limits);
         self.counts.observe(method, started.elapsed().as_secs_f64());
         Some(&self.reply)

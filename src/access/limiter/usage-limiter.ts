@@ -1,5 +1,6 @@
 import type { Grant } from '../../shared/grant.js'
-import type { Meter, Usage } from '../usage/usage.js'
+import { NO_METHOD, OPEN_SOCKET, type Meter } from '../usage/meter.js'
+import type { Usage } from '../usage/usage.js'
 import {
   FULL,
   LimiterState,
@@ -9,7 +10,7 @@ import {
   type LimitPlace,
 } from './access-limiter.js'
 
-/** An authenticated client: its grant, the state of its limits and the meter of its token. */
+/** An authenticated client: its grant, the state of its limits and the meter of its place. */
 export class Principal {
   readonly grant: Grant
   readonly state: LimiterState
@@ -26,7 +27,7 @@ export class Principal {
 export class UsageLimiter {
   readonly #limiter: AccessLimiter
   readonly #usage: Usage
-  #principals = new WeakMap<Grant, Principal>()
+  readonly #principals = new WeakMap<Grant, Principal>()
   #last: Principal | undefined
 
   constructor(limiter: AccessLimiter, usage: Usage) {
@@ -46,10 +47,10 @@ export class UsageLimiter {
   principalOf(grant: Grant): Principal {
     const last = this.#last
     // A busy client sends its next request at once.
-    if (last !== undefined && last.grant === grant) return last
+    if (last !== undefined && last.grant === grant && !last.meter.isEvicted) return last
     let principal = this.#principals.get(grant)
-    if (principal === undefined) {
-      principal = new Principal(grant, this.#usage.meterOf(grant.tokenId))
+    if (principal === undefined || principal.meter.isEvicted) {
+      principal = new Principal(grant, this.#usage.meterOf(grant))
       this.#principals.set(grant, principal)
     }
     this.#last = principal
@@ -59,8 +60,14 @@ export class UsageLimiter {
   /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
   acquire(principal: Principal, now: Clock): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limiter.acquire(principal.state, now)
-    principal.meter.addRequests(1, now())
-    if (exceeded !== undefined) principal.meter.addRateLimited()
+    const nowMs = now()
+    const { meter } = principal
+    meter.addRequests(1, nowMs)
+    if (exceeded !== undefined) {
+      // Its method is never read.
+      meter.addCall(NO_METHOD, false, nowMs)
+      meter.addRateLimited(NO_METHOD, nowMs)
+    }
     return exceeded
   }
 
@@ -75,7 +82,7 @@ export class UsageLimiter {
   ): number | Exceeded {
     const granted = this.#limiter.acquireBatch(principal.state, size, now)
     // A refused batch counts as the one request that it was sent as.
-    if (typeof granted !== 'number') principal.meter.addRateLimited()
+    if (typeof granted !== 'number') principal.meter.addRateLimited(NO_METHOD, now())
     else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
     return granted
   }
@@ -83,7 +90,7 @@ export class UsageLimiter {
   /** Charges further requests for the length of an admitted one. They are not counted as calls. */
   acquireMore(principal: Principal, count: number, now: Clock): undefined | Exceeded {
     const exceeded = this.#limiter.acquireMore(principal.state, count, now)
-    if (exceeded !== undefined) principal.meter.addRateLimited()
+    if (exceeded !== undefined) principal.meter.addRateLimited(NO_METHOD, now())
     return exceeded
   }
 
@@ -96,8 +103,10 @@ export class UsageLimiter {
    */
   acquireSocket(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
     const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)
-    principal.meter.addRequests(1, nowMs)
-    if (exceeded !== undefined) principal.meter.addRateLimited()
+    const { meter } = principal
+    meter.addRequests(1, nowMs)
+    meter.addCall(OPEN_SOCKET, false, nowMs)
+    if (exceeded !== undefined) meter.addRateLimited(OPEN_SOCKET, nowMs)
     return exceeded
   }
 
@@ -110,11 +119,8 @@ export class UsageLimiter {
     this.#limiter.releaseSocket(principal.state)
   }
 
-  /** Removes the counts of tokens that were not used for a day. */
-  sweep(nowMs: number): void {
-    this.#usage.sweep(nowMs)
-    // The meters may belong to files that were removed.
-    this.#principals = new WeakMap()
-    this.#last = undefined
+  /** Writes the days that are over, and removes the minutes of places unused for a day. */
+  sweep(nowMs: number): Promise<void> {
+    return this.#usage.sweep(nowMs)
   }
 }

@@ -1,16 +1,49 @@
 import { join } from 'node:path'
+import type { Grant } from '../../shared/grant.js'
+
+/** What is counted together: one network at one location of one access, whatever its token is. */
+export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
 
 /**
- * One file of `edges/<n>/usage/` counts what one token did at one edge. Its cells are 8 bytes:
+ * One file of `edges/<n>/usage/` counts what the tokens of one place did at one edge. Its cells are
+ * 8 bytes:
  *
  *     cell 0       LAYOUT
  *     cell 1       the newest minute, in minutes since 1970
  *     cell 2       how many attempts were ever refused
+ *     cell 3       names of methods that it has
+ *     from METHODS the names: length (1 byte), text
+ *     from DAYS    a ring of days: the day since 1970, then three counts for each method
  *     from MINUTES a ring of minutes, each of four counts of 32 bits
  *     from REFUSED a ring of refused attempts
  */
-export const LAYOUT = 1
-export const CELL = { layout: 0, minute: 1, refused: 2 } as const
+export const LAYOUT = 2
+export const CELL = { layout: 0, minute: 1, refused: 2, methods: 3 } as const
+
+/** Methods that a file has counts for; those after them are counted as `other`. */
+export const METHODS = 64
+const METHOD_CELLS = 5
+export const METHOD_CHARS_MAX = METHOD_CELLS * 8 - 1
+const METHODS_CELL = 4
+/** Offset in bytes of the name of a method, by its index. */
+export const methodAt = (index: number): number => (METHODS_CELL + index * METHOD_CELLS) * 8
+
+/** Days whose counts are not in a file of that day yet; only one of them where all goes well. */
+const DAYS = 4
+/** Index of each count among those of a method. */
+export const DAY_INDEX = { requests: 0, errors: 1, rateLimited: 2 } as const
+const DAY_COUNTS = Object.keys(DAY_INDEX).length
+const DAYS_CELL = METHODS_CELL + METHODS * METHOD_CELLS
+/** Cells of a day. */
+export const DAY_CELLS = 1 + METHODS * DAY_COUNTS
+/** Every cell of the ring that begins a day. */
+export const DAY_SLOTS = Array.from({ length: DAYS }, (_, slot) => DAYS_CELL + slot * DAY_CELLS)
+
+/** The cell where a day since 1970 begins. */
+export const dayAt = (day: number): number => DAYS_CELL + (day % DAYS) * DAY_CELLS
+/** The first count of a method, in the cells of a day. */
+export const methodCountsAt = (dayCell: number, method: number): number =>
+  dayCell + 1 + method * DAY_COUNTS
 
 /** One day, as the dashboard shows it. */
 export const MINUTES = 1_440
@@ -18,7 +51,9 @@ export const MINUTES = 1_440
 export const COUNT_INDEX = { requests: 0, errors: 1, rateLimited: 2, refused: 3 } as const
 /** Counts of one minute. */
 export const COUNTS = Object.keys(COUNT_INDEX).length
-const MINUTES_CELL = 4
+const MINUTES_CELL = DAYS_CELL + DAYS * DAY_CELLS
+/** Bytes before the minutes: all that the counts of days need. */
+export const HEAD_BYTES = MINUTES_CELL * 8
 
 /** Index among halves of cells of the first count of a minute, in minutes since 1970. */
 export const minuteAt = (minute: number): number => MINUTES_CELL * 2 + (minute % MINUTES) * COUNTS
@@ -39,6 +74,10 @@ export const attemptAt = (number: number): number =>
 export const USAGE_CELLS = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
 
 export const MINUTE_MS = 60_000
+export const DAY_MS = 86_400_000
+
+/** Days are of UTC, counted since 1970. */
+export const dayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS)
 
 /** Reasons of refusals. The file stores their index. */
 export const REFUSAL_REASONS = ['unknown', 'location', 'address', 'early', 'ended'] as const
@@ -52,6 +91,21 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 /** Name of the file that counts attempts with tokens that do not exist. */
 export const UNKNOWN_TOKEN = 'unknown'
 
+/** Name of the file of a place. No id has a dot. */
+export const fileOf = ({ accessId, network, location }: Place): string =>
+  `${accessId}.${network}.${location}`
+
+/** The place whose file has this name; undefined where it is of no place. */
+export const placeOf = (name: string): Place | undefined => {
+  const [accessId, network, location, ...rest] = name.split('.')
+  if (accessId === undefined || network === undefined || location === undefined) return undefined
+  return rest.length > 0 ? undefined : { accessId, network, location }
+}
+
 /** Folder of an edge's counts. */
 export const usagePath = (dataDir: string, edgeIndex: number): string =>
   join(dataDir, 'edges', String(edgeIndex), 'usage')
+
+/** Folder of an edge's counts of whole days. */
+export const daysPath = (dataDir: string, edgeIndex: number): string =>
+  join(dataDir, 'edges', String(edgeIndex), 'days')

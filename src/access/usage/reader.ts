@@ -7,6 +7,7 @@ import {
   CELL,
   COUNT_INDEX,
   COUNTS,
+  fileOf,
   LAYOUT,
   MINUTE_MS,
   minuteAt,
@@ -15,10 +16,11 @@ import {
   REFUSAL_REASONS,
   USAGE_CELLS,
   usagePath,
+  type Place,
   type RefusalReason,
 } from './layout.js'
 
-/** Counts of one token in one minute, over all edges. */
+/** Counts of one place in one minute, over all edges. */
 export type UsageMinute = { readonly startMs: number } & Readonly<
   Record<keyof typeof COUNT_INDEX, number>
 >
@@ -31,15 +33,16 @@ export type RefusedAttempt = {
   readonly reason: RefusalReason
 }
 
-/** Usage of one token in the last 24 hours. */
-export type TokenUsage = {
+/** Usage of one place in the last 24 hours. */
+export type PlaceUsage = {
   /** Oldest first, including minutes without requests. */
   readonly minutes: readonly UsageMinute[]
   /** Newest first. */
   readonly refused: readonly RefusedAttempt[]
 }
 
-const edgesOf = (dataDir: string): number[] => {
+/** The edges that have counted on this machine. */
+export const edgesOf = (dataDir: string): number[] => {
   try {
     return readdirSync(join(dataDir, 'edges'))
       .filter(name => /^\d+$/.test(name))
@@ -49,7 +52,7 @@ const edgesOf = (dataDir: string): number[] => {
   }
 }
 
-/** The current content of the file; undefined if the edge never saw the token. */
+/** The current content of the file; undefined if the edge never saw the place. */
 const readCells = (path: string): Buffer | undefined => {
   try {
     const bytes = readFileSync(path)
@@ -84,13 +87,13 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   }).filter(attempt => attempt.atMs >= sinceMs)
 }
 
-/** Reads the counts of a token at all edges of this machine: a file of 28 KiB for each edge. */
-export const readUsage = (dataDir: string, tokenId: string, nowMs: number): TokenUsage => {
+/** Reads the counts of a place at all edges of this machine: a file of 36 KiB for each edge. */
+export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => Array<number>(COUNTS).fill(0))
   const refused: RefusedAttempt[] = []
   for (const edge of edgesOf(dataDir)) {
-    const bytes = readCells(join(usagePath(dataDir, edge), tokenId))
+    const bytes = readCells(join(usagePath(dataDir, edge), fileOf(place)))
     if (bytes === undefined) continue
     addMinutes(sums, bytes, newest)
     refused.push(...attemptsOf(bytes, (newest - MINUTES) * MINUTE_MS))
@@ -108,13 +111,13 @@ export const readUsage = (dataDir: string, tokenId: string, nowMs: number): Toke
   }
 }
 
-/** Admitted requests per second of some tokens together, over the last minute. */
-export const readRate = (dataDir: string, tokenIds: readonly string[], nowMs: number): number => {
+/** Admitted requests per second of some places together, over the last minute. */
+export const readRate = (dataDir: string, places: readonly Place[], nowMs: number): number => {
   let requests = 0
   // The share of the previous minute that completes the current one to a whole minute.
   const lastShare = (MINUTE_MS - (nowMs % MINUTE_MS)) / MINUTE_MS
-  for (const tokenId of tokenIds) {
-    const { minutes } = readUsage(dataDir, tokenId, nowMs)
+  for (const place of places) {
+    const { minutes } = readUsage(dataDir, place, nowMs)
     const [last = 0, present = 0] = minutes
       .slice(-2)
       .map(minute => minute.requests - minute.rateLimited)

@@ -1,108 +1,27 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
+import { DayFiles, readHead, rowsOf, type DayRow } from './days.js'
 import {
-  ADDRESS_AT,
-  ADDRESS_CHARS_MAX,
-  attemptAt,
   CELL,
-  COUNT_INDEX,
-  COUNTS,
+  dayOf,
+  daysPath,
+  fileOf,
+  HEAD_BYTES,
   LAYOUT,
   MINUTE_MS,
-  minuteAt,
   MINUTES,
-  REASON_AT,
-  REFUSAL_REASONS,
   UNKNOWN_TOKEN,
   USAGE_CELLS,
   usagePath,
+  type Place,
   type RefusalReason,
 } from './layout.js'
+import { Meter, type OpenDays } from './meter.js'
 import { defaults, type Options } from './options.js'
 
-/** Counts what one token does at one edge, in a file that outlives the edge. */
-export class Meter {
-  readonly #cells: Float64Array
-  readonly #counts: Int32Array
-  readonly #bytes: Buffer
-  /** Index of the newest minute among the counts. */
-  #at = minuteAt(0)
-  #minuteEndsMs = 0
-
-  constructor(cells: Float64Array) {
-    this.#cells = cells
-    this.#counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
-    this.#bytes = Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength)
-    if (cells[CELL.layout] !== LAYOUT) {
-      cells.fill(0)
-      cells[CELL.layout] = LAYOUT
-    }
-    this.#toMinute(cells[CELL.minute] ?? 0)
-  }
-
-  /** When a request was last counted, in minutes since 1970. */
-  get minute(): number {
-    return this.#cells[CELL.minute] ?? 0
-  }
-
-  /** Where the requests of the current minute are counted, among halves of cells, and its end. */
-  get current(): { readonly cells: Float64Array; readonly at: number; readonly endsMs: number } {
-    return { cells: this.#cells, at: this.#at, endsMs: this.#minuteEndsMs }
-  }
-
-  addRequests(count: number, nowMs: number): void {
-    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
-    const at = this.#at + COUNT_INDEX.requests
-    this.#counts[at] = (this.#counts[at] ?? 0) + count
-  }
-
-  /** Counts a failed request, in the minute of the last request. */
-  addError(): void {
-    const at = this.#at + COUNT_INDEX.errors
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1
-  }
-
-  /** Counts a request that was answered 429, beside `addRequests`. */
-  addRateLimited(): void {
-    const at = this.#at + COUNT_INDEX.rateLimited
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1
-  }
-
-  addRefused(reason: RefusalReason, address: string, nowMs: number): void {
-    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
-    const at = this.#at + COUNT_INDEX.refused
-    this.#counts[at] = (this.#counts[at] ?? 0) + 1
-    const number = this.#cells[CELL.refused] ?? 0
-    const attempt = attemptAt(number)
-    const bytes = this.#bytes
-    this.#cells[attempt / 8] = nowMs
-    bytes[attempt + REASON_AT] = REFUSAL_REASONS.indexOf(reason)
-    bytes[attempt + REASON_AT + 1] = Math.min(address.length, ADDRESS_CHARS_MAX)
-    bytes.write(address, attempt + ADDRESS_AT, ADDRESS_CHARS_MAX, 'latin1')
-    this.#cells[CELL.refused] = number + 1
-  }
-
-  #toMinute(minute: number): void {
-    this.#at = minuteAt(minute)
-    this.#minuteEndsMs = (minute + 1) * MINUTE_MS
-  }
-
-  /** Starts a new minute. After the clock was set back, requests count in the newest one. */
-  #startMinute(nowMs: number): void {
-    const minute = Math.floor(nowMs / MINUTE_MS)
-    const first = Math.max(this.minute + 1, minute - MINUTES + 1)
-    for (let passed = first; passed <= minute; passed++) {
-      const at = minuteAt(passed)
-      this.#counts.fill(0, at, at + COUNTS)
-    }
-    this.#cells[CELL.minute] = minute
-    this.#toMinute(minute)
-  }
-}
-
-/** Names of the files of tokens, the least recently written one first. */
+/** Names of the files of places, the least recently written one first. */
 const filesByAge = (dir: string): string[] =>
   readdirSync(dir)
     .filter(name => name !== UNKNOWN_TOKEN)
@@ -110,106 +29,144 @@ const filesByAge = (dir: string): string[] =>
     .sort((one, other) => one.atMs - other.atMs)
     .map(({ name }) => name)
 
-/** The counts of one edge, by token. The edge is the only writer of its files. */
+/** When a file was last counted in, in minutes since 1970; 0 where it is of another layout. */
+const minuteOf = (head: Buffer): number =>
+  head.length === HEAD_BYTES && head.readDoubleLE(CELL.layout * 8) === LAYOUT
+    ? head.readDoubleLE(CELL.minute * 8)
+    : 0
+
+/** The counts of one edge, by place. The edge is the only writer of its files. */
 export class Usage {
   readonly #dir: string
-  readonly #tokensMax: number
-  readonly #filesMax: number
+  readonly #options: Options
   readonly #onFault: (fault: unknown) => void
   readonly #meters = new Map<string, Meter>()
+  readonly #days: DayFiles
+  readonly #open: OpenDays
   /** Names of files without a meter, the least recently used one first. */
   readonly #unused: Set<string>
   /** Of attempts with tokens that do not exist. */
   readonly #unknown: Meter
+  #sweeping: Promise<void> | undefined
 
   /** `onFault` is called where counts cannot be stored. */
-  constructor(dir: string, options: Options, onFault: (fault: unknown) => void) {
-    this.#dir = dir
-    this.#tokensMax = options.tokensMax
-    this.#filesMax = options.filesMax
+  constructor(
+    dirs: { readonly minutes: string; readonly days: string },
+    options: Options,
+    onFault: (fault: unknown) => void,
+  ) {
+    this.#dir = dirs.minutes
+    this.#options = options
     this.#onFault = onFault
-    this.#unused = new Set(filesByAge(dir))
-    this.#unknown = this.#open(UNKNOWN_TOKEN)
+    this.#days = new DayFiles(dirs.days, options)
+    this.#open = { firstDay: this.#days.firstDay }
+    this.#unused = new Set(filesByAge(dirs.minutes))
+    this.#unknown = this.#openMeter(UNKNOWN_TOKEN)
   }
 
-  /** The meter of a token, by its public id. */
-  meterOf(tokenId: string): Meter {
-    const known = this.#meters.get(tokenId)
+  /** The meter of a place. */
+  meterOf(place: Place): Meter {
+    const name = fileOf(place)
+    const known = this.#meters.get(name)
     if (known !== undefined) return known
-    if (this.#meters.size >= this.#tokensMax) this.#evictOldest()
-    this.#unused.delete(tokenId)
+    if (this.#meters.size >= this.#options.tokensMax) this.#evictOldest()
+    this.#unused.delete(name)
     this.#removeOverMax()
-    const meter = this.#open(tokenId)
-    this.#meters.set(tokenId, meter)
+    const meter = this.#openMeter(name)
+    this.#meters.set(name, meter)
     return meter
   }
 
-  /** Counts a refused attempt; `tokenId` is undefined where there is no such token. */
+  /** Counts a refused attempt; `place` is undefined where there is no such token. */
   addRefused(
     reason: RefusalReason,
-    tokenId: string | undefined,
+    place: Place | undefined,
     address: string,
     nowMs: number,
   ): void {
-    const meter = tokenId === undefined ? this.#unknown : this.meterOf(tokenId)
+    const meter = place === undefined ? this.#unknown : this.meterOf(place)
     meter.addRefused(reason, address, nowMs)
   }
 
-  /** Removes the files of tokens that were not used for a day. */
-  sweep(nowMs: number): void {
-    const oldestMs = nowMs - MINUTES * MINUTE_MS
-    try {
-      for (const [tokenId, { minute }] of this.#meters)
-        if (minute * MINUTE_MS < oldestMs) this.#evict(tokenId)
-      for (const name of this.#unused) {
-        const path = join(this.#dir, name)
-        const known = statSync(path, { throwIfNoEntry: false })
-        if (known !== undefined && known.mtimeMs >= oldestMs) continue
-        this.#unused.delete(name)
-        rmSync(path, { force: true })
-      }
-    } catch (fault) {
-      this.#onFault(fault)
-    }
+  /**
+   * Writes the days that are over, each to a file of its own, and removes the files of places that
+   * were not used for a day. A sweep that runs is joined.
+   */
+  sweep(nowMs: number): Promise<void> {
+    this.#sweeping ??= this.#sweep(nowMs)
+      .catch(this.#onFault)
+      .finally(() => (this.#sweeping = undefined))
+    return this.#sweeping
   }
 
-  #open(tokenId: string): Meter {
+  async #sweep(nowMs: number): Promise<void> {
+    const today = dayOf(nowMs)
+    // First: from here on nothing is counted in a day that is read below.
+    this.#open.firstDay = Math.max(this.#open.firstDay, today)
+    const oldestMinute = nowMs / MINUTE_MS - MINUTES
+    const rows = new Map<number, DayRow[]>(this.#days.partsBefore(today).map(day => [day, []]))
+    const old: string[] = []
+    for (const name of readdirSync(this.#dir)) {
+      if (name === UNKNOWN_TOKEN) continue
+      const head = await readHead(join(this.#dir, name))
+      if (minuteOf(head) < oldestMinute) old.push(name)
+      for (const [day, found] of rowsOf(name, head))
+        if (day < today && !this.#days.has(day)) rows.set(day, [...(rows.get(day) ?? []), ...found])
+    }
+    for (const [day, found] of [...rows].toSorted(([a], [b]) => a - b))
+      await this.#days.write(day, found)
+    this.#days.prune(today)
+    for (const name of old) this.#removeOld(name, oldestMinute)
+  }
+
+  #removeOld(name: string, oldestMinute: number): void {
+    const meter = this.#meters.get(name)
+    if (meter !== undefined && meter.minute < oldestMinute) this.#evict(name)
+    // It may have been used again since its head was read.
+    if (this.#unused.delete(name)) rmSync(join(this.#dir, name), { force: true, recursive: true })
+  }
+
+  #openMeter(name: string): Meter {
     try {
-      const path = join(this.#dir, tokenId)
+      const path = join(this.#dir, name)
       allocateFile(path, USAGE_CELLS * 8)
-      return new Meter(sharedCells(path, USAGE_CELLS))
+      return new Meter(sharedCells(path, USAGE_CELLS), this.#open)
     } catch (fault) {
       // A full disk must not refuse requests. These counts stay in memory, and the dashboard does
       // not show them.
       this.#onFault(fault)
-      return new Meter(new Float64Array(USAGE_CELLS))
+      return new Meter(new Float64Array(USAGE_CELLS), this.#open)
     }
   }
 
   #evictOldest(): void {
     let oldest: string | undefined
     let oldestMinute = Infinity
-    for (const [tokenId, { minute }] of this.#meters)
-      if (minute < oldestMinute) [oldest, oldestMinute] = [tokenId, minute]
+    for (const [name, { minute }] of this.#meters)
+      if (minute < oldestMinute) [oldest, oldestMinute] = [name, minute]
     if (oldest !== undefined) this.#evict(oldest)
   }
 
-  /** The file of the token stays. */
-  #evict(tokenId: string): void {
-    this.#meters.delete(tokenId)
-    this.#unused.add(tokenId)
+  /** The file of the place stays. */
+  #evict(name: string): void {
+    const meter = this.#meters.get(name)
+    if (meter !== undefined) meter.isEvicted = true
+    this.#meters.delete(name)
+    this.#unused.add(name)
   }
 
-  /** Removes files, so that there is room for one more. */
+  /** Removes files, so that there is room for one more. What they have of open days is kept. */
   #removeOverMax(): void {
     for (const name of this.#unused) {
-      if (this.#meters.size + this.#unused.size < this.#filesMax) return
+      if (this.#meters.size + this.#unused.size < this.#options.filesMax) return
       this.#unused.delete(name)
+      const path = join(this.#dir, name)
       try {
-        rmSync(join(this.#dir, name), { force: true })
+        this.#days.addPart(rowsOf(name, readFileSync(path)))
       } catch (fault) {
         this.#onFault(fault)
       }
+      rmSync(path, { force: true, recursive: true })
     }
   }
 }
@@ -223,7 +180,7 @@ export const openUsage = (
     onFault,
   }: { readonly options?: Options; readonly onFault: (fault: unknown) => void },
 ): Usage => {
-  const dir = usagePath(dataDir, edgeIndex)
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  return new Usage(dir, options, onFault)
+  const minutes = usagePath(dataDir, edgeIndex)
+  mkdirSync(minutes, { recursive: true, mode: 0o700 })
+  return new Usage({ minutes, days: daysPath(dataDir, edgeIndex) }, options, onFault)
 }

@@ -20,7 +20,12 @@ export const accessSection = v.strictObject({
   store: section(optionsSchema(store, { mapBytes, readersMax })),
   authenticate: section(optionsSchema(authenticate)),
   limits: section(optionsSchema(limits)),
-  usage: section(optionsSchema(usage)),
+  usage: section(
+    optionsSchema(usage, {
+      keptDaysMax: integer(7, 3_650, 'days'),
+      keptBytesMax: integer(64 * 1024, 2 ** 40, 'bytes'),
+    }),
+  ),
   audit: section(
     optionsSchema(audit, {
       keptDaysMax: integer(1, 36_500, 'days'),

@@ -145,6 +145,52 @@ export const accesses = v.object({
   next: described(v.nullable(text), '`after` of the next page; null: no more'),
 })
 
+const dayProblem = 'must be a day like 2027-01-31'
+const DAY_MS = 86_400_000
+/** Days since 1970; NaN where the month has no such day. */
+const toDay = (text: string): number => {
+  const atMs = Date.parse(text)
+  const isDay = !Number.isNaN(atMs) && new Date(atMs).toISOString().startsWith(text)
+  return isDay ? atMs / DAY_MS : Number.NaN
+}
+const day = v.optional(
+  v.pipe(
+    v.string(dayProblem),
+    v.isoDate(dayProblem),
+    v.transform(toDay),
+    v.number(dayProblem),
+    v.integer(dayProblem),
+  ),
+)
+
+export const usageQuery = v.strictObject({
+  from: described(day, 'First day, of UTC; default: the oldest that is kept'),
+  until: described(day, 'The day after the last one; default: with today'),
+  access: described(
+    v.optional(v.pipe(text, v.maxLength(64, 'must be an access id'))),
+    'Only of this access',
+  ),
+  limit: described(limit, 'A page ends with the day that reaches this number of rows'),
+})
+
+const requestCount = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+export const usage = v.object({
+  rows: v.array(
+    v.object({
+      day: described(text, 'Like 2027-01-31, of UTC'),
+      accessId: text,
+      network: text,
+      location: text,
+      method: described(text, 'Or `(none)`, `(connect)` or `(other)`: see docs/access.md'),
+      requests: described(requestCount, 'With those that failed or were over a limit'),
+      errors: requestCount,
+      rateLimited: requestCount,
+    }),
+  ),
+  next: described(v.nullable(text), '`from` of the next page; null: no more'),
+})
+
 const beforeProblem = 'must be a time in Unix milliseconds'
 
 export const auditQuery = v.strictObject({

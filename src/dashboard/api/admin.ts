@@ -7,6 +7,8 @@ import { ok, route, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
 import * as shapes from './admin-shapes.js'
 import type { AuditLog } from '../../access/audit/audit-log.js'
+import type { DayQuery, UsageDay } from '../../access/usage/day-reader.js'
+import { formatDay } from '../../access/usage/days.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
 import type { Catalog } from './catalog.js'
 
@@ -16,6 +18,8 @@ export type AdminParts = {
   readonly catalog: Catalog
   readonly products: readonly Product[]
   readonly auditLog: AuditLog
+  /** What this machine has counted, by days. */
+  readonly usageDays: (query: DayQuery) => AsyncIterable<UsageDay>
   readonly now: () => number
 }
 
@@ -39,6 +43,26 @@ const pageOf = (accessService: AccessService, after: string, limit: number) => {
   const last = accesses.length === limit ? accesses.at(-1) : undefined
   return { accesses, next: last?.accessId ?? null }
 }
+
+/** The route of the operator for what is billed. */
+const createUsageRoute = ({ usageDays }: AdminParts): Route =>
+  route({
+    method: 'GET',
+    path: '/admin/usage',
+    guard: 'admin',
+    summary: 'Requests by day, access, network, location and method, as this machine counted them',
+    query: shapes.usageQuery,
+    answers: { 200: { description: 'Whole days, the oldest first', body: shapes.usage } },
+    errors: ['wrongInput'],
+    handle: async ({ query: { from = 0, until = Infinity, access: accessId, limit } }) => {
+      const rows: object[] = []
+      for await (const { day, rows: found } of usageDays({ from, until, accessId })) {
+        if (rows.length >= limit) return ok({ rows, next: formatDay(day) })
+        for (const row of found) rows.push({ day: formatDay(day), ...row })
+      }
+      return ok({ rows, next: null })
+    },
+  })
 
 /** The route of the operator for the audit log. */
 const createAuditRoute = ({ auditLog, now }: AdminParts): Route =>
@@ -166,6 +190,7 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
     }),
     createAmendRoute(parts),
     createAuditRoute(parts),
+    createUsageRoute(parts),
     ...createAdminTokenRoutes(parts),
   ]
 }

@@ -1,7 +1,7 @@
 import type { AccessService } from '../../access/service.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
-import { checkOwnScope, findOwnAccess, findToken } from './own-access.js'
+import { checkOwnScope, findOwnAccess } from './own-access.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
 import type { Awaitable, Missing, Usage } from './usage.js'
@@ -28,14 +28,11 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage',
     guard: 'session',
-    summary: 'Usage of the token per minute, and refused attempts',
+    summary: 'Usage of the network at the location per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
     errors: ['noSuchAccess', 'notOffered'],
-    handle: async ({ session, params }) => {
-      const info = findToken(accessService, checkOwnScope(accessService, session, params))
-      if (info === undefined) return ok({ minutes: [], refused: [] })
-      return ok(await usage.ofToken(info.tokenId, info.location))
-    },
+    handle: async ({ session, params }) =>
+      ok(await usage.ofPlace(checkOwnScope(accessService, session, params))),
   }),
   route({
     method: 'GET',

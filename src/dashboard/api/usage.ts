@@ -1,4 +1,6 @@
-/** Counts of one token in one minute. */
+import type { TokenScope } from '../../access/store/tables.js'
+
+/** Counts of one network at one location of an access in one minute. */
 export type UsageMinute = {
   /** Unix milliseconds, the start of a minute. */
   readonly startMs: number
@@ -15,8 +17,11 @@ export type RefusedAttempt = {
   readonly reason: string
 }
 
-/** Of one token: minutes oldest first, attempts newest first. */
-export type TokenUsage = {
+/**
+ * Of one network at one location, whatever its tokens were: minutes oldest first, attempts newest
+ * first.
+ */
+export type PlaceUsage = {
   readonly minutes: readonly UsageMinute[]
   readonly refused: readonly RefusedAttempt[]
 }
@@ -34,10 +39,9 @@ export type Missing = { readonly missing?: readonly string[] }
 /** Now, or once other machines have answered. */
 export type Awaitable<T> = T | Promise<T>
 
-/** Usage of tokens and accesses, as counted by the edges. */
+/** Usage of accesses, as counted by the edges. */
 export type Usage = {
-  /** `location` is the one of the token. */
-  ofToken(tokenId: string, location: string): Awaitable<TokenUsage & Missing>
+  ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
   /** `locations` are those of the access. */
   ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
 }

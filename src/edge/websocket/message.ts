@@ -1,4 +1,5 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
+import { NO_METHOD } from '../../access/usage/meter.js'
 import type { CallContext } from '../../rpc/call-context.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
@@ -64,8 +65,8 @@ export class SocketMessage implements CallContext {
     return exceeded === undefined ? undefined : toOverLimit(exceeded, onRefusal)
   }
 
-  onFailure(): void {
-    this.principal.meter.addError()
+  onCall(method: string = NO_METHOD, isFailure: boolean): void {
+    this.principal.meter.addCall(method, isFailure, this.session.host.now())
   }
 
   callConnectionMethod(method: string, params: unknown): Uint8Array | undefined {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { Place } from '../../../src/access/usage/layout.js'
 import { readUsage } from '../../../src/access/usage/reader.js'
 import { LIMITS, NOW_MS, openUsageLimiter } from '../../fixtures/access/access.js'
 
@@ -19,7 +20,7 @@ t.test('requests are counted on arrival, batches by their calls once admitted', 
   const principal = limiter.principalOf(GRANT)
   t.equal(limiter.principalOf(GRANT), principal, 'found once for a grant')
   const counts = () => {
-    const { requests, rateLimited } = readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1) ?? {}
+    const { requests, rateLimited } = readUsage(dir, GRANT, NOW_MS).minutes.at(-1) ?? {}
     return [requests, rateLimited]
   }
   t.equal(
@@ -59,7 +60,7 @@ t.test('sockets are limited and counted', async t => {
   t.match(limiter.acquireSocket(principal, NOW_MS), { limit: 'socketsMax', max: 1 })
   limiter.releaseSocket(principal)
   t.equal(limiter.acquireSocket(principal, NOW_MS), undefined)
-  t.match(readUsage(dir, 'tok_1', NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
+  t.match(readUsage(dir, GRANT, NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
 })
 
 t.test('two tokens of one access share its limits and have separate counts', async t => {
@@ -75,9 +76,9 @@ t.test('two tokens of one access share its limits and have separate counts', asy
     limiter.acquire(limiter.principalOf(other), () => NOW_MS),
     { limit: 'requestsPerSecondMax' },
   )
-  const requests = (token: string) => readUsage(dir, token, NOW_MS).minutes.at(-1)?.requests
-  t.strictSame([requests('tok_1'), requests('tok_2')], [2, 2])
-  limiter.sweep(NOW_MS)
+  const requests = (place: Place) => readUsage(dir, place, NOW_MS).minutes.at(-1)?.requests
+  t.strictSame([requests(GRANT), requests(other)], [2, 2])
+  await limiter.sweep(NOW_MS)
   t.match(
     limiter.acquire(limiter.principalOf(GRANT), () => NOW_MS),
     { limit: 'requestsPerSecondMax' },

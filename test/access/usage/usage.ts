@@ -1,13 +1,15 @@
-import { existsSync, readdirSync, utimesSync } from 'node:fs'
+import { readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MINUTE_MS, usagePath } from '../../../src/access/usage/layout.js'
+import { fileOf, MINUTE_MS, usagePath, type Place } from '../../../src/access/usage/layout.js'
 import { readRate, readUsage } from '../../../src/access/usage/reader.js'
 import { defaults } from '../../../src/access/usage/options.js'
+import { NO_METHOD } from '../../../src/access/usage/meter.js'
 import { openUsage, type Usage } from '../../../src/access/usage/usage.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 
-const TOKEN = 'tok_abcdefghijkl'
+const placeOf = (accessId: string): Place => ({ accessId, network: 'main', location: 'fra' })
+const PLACE = placeOf('acc_abcdefghijkl')
 const onFault = (fault: unknown): never => {
   throw fault
 }
@@ -15,8 +17,8 @@ const open = (dir: string, edge = 0, tokensMax = defaults.tokensMax): Usage =>
   openUsage(dir, edge, { options: { ...defaults, tokensMax }, onFault })
 
 /** Minutes with counts, as minutes before the present one. */
-const countedOf = (dir: string, nowMs: number, token = TOKEN) =>
-  readUsage(dir, token, nowMs)
+const countedOf = (dir: string, nowMs: number, place = PLACE) =>
+  readUsage(dir, place, nowMs)
     .minutes.map(({ startMs, requests, errors, rateLimited, refused }) => ({
       age: Math.floor((nowMs - startMs) / MINUTE_MS),
       requests,
@@ -29,23 +31,23 @@ const countedOf = (dir: string, nowMs: number, token = TOKEN) =>
 
 const setUp = (t: Test) => {
   const dir = t.testdir()
-  return { dir, meter: open(dir).meterOf(TOKEN) }
+  return { dir, meter: open(dir).meterOf(PLACE) }
 }
 
 t.test('counts can be read at once, and after a kill of the edge', async t => {
   const { dir, meter } = setUp(t)
   meter.addRequests(3, NOW_MS)
-  meter.addError()
-  meter.addRateLimited()
+  meter.addCall('getSlot', true, NOW_MS)
+  meter.addRateLimited(NO_METHOD, NOW_MS)
   meter.addRefused('address', '192.0.2.7', NOW_MS + 5)
   const expected = [{ age: 0, requests: 3, errors: 1, rateLimited: 1, refused: 1 }]
   t.strictSame(countedOf(dir, NOW_MS), expected)
-  t.equal(readUsage(dir, TOKEN, NOW_MS).minutes.length, 1_440)
-  t.strictSame(readUsage(dir, TOKEN, NOW_MS).refused, [
+  t.equal(readUsage(dir, PLACE, NOW_MS).minutes.length, 1_440)
+  t.strictSame(readUsage(dir, PLACE, NOW_MS).refused, [
     { atMs: NOW_MS + 5, address: '192.0.2.7', reason: 'address' },
   ])
   // Nothing was closed: this is the state after a kill.
-  open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
+  open(dir).meterOf(PLACE).addRequests(1, NOW_MS)
   t.match(countedOf(dir, NOW_MS), [{ requests: 4, errors: 1 }])
 })
 
@@ -94,91 +96,92 @@ t.test('after the clock is set back, the newest minute is counted in', async t =
 
 t.test('counts of edges are added, and the newest refusals are kept', async t => {
   const dir = t.testdir()
-  const [one, two] = [open(dir, 0).meterOf(TOKEN), open(dir, 1).meterOf(TOKEN)]
+  const [one, two] = [open(dir, 0).meterOf(PLACE), open(dir, 1).meterOf(PLACE)]
   one.addRequests(30, NOW_MS)
   two.addRequests(31, NOW_MS)
   t.match(countedOf(dir, NOW_MS), [{ requests: 61 }])
   for (let nth = 0; nth < 100; nth++)
     (nth % 2 === 0 ? one : two).addRefused('location', `2001:db8::${nth}`, NOW_MS + nth)
-  const { refused } = readUsage(dir, TOKEN, NOW_MS)
+  const { refused } = readUsage(dir, PLACE, NOW_MS)
   t.equal(refused.length, 64)
   t.strictSame(refused[0], { atMs: NOW_MS + 99, address: '2001:db8::99', reason: 'location' })
   t.strictSame(refused.at(-1), { atMs: NOW_MS + 36, address: '2001:db8::36', reason: 'location' })
   t.match(countedOf(dir, NOW_MS), [{ refused: 100 }])
-  t.strictSame(readUsage(dir, 'tok_other', NOW_MS).refused, [])
-  t.strictSame(readUsage(join(dir, 'nowhere'), TOKEN, NOW_MS).refused, [])
+  t.strictSame(readUsage(dir, placeOf('acc_other'), NOW_MS).refused, [])
+  t.strictSame(readUsage(join(dir, 'nowhere'), PLACE, NOW_MS).refused, [])
 })
 
 t.test('the rate covers the last minute without refused requests', async t => {
   const { dir, meter } = setUp(t)
   const minuteMs = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
   meter.addRequests(600, minuteMs)
-  t.equal(readRate(dir, [TOKEN], minuteMs), 10)
-  t.equal(readRate(dir, [TOKEN], minuteMs + MINUTE_MS), 10)
-  t.equal(readRate(dir, [TOKEN], minuteMs + 1.5 * MINUTE_MS), 5)
-  t.equal(readRate(dir, [TOKEN, TOKEN], minuteMs + MINUTE_MS), 20)
-  meter.addRateLimited()
-  t.equal(readRate(dir, [TOKEN], minuteMs), 599 / 60)
+  t.equal(readRate(dir, [PLACE], minuteMs), 10)
+  t.equal(readRate(dir, [PLACE], minuteMs + MINUTE_MS), 10)
+  t.equal(readRate(dir, [PLACE], minuteMs + 1.5 * MINUTE_MS), 5)
+  t.equal(readRate(dir, [PLACE, PLACE], minuteMs + MINUTE_MS), 20)
+  meter.addRateLimited(NO_METHOD, minuteMs)
+  t.equal(readRate(dir, [PLACE], minuteMs), 599 / 60)
 })
 
 t.test('the number of open counters is bounded, and no count is lost', async t => {
   const dir = t.testdir()
   const usage = open(dir, 0, 2)
-  for (const [nth, token] of ['tok_1', 'tok_2', 'tok_3', 'tok_1'].entries())
-    usage.meterOf(token).addRequests(1, NOW_MS + nth * MINUTE_MS)
+  for (const [nth, token] of ['acc_1', 'acc_2', 'acc_3', 'acc_1'].entries())
+    usage.meterOf(placeOf(token)).addRequests(1, NOW_MS + nth * MINUTE_MS)
   const nowMs = NOW_MS + 3 * MINUTE_MS
-  t.match(countedOf(dir, nowMs, 'tok_1'), [{ age: 0 }, { age: 3 }])
-  t.match(countedOf(dir, nowMs, 'tok_2'), [{ age: 2 }])
+  t.match(countedOf(dir, nowMs, placeOf('acc_1')), [{ age: 0 }, { age: 3 }])
+  t.match(countedOf(dir, nowMs, placeOf('acc_2')), [{ age: 2 }])
 })
 
-t.test('files of tokens unused for a day are removed', async t => {
+t.test('files of places unused for a day are removed', async t => {
   const dir = t.testdir()
   const usage = open(dir)
-  usage.meterOf('tok_old').addRequests(1, NOW_MS)
-  usage.meterOf('tok_new').addRequests(1, NOW_MS + 1_439 * MINUTE_MS)
+  usage.meterOf(placeOf('acc_old')).addRequests(1, NOW_MS)
+  usage.meterOf(placeOf('acc_new')).addRequests(1, NOW_MS + 1_439 * MINUTE_MS)
   const path = usagePath(dir, 0)
-  for (const name of readdirSync(path)) utimesSync(join(path, name), 0, NOW_MS / 1_000)
-  usage.sweep(NOW_MS + 1_441 * MINUTE_MS)
-  t.notOk(existsSync(join(path, 'tok_old')))
-  t.strictSame(readdirSync(path).sort(), ['tok_new', 'unknown'])
-  usage.meterOf('tok_old').addRequests(1, NOW_MS + 1_442 * MINUTE_MS)
-  t.match(countedOf(dir, NOW_MS + 1_442 * MINUTE_MS, 'tok_old'), [{ age: 0, requests: 1 }])
+  await usage.sweep(NOW_MS + 1_441 * MINUTE_MS)
+  t.strictSame(readdirSync(path).sort(), ['acc_new.main.fra', 'unknown'])
+  usage.meterOf(placeOf('acc_old')).addRequests(1, NOW_MS + 1_442 * MINUTE_MS)
+  t.match(countedOf(dir, NOW_MS + 1_442 * MINUTE_MS, placeOf('acc_old')), [{ age: 0, requests: 1 }])
 })
 
-t.test('thousands of tokens fill no disk, and displace none that is in use', async t => {
+t.test('thousands of places fill no disk, and displace none that is in use', async t => {
   const dir = t.testdir()
   const options = { ...defaults, tokensMax: 4, filesMax: 16 }
   const path = usagePath(dir, 0)
   const files = () => readdirSync(path).filter(name => name !== 'unknown')
   const usage = openUsage(dir, 0, { options, onFault })
   for (let nth = 0; nth < 1_000; nth++) {
-    usage.meterOf(TOKEN).addRequests(1, NOW_MS + nth * MINUTE_MS)
-    usage.meterOf(`tok_${nth}`).addRequests(1, NOW_MS + nth * MINUTE_MS)
+    usage.meterOf(PLACE).addRequests(1, NOW_MS + nth * MINUTE_MS)
+    usage.meterOf(placeOf(`acc_${nth}`)).addRequests(1, NOW_MS + nth * MINUTE_MS)
     if (files().length > 16) t.fail(`${files().length} files`)
   }
   const nowMs = NOW_MS + 999 * MINUTE_MS
-  t.equal(countedOf(dir, nowMs).length, 1_000, 'a token in use keeps its counts')
-  t.match(countedOf(dir, nowMs, 'tok_999'), [{ age: 0 }])
-  t.match(countedOf(dir, nowMs, 'tok_985'), [{ age: 14 }], 'the newest ones stay')
-  t.strictSame(countedOf(dir, nowMs, 'tok_984'), [])
-  for (const name of files()) utimesSync(join(path, name), 0, name === 'tok_990' ? 1 : 2)
-  openUsage(dir, 0, { options, onFault }).meterOf('tok_new')
+  t.equal(countedOf(dir, nowMs).length, 1_000, 'a place in use keeps its counts')
+  t.match(countedOf(dir, nowMs, placeOf('acc_999')), [{ age: 0 }])
+  t.match(countedOf(dir, nowMs, placeOf('acc_985')), [{ age: 14 }], 'the newest ones stay')
+  t.strictSame(countedOf(dir, nowMs, placeOf('acc_984')), [])
+  for (const name of files()) utimesSync(join(path, name), 0, name === 'acc_990.main.fra' ? 1 : 2)
+  openUsage(dir, 0, { options, onFault }).meterOf(placeOf('acc_new'))
   t.equal(files().length, 16, 'also after a restart')
-  t.notOk(files().includes('tok_990'), 'the one that was not used for the longest time goes first')
+  t.notOk(
+    files().includes('acc_990.main.fra'),
+    'the one that was not used for the longest time goes first',
+  )
 })
 
 t.test('requests continue if counts cannot be stored', async t => {
-  const dir = t.testdir({ edges: { 0: { usage: { tok_1: {} } } } })
+  const dir = t.testdir({ edges: { 0: { usage: { 'acc_1.main.fra': {} } } } })
   const faults: unknown[] = []
   const usage = openUsage(dir, 0, { onFault: fault => faults.push(fault) })
-  usage.meterOf('tok_1').addRequests(1, NOW_MS)
+  usage.meterOf(placeOf('acc_1')).addRequests(1, NOW_MS)
   t.equal(faults.length, 1)
 })
 
 t.test('a file of another layout is reset', async t => {
-  const dir = t.testdir({ edges: { 0: { usage: { [TOKEN]: Buffer.alloc(30_000, 7) } } } })
+  const dir = t.testdir({ edges: { 0: { usage: { [fileOf(PLACE)]: Buffer.alloc(30_000, 7) } } } })
   t.strictSame(countedOf(dir, NOW_MS), [])
-  open(dir).meterOf(TOKEN).addRequests(1, NOW_MS)
+  open(dir).meterOf(PLACE).addRequests(1, NOW_MS)
   t.strictSame(countedOf(dir, NOW_MS), [
     { age: 0, requests: 1, errors: 0, rateLimited: 0, refused: 0 },
   ])

@@ -329,7 +329,7 @@ t.test('usage and submissions are returned', async t => {
   }
   const dashboard = await startDashboard(t, {
     usage: {
-      ofToken: tokenId => (queried.push(tokenId), { minutes, refused }),
+      ofPlace: place => (queried.push(place), { minutes, refused }),
       ofAccess: accessId => (queried.push(accessId), now),
     },
     submissions: (accessId, limit) => {
@@ -340,10 +340,6 @@ t.test('usage and submissions are returned', async t => {
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
   const scope = pathOf(accessId)
-  t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes: [], refused: [] }, 'no token')
-  const { token } = membersOf(await ada.call('POST', `${scope}/token`)) as {
-    token: { tokenId: string }
-  }
   t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes, refused })
   const usage = await ada.ask(`/api/accesses/${accessId}/usage`)
   t.strictSame(usage.json, { limits: LIMITS, ...now })
@@ -351,7 +347,8 @@ t.test('usage and submissions are returned', async t => {
   t.strictSame((await ada.ask(list)).json, { submissions: [submission] })
   await ada.ask(`${list}?limit=1`)
   await ada.ask(`${list}?limit=200`)
-  t.strictSame(queried, [token.tokenId, accessId, [accessId, 50], [accessId, 1], [accessId, 200]])
+  const place = { accessId, network: 'main', location: 'fra' }
+  t.strictSame(queried, [place, accessId, [accessId, 50], [accessId, 1], [accessId, 200]])
   const wrong = ['0', '201', '999', '1000', '-1', '1.5', '1e1', '', ' 1', '01', 'x', '٣']
   for (const limit of wrong)
     t.match(

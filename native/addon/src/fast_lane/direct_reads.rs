@@ -77,9 +77,11 @@ pub struct Admission {
     pub in_flight_max: f64,
     pub interval_ns: BigInt,
     pub burst_ns: BigInt,
-    /// Cells of the token's usage, the half cell that counts requests in this minute, and its end.
+    /// Cells of the place's usage: the half cell that counts requests in this minute, the cells
+    /// that count those of each method of the fast lane in this day, and the end of the minute.
     pub usage: Float64Array,
     pub usage_at: f64,
+    pub methods_at: Vec<f64>,
     pub minute_ends_ms: f64,
 }
 
@@ -132,7 +134,12 @@ impl DirectReads {
                 interval_ns: signed(&given.interval_ns)?,
                 burst_ns: signed(&given.burst_ns)?,
             };
+            let mut methods_at = Vec::with_capacity(given.methods_at.len());
+            for at in given.methods_at {
+                methods_at.push(whole(at, u32::MAX, "a cell")? as usize);
+            }
             let entry = Entry {
+                methods_at: methods_at.into(),
                 version: given.version,
                 valid_from_ms: given.valid_from_ms,
                 valid_until_ms: given.valid_until_ms,

@@ -41,8 +41,9 @@ fn entry() -> Entry<Echo> {
             interval_ns: 1_000_000_000,
             burst_ns: 2_000_000_000,
         },
-        usage: owned(2),
+        usage: owned(4),
         usage_at: 3,
+        methods_at: Box::new([2, 3]),
         minute_ends_ms: MS + 1.0,
         reads: Echo,
     }
@@ -64,6 +65,9 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
     assert!(answers.answer(b"t", b"hi", NOW).is_none(), "over the rate");
     assert!(answers.answer(b"u", b"hi", NOW).is_none());
     assert_eq!(usage(&answers, b"t"), 2);
+    let cells = &answers.tokens[&b"t"[..]].usage;
+    let calls = |cell| f64::from_bits(cells.word(cell).unwrap().load(SeqCst) as u64);
+    assert_eq!([calls(2), calls(3)], [0.0, 2.0], "by method");
     assert_eq!(answers.take_counts()[3], 2.0);
     let in_flight = answers.limits.half(12).unwrap();
     assert_eq!(in_flight.load(SeqCst), 0);
@@ -71,14 +75,16 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
 
 #[test]
 fn whatever_has_changed_is_declined() {
-    let changes: [fn(&mut Entry<Echo>); 7] = [
+    let changes: [fn(&mut Entry<Echo>); 9] = [
         |entry| entry.version = 2.0,
         |entry| entry.valid_from_ms = MS + 1.0,
         |entry| entry.valid_until_ms = MS,
         |entry| entry.minute_ends_ms = MS,
         |entry| entry.limit.key = 8,
         |entry| entry.limit.in_flight_max = 0,
-        |entry| entry.usage_at = 4,
+        |entry| entry.usage_at = 8,
+        |entry| entry.methods_at = Box::new([2]),
+        |entry| entry.methods_at = Box::new([2, 4]),
     ];
     for change in changes {
         let mut answers = answers();

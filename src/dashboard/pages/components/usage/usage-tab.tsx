@@ -24,7 +24,7 @@ const VIEW_OPTIONS = [
 
 const toRange = (id: string): Range => (id === 'day' || id === 'sixHours' ? id : 'hour')
 
-/** Usage of a token in the last day, limits of the access, and refused attempts. */
+/** Usage of a place in the last day, limits of the access, and refused attempts. */
 export const UsageTab = ({
   access,
   scope,

@@ -1,0 +1,204 @@
+import {
+  ADDRESS_AT,
+  ADDRESS_CHARS_MAX,
+  attemptAt,
+  CELL,
+  COUNT_INDEX,
+  COUNTS,
+  DAY_CELLS,
+  DAY_INDEX,
+  DAY_MS,
+  dayAt,
+  dayOf,
+  LAYOUT,
+  METHOD_CHARS_MAX,
+  methodAt,
+  methodCountsAt,
+  METHODS,
+  MINUTE_MS,
+  minuteAt,
+  MINUTES,
+  REASON_AT,
+  REFUSAL_REASONS,
+  type RefusalReason,
+} from './layout.js'
+
+/** Method of what was refused before its method was read, and of what is no call. */
+export const NO_METHOD = '(none)'
+/** Method of calls whose own is not counted: too many, or no name that a table can have. */
+const OTHER_METHOD = '(other)'
+/** Method of a WebSocket that is opened. */
+export const OPEN_SOCKET = '(connect)'
+
+/** Not names of methods, so that no client can call one. */
+const OWN: ReadonlySet<string> = new Set([NO_METHOD, OTHER_METHOD, OPEN_SOCKET])
+
+const NAME = new RegExp(`^[A-Za-z0-9_/][A-Za-z0-9_./-]{0,${METHOD_CHARS_MAX - 1}}$`)
+
+/** The first day that is not written to a file of its own yet: an earlier one is over. */
+export type OpenDays = { firstDay: number }
+
+/** Where native code counts requests until the end of a minute. */
+export type MeterCells = {
+  readonly cells: Float64Array
+  /** Among halves of cells. */
+  readonly at: number
+  /** Requests of methods in the day of this minute, among cells. */
+  methodsAt(methods: readonly string[]): readonly number[]
+  readonly endsMs: number
+}
+
+/** The names of the methods in a file, by their index. */
+export const readMethods = (bytes: Buffer): string[] => {
+  const count = Math.min(METHODS, bytes.readDoubleLE(CELL.methods * 8))
+  return Array.from({ length: count }, (_, index) => {
+    const at = methodAt(index)
+    return bytes.toString('latin1', at + 1, at + 1 + (bytes[at] ?? 0))
+  })
+}
+
+/** Counts what the tokens of one place do at one edge, in a file that outlives the edge. */
+export class Meter {
+  readonly #cells: Float64Array
+  readonly #counts: Int32Array
+  readonly #bytes: Buffer
+  readonly #open: OpenDays
+  /** Index of the newest minute among the counts. */
+  #at = minuteAt(0)
+  #minuteEndsMs = 0
+  /** The cell of the newest day, and its end. */
+  #dayCell = 0
+  #dayEndsMs = 0
+  readonly #methods = new Map<string, number>()
+  /** Its file may have another meter, or none: what comes next must be counted in that. */
+  isEvicted = false
+
+  constructor(cells: Float64Array, open: OpenDays) {
+    this.#cells = cells
+    this.#open = open
+    this.#counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
+    this.#bytes = Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength)
+    if (cells[CELL.layout] !== LAYOUT) {
+      cells.fill(0)
+      cells[CELL.layout] = LAYOUT
+    }
+    this.#toMinute(cells[CELL.minute] ?? 0)
+  }
+
+  /** When a request was last counted, in minutes since 1970. */
+  get minute(): number {
+    return this.#cells[CELL.minute] ?? 0
+  }
+
+  /** Where the requests of the current minute are counted, and its end. */
+  get current(): MeterCells {
+    const endsMs = this.#minuteEndsMs
+    return {
+      cells: this.#cells,
+      at: this.#at,
+      endsMs,
+      methodsAt: methods => {
+        this.#toDay(endsMs - 1)
+        return methods.map(method => methodCountsAt(this.#dayCell, this.#indexOf(method)))
+      },
+    }
+  }
+
+  addRequests(count: number, nowMs: number): void {
+    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
+    const at = this.#at + COUNT_INDEX.requests
+    this.#counts[at] = (this.#counts[at] ?? 0) + count
+  }
+
+  /**
+   * Counts a call in the day, once its method and outcome are known. A failed one is also counted
+   * in the minute of the last request.
+   */
+  addCall(method: string, isFailure: boolean, nowMs: number): void {
+    if (nowMs >= this.#dayEndsMs) this.#toDay(nowMs)
+    const at = methodCountsAt(this.#dayCell, this.#indexOf(method))
+    this.#add(at + DAY_INDEX.requests)
+    if (!isFailure) return
+    this.#add(at + DAY_INDEX.errors)
+    const error = this.#at + COUNT_INDEX.errors
+    this.#counts[error] = (this.#counts[error] ?? 0) + 1
+  }
+
+  /** Counts a request that was answered 429, beside `addRequests` and `addCall`. */
+  addRateLimited(method: string, nowMs: number): void {
+    const minute = this.#at + COUNT_INDEX.rateLimited
+    this.#counts[minute] = (this.#counts[minute] ?? 0) + 1
+    if (nowMs >= this.#dayEndsMs) this.#toDay(nowMs)
+    this.#add(methodCountsAt(this.#dayCell, this.#indexOf(method)) + DAY_INDEX.rateLimited)
+  }
+
+  addRefused(reason: RefusalReason, address: string, nowMs: number): void {
+    if (nowMs >= this.#minuteEndsMs) this.#startMinute(nowMs)
+    const at = this.#at + COUNT_INDEX.refused
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1
+    const number = this.#cells[CELL.refused] ?? 0
+    const attempt = attemptAt(number)
+    const bytes = this.#bytes
+    this.#cells[attempt / 8] = nowMs
+    bytes[attempt + REASON_AT] = REFUSAL_REASONS.indexOf(reason)
+    bytes[attempt + REASON_AT + 1] = Math.min(address.length, ADDRESS_CHARS_MAX)
+    bytes.write(address, attempt + ADDRESS_AT, ADDRESS_CHARS_MAX, 'latin1')
+    this.#cells[CELL.refused] = number + 1
+  }
+
+  #add(cell: number): void {
+    this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
+  }
+
+  #toMinute(minute: number): void {
+    this.#at = minuteAt(minute)
+    this.#minuteEndsMs = (minute + 1) * MINUTE_MS
+  }
+
+  /** Starts a new minute. After the clock was set back, requests count in the newest one. */
+  #startMinute(nowMs: number): void {
+    const minute = Math.floor(nowMs / MINUTE_MS)
+    const first = Math.max(this.minute + 1, minute - MINUTES + 1)
+    for (let passed = first; passed <= minute; passed++) {
+      const at = minuteAt(passed)
+      this.#counts.fill(0, at, at + COUNTS)
+    }
+    this.#cells[CELL.minute] = minute
+    this.#toMinute(minute)
+  }
+
+  /** Counts in this day from now on; in a later one where this day is over. */
+  #toDay(nowMs: number): void {
+    const day = Math.max(dayOf(nowMs), this.#open.firstDay)
+    const cell = dayAt(day)
+    if (this.#cells[cell] !== day) {
+      this.#cells.fill(0, cell, cell + DAY_CELLS)
+      this.#cells[cell] = day
+    }
+    this.#dayCell = cell
+    this.#dayEndsMs = (day + 1) * DAY_MS
+  }
+
+  #indexOf(method: string): number {
+    const known = this.#methods.get(method)
+    if (known !== undefined) return known
+    const index = this.#assign(OWN.has(method) || NAME.test(method) ? method : OTHER_METHOD)
+    // The names of a client cannot fill the memory: others than those of the file are found again.
+    if (this.#methods.size < METHODS) this.#methods.set(method, index)
+    return index
+  }
+
+  /** The index of a method, after the file's own: a former meter of it may have added some. */
+  #assign(method: string): number {
+    const names = readMethods(this.#bytes)
+    const found = names.indexOf(method)
+    if (found !== -1) return found
+    // The last one is for those that have none.
+    if (names.length >= METHODS - 1 && method !== OTHER_METHOD) return this.#assign(OTHER_METHOD)
+    const at = methodAt(names.length)
+    this.#bytes[at] = method.length
+    this.#bytes.write(method, at + 1, METHOD_CHARS_MAX, 'latin1')
+    this.#cells[CELL.methods] = names.length + 1
+    return names.length
+  }
+}

@@ -1,0 +1,180 @@
+// Usage for billing, compared with a load generator that counts its own requests.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import t from 'tap'
+import {
+  commandLine,
+  runToEnd,
+  startDeployment,
+  type Deployment,
+} from '../fixtures/processes/deployment.js'
+import { openSocket } from '../fixtures/server/socket.js'
+import { ownDir } from '../fixtures/own-dir.js'
+import { until } from '../fixtures/until.js'
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+/** What was sent and answered, by method: requests, errors, and those over a limit. */
+class Ledger {
+  readonly counts = new Map<string, [requests: number, errors: number, limited: number]>()
+
+  add(method: string, isFailure: boolean, isLimited = false): void {
+    const found = this.counts.get(method) ?? [0, 0, 0]
+    found[0]++
+    if (isFailure) found[1]++
+    if (isLimited) found[2]++
+    this.counts.set(method, found)
+  }
+
+  /** The rows of the CSV without their day. */
+  rows(accessId: string, location: string): readonly string[] {
+    return Array.from(this.counts, ([method, counts]) =>
+      [accessId, 'sandbox', location, method, ...counts].join(','),
+    ).toSorted()
+  }
+}
+
+type Body = { readonly method: string; readonly params?: readonly unknown[] }
+
+const toText = (calls: Body | readonly Body[]): string =>
+  JSON.stringify(
+    Array.isArray(calls)
+      ? calls.map((one: Body, id) => ({ jsonrpc: '2.0', id, params: [], ...one }))
+      : { jsonrpc: '2.0', id: 1, params: [], ...calls },
+  )
+
+/** Sends one message over a connection that any edge may take, and counts what it is answered. */
+const send = async (
+  url: string,
+  calls: Body | readonly Body[],
+  ledger: Ledger,
+  methodOf = ({ method }: Body): string => method,
+): Promise<void> => {
+  const headers = { ...JSON_HEADERS, connection: 'close' }
+  const answer = await fetch(url, { method: 'POST', headers, body: toText(calls) })
+  const replies: unknown = await answer.json()
+  if (answer.status === 429) return ledger.add('(none)', false, true)
+  const list = Array.isArray(calls) ? (calls as readonly Body[]) : [calls as Body]
+  for (const [index, reply] of [replies].flat().entries()) {
+    const call = list[index]
+    // What the upstream RPC refuses is its answer, and no error of the service.
+    const isForwarded = call?.method === 'noSuchMethod'
+    if (call !== undefined) ledger.add(methodOf(call), !isForwarded && 'error' in Object(reply))
+  }
+}
+
+const readCsv = async (dataDir: string): Promise<string> => {
+  const [command, args] = commandLine('usage', '--csv', '--data-dir', dataDir)
+  return (await promisify(execFile)(command, args)).stdout
+}
+
+const sumOf = (csv: string, accessId: string): readonly string[] => {
+  const sums = new Map<string, number[]>()
+  for (const line of csv.split('\r\n').slice(1)) {
+    const fields = line.split(',')
+    if (fields[1] !== accessId) continue
+    const key = fields.slice(1, 5).join(',')
+    // The test may run over midnight.
+    const before = sums.get(key) ?? [0, 0, 0]
+    sums.set(
+      key,
+      fields.slice(5).map((count, index) => Number(count) + (before[index] ?? 0)),
+    )
+  }
+  return Array.from(sums, ([key, counts]) => [key, ...counts].join(',')).toSorted()
+}
+
+const load = async (
+  url: string,
+  { samples }: Deployment['description'],
+  ledger: Ledger,
+): Promise<void> => {
+  const address = samples['wallet'] ?? ''
+  const rounds = Array.from({ length: 40 }, async (_, round) => {
+    await send(url, { method: 'getAccountInfo', params: [address] }, ledger)
+    await send(url, { method: 'getBalance', params: [round % 2 === 0 ? address : 'x'] }, ledger)
+    await send(url, { method: 'getEpochInfo' }, ledger)
+    await send(
+      url,
+      [{ method: 'getSlot' }, { method: 'getSlot' }, { method: 'noSuchMethod' }],
+      ledger,
+    )
+    await send(`${url}/relay-bundle`, { method: 'getTipAccounts' }, ledger, () => '/relay-bundle')
+    await send(`${url}/lander`, { method: 'sendTransaction' }, ledger, () => '/lander')
+  })
+  await Promise.all(rounds)
+}
+
+const loadSocket = async (url: string, ledger: Ledger): Promise<void> => {
+  const { port, pathname } = new URL(url)
+  const client = await openSocket(Number(port), { path: pathname })
+  ledger.add('(connect)', false)
+  for (const method of ['getSlot', 'slotSubscribe', 'getVersion', 'blockSubscribe']) {
+    const reply = await client.call(method)
+    ledger.add(method, 'error' in Object(reply))
+    if (method === 'slotSubscribe') await client.call('slotUnsubscribe', [Object(reply).result])
+    if (method === 'slotSubscribe') ledger.add('slotUnsubscribe', false)
+  }
+  client.destroy()
+}
+
+t.test('usage by day and method is what a client counted', async t => {
+  const dataDir = ownDir(t)
+  const args = ['--edges', '2', '--traffic', '0']
+  let deployment = await startDeployment(t, { dataDir, args })
+  const { description } = deployment
+  const target = ['--data-dir', dataDir]
+  const ask = async (...words: readonly string[]) => {
+    const { code, output } = await runToEnd(t, ['access', ...words, ...target])
+    if (code !== 0) throw new Error(output)
+    return JSON.parse(output)
+  }
+  const { accessId } = await ask(
+    ...['grant', '--subject', 'ada', '--product', 'node-access', '--limits'],
+    'requestsPerSecondMax=100000,requestsBurstMax=100000,requestsInFlightMax=1000',
+  )
+  const scope = [accessId, 'sandbox', 'fra']
+  const ledger = new Ledger()
+  const { rpcUrl } = await ask('token', 'generate', ...scope)
+  await load(rpcUrl, description, ledger)
+  await loadSocket(rpcUrl, ledger)
+  const header = 'day,access,network,location,method,requests,errors,rate_limited\r\n'
+  const csv = await readCsv(dataDir)
+  t.ok(csv.startsWith(header))
+  t.strictSame(sumOf(csv, accessId), ledger.rows(accessId, 'fra'))
+
+  await t.test('through a new token and the kill of an edge', async t => {
+    const [edge = 0] = deployment.pidsOf('edge')
+    process.kill(edge, 'SIGKILL')
+    await until('it is back', () => {
+      const pids = deployment.pidsOf('edge')
+      return pids.length === 2 && !pids.includes(edge)
+    })
+    await until('both serve', async () => (await fetch(`${deployment.url}`)).status !== 0)
+    const again = await ask('token', 'regenerate', ...scope)
+    await load(again.rpcUrl, description, ledger)
+    await runToEnd(t, ['access', 'token', 'revoke', ...scope, ...target])
+    t.strictSame(sumOf(await readCsv(dataDir), accessId), ledger.rows(accessId, 'fra'))
+  })
+
+  await t.test('through a restart, with requests over a limit, and by the admin API', async t => {
+    t.equal(await deployment.stop(), 0)
+    t.strictSame(sumOf(await readCsv(dataDir), accessId), ledger.rows(accessId, 'fra'), 'stopped')
+    deployment = await startDeployment(t, { dataDir, args })
+    await ask('amend', accessId, '--limits', 'requestsPerSecondMax=1,requestsBurstMax=10')
+    const { rpcUrl: url } = await ask('token', 'generate', ...scope)
+    for (let count = 0; count < 30; count++) await send(url, { method: 'getSlot' }, ledger)
+    t.ok((ledger.counts.get('(none)')?.[2] ?? 0) > 10)
+    const rows = ledger.rows(accessId, 'fra')
+    t.strictSame(sumOf(await readCsv(dataDir), accessId), rows)
+    const answer = await fetch(
+      `${deployment.description.dashboardUrl}admin/usage?access=${accessId}&limit=1000`,
+      { headers: { authorization: `Bearer ${deployment.description.adminToken}` } },
+    )
+    const page = (await answer.json()) as { rows: Record<string, unknown>[]; next: unknown }
+    const lines = page.rows.map(row => Object.values(row).join(','))
+    t.strictSame(sumOf(`\r\n${lines.join('\r\n')}`, accessId), rows)
+    t.equal(page.next, null)
+    t.equal(await deployment.stop(), 0)
+  })
+})
