@@ -1,99 +1,89 @@
-// Reads, WebSockets and health checks through common proxies with little more than their defaults.
-// A proxy that is not installed is skipped; in CI it fails.
+// Reads, WebSockets and health checks through common proxies, as docs/proxies.md configures them. A
+// proxy that is not installed is skipped; in CI it fails.
+import { once } from 'node:events'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Agent, request } from 'undici'
-import {
-  connect,
-  isPrebuilt,
-  openTestServer,
-  replyCount,
-  statusOf,
-  text,
-} from '../fixtures/server/server.js'
-import { openSocket } from '../fixtures/server/socket.js'
+import { Agent, request, WebSocket } from 'undici'
+import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
+import { makeCertificate } from '../fixtures/server/certificates.js'
+import { isPrebuilt, openTestServer, text } from '../fixtures/server/server.js'
 import { skipAbsent } from '../fixtures/skip-absent.js'
+import { until } from '../fixtures/until.js'
 
 type Proxy = {
+  readonly name: string
   readonly command: string
   readonly versionArgs: readonly string[]
   args(file: string, dir: string): readonly string[]
-  config(port: number, upstream: number, dir: string): string
+  readonly scheme: 'http' | 'https'
+  /** Its configuration with the ports and the folder of docs/proxies.md. */
+  readonly config: string
 }
 
-const HAPROXY: Proxy = {
-  command: 'haproxy',
-  versionArgs: ['-v'],
-  args: file => ['-f', file],
-  config: (port, upstream) => `
-defaults
-  mode http
-  timeout connect 2s
-  timeout client 30s
-  timeout server 30s
-  timeout tunnel 30s
-frontend front
-  bind 127.0.0.1:${port}
-  default_backend back
-backend back
-  option forwardfor
-  option httpchk GET /health
-  server one 127.0.0.1:${upstream} check inter 100ms
-`,
-}
+/** The configuration in a language on the page. */
+const documented = (wanted: string): string =>
+  blocksOf(readPage('docs/proxies.md')).find(({ language }) => language === wanted)?.text ?? ''
 
-const NGINX: Proxy = {
-  command: 'nginx',
-  versionArgs: ['-v'],
-  args: (file, dir) => ['-c', file, '-p', dir, '-e', 'error.log'],
-  // HTTP/1.0 and a connection for each request, as nginx does by itself; WebSockets need 1.1.
-  config: (port, upstream, dir) => `
+/** What a packaged nginx has around a file of `conf.d`. */
+const inNginx = (server: string): string => `
 daemon off;
 master_process off;
-pid ${join(dir, 'pid')};
+pid pid;
 events {}
 http {
   access_log off;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
   uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+  ${server}
+}
+`
+
+/** HTTP/1.0 and a connection for each request, as nginx does by itself; WebSockets need 1.1. */
+const NGINX_DEFAULTS = `
   map $http_upgrade $connection_upgrade { default upgrade; '' close; }
   server {
-    listen 127.0.0.1:${port};
+    listen 443;
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
     location /socket {
       proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-      proxy_pass http://127.0.0.1:${upstream};
+      proxy_pass http://127.0.0.1:8899;
       proxy_http_version 1.1;
       proxy_set_header Upgrade $http_upgrade;
       proxy_set_header Connection $connection_upgrade;
     }
-    location / { proxy_pass http://127.0.0.1:${upstream}; }
+    location / { proxy_pass http://127.0.0.1:8899; }
   }
-}
-`,
+`
+
+const NGINX = {
+  command: 'nginx',
+  versionArgs: ['-v'],
+  args: (file: string, dir: string) => ['-c', file, '-p', dir, '-e', 'error.log'],
 }
 
-const CADDY: Proxy = {
-  command: 'caddy',
-  versionArgs: ['version'],
-  args: file => ['run', '--config', file, '--adapter', 'caddyfile'],
-  config: (port, upstream) => `
-{
-  admin off
-  auto_https off
-}
-http://:${port} {
-  bind 127.0.0.1
-  reverse_proxy 127.0.0.1:${upstream} {
-    health_uri /health
-    health_interval 100ms
-  }
-}
-`,
-}
+const PROXIES: readonly Proxy[] = [
+  {
+    name: 'haproxy',
+    command: 'haproxy',
+    versionArgs: ['-v'],
+    args: file => ['-f', file],
+    scheme: 'https',
+    config: `${documented('haproxy')}\n`,
+  },
+  { ...NGINX, name: 'nginx', scheme: 'https', config: inNginx(documented('nginx')) },
+  { ...NGINX, name: 'nginx with its defaults', scheme: 'http', config: inNginx(NGINX_DEFAULTS) },
+  {
+    name: 'caddy',
+    command: 'caddy',
+    versionArgs: ['version'],
+    args: file => ['run', '--config', file, '--adapter', 'caddyfile'],
+    scheme: 'https',
+    config: `{\n  admin off\n  auto_https disable_redirects\n}\n${documented('caddyfile')}\n`,
+  },
+]
 
 /** A port that was free a moment ago: the proxies cannot choose one. */
 const freePort = (): Promise<number> =>
@@ -107,16 +97,17 @@ const freePort = (): Promise<number> =>
   })
 
 const openBehind = async (t: Test, proxy: Proxy) => {
-  const { port: upstream } = await openTestServer(
+  let health = 200
+  const { port: upstream, server } = await openTestServer(
     t,
     [
-      { handle: (_, body) => text(Buffer.from(body).toString()) },
+      { bodyBytesMax: 4_000_000, handle: (_, body) => text(Buffer.from(body).toString()) },
       {
         pattern: '/address',
         open: request => request.address,
         handle: address => text(String(address)),
       },
-      { method: 'GET', pattern: '/health', bodyBytesMax: 0, handle: () => text('ok') },
+      { method: 'GET', pattern: '/health', bodyBytesMax: 0, handle: () => text('ok', health) },
     ],
     {
       options: { trustedProxies: ['127.0.0.1'] },
@@ -133,48 +124,72 @@ const openBehind = async (t: Test, proxy: Proxy) => {
     },
   )
   const port = await freePort()
-  const dir = t.testdir({ proxy: {} })
-  mkdirSync(join(dir, 'proxy'), { recursive: true })
-  const file = join(dir, 'proxy', 'config')
-  writeFileSync(file, proxy.config(port, upstream, join(dir, 'proxy')))
-  const child = spawn(proxy.command, [...proxy.args(file, join(dir, 'proxy'))], {
+  const dir = join(t.testdir({ proxy: {} }), 'proxy')
+  mkdirSync(dir, { recursive: true })
+  const { certFile, keyFile } = makeCertificate(dir, 'proxy')
+  const [chain, key] = [readFileSync(certFile), readFileSync(keyFile)]
+  writeFileSync(join(dir, 'fullchain.pem'), chain)
+  writeFileSync(join(dir, 'privkey.pem'), key)
+  writeFileSync(join(dir, 'both.pem'), Buffer.concat([chain, key]))
+  const file = join(dir, 'config')
+  const config = proxy.config
+    .replaceAll('8899', String(upstream))
+    .replaceAll(/(?<=:|listen )443/g, String(port))
+    .replaceAll('/etc/slotline/tls', dir)
+  writeFileSync(file, config)
+  const child = spawn(proxy.command, [...proxy.args(file, dir)], {
     env: { ...process.env, HOME: dir },
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
-  t.teardown(() => child.kill('SIGKILL'))
-  for (let tries = 0; tries < 100; tries++) {
-    try {
-      const connection = await connect(port)
-      connection.socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n')
-      const received = await connection.until(now => replyCount(now) > 0)
-      connection.socket.destroy()
-      if (statusOf(received) === '200') return port
-    } catch {
-      // It does not listen yet.
-    }
-    await new Promise(resolve => setTimeout(resolve, 100))
+  let said = ''
+  child.stderr.on('data', chunk => (said += String(chunk)))
+  const ended = once(child, 'close')
+  t.teardown(() => {
+    child.kill('SIGKILL')
+    return ended
+  })
+  const dispatcher = new Agent({
+    connections: 4,
+    localAddress: '127.0.0.5',
+    connect: { rejectUnauthorized: false },
+  })
+  t.teardown(() => dispatcher.close())
+  const url = `${proxy.scheme}://127.0.0.1:${port}`
+  const isHealthy = (): Promise<boolean> =>
+    request(`${url}/health`, { dispatcher }).then(
+      async ({ body, statusCode }) => statusCode === 200 && (await body.text()) === 'ok',
+      () => false,
+    )
+  await until('the proxy answers', isHealthy, 10_000).catch((error: unknown) => {
+    throw new Error(`${String(error)}: ${said}`)
+  })
+  return { url, dispatcher, server, isHealthy, setHealth: (status: number) => (health = status) }
+}
+
+/** Answers of a WebSocket that sends back what it is sent. */
+const echo = async (t: Test, url: string, dispatcher: Agent) => {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/socket`, { dispatcher })
+  await once(socket, 'open')
+  t.teardown(() => socket.close())
+  return async (message: string): Promise<string> => {
+    socket.send(message)
+    const [{ data }] = (await once(socket, 'message')) as [{ data: string }]
+    return data
   }
-  throw new Error(`${proxy.command} did not answer`)
 }
 
 // Beside each other: each waits for 13 s.
-t.jobs = 3
-for (const proxy of [HAPROXY, NGINX, CADDY]) {
+t.jobs = PROXIES.length
+for (const proxy of PROXIES) {
   const isInstalled = spawnSync(proxy.command, [...proxy.versionArgs]).error === undefined
   const skip = isPrebuilt ? 'the prebuilt package serves' : false
-  t.test(`behind ${proxy.command}`, { skip }, async t => {
+  t.test(`behind ${proxy.name}`, { skip }, async t => {
     const { command } = proxy
     if (!isInstalled)
       return skipAbsent(t, `no ${command} in PATH: install it with \`apt-get install ${command}\``)
-    const port = await openBehind(t, proxy)
-    const dispatcher = new Agent({ connections: 4, localAddress: '127.0.0.5' })
-    t.teardown(() => dispatcher.close())
+    const { url, dispatcher, server, isHealthy, setHealth } = await openBehind(t, proxy)
     const post = async (body: string): Promise<string> => {
-      const reply = await request(`http://127.0.0.1:${port}/t`, {
-        method: 'POST',
-        body,
-        dispatcher,
-      })
+      const reply = await request(`${url}/t`, { method: 'POST', body, dispatcher })
       return `${reply.statusCode} ${await reply.body.text()}`
     }
     const bodies = Array.from({ length: 200 }, (_, index) => `body ${index}`)
@@ -183,19 +198,33 @@ for (const proxy of [HAPROXY, NGINX, CADDY]) {
       replies,
       bodies.map(body => `200 ${body}`),
     )
+    if (proxy.scheme === 'https') {
+      const { connections } = server.stats()
+      t.ok(connections > 0 && connections < 40, `${connections} connections are kept`)
+      const large = 'x'.repeat(3_000_000)
+      t.equal(await post(large), `200 ${large}`)
+    }
     for (const headers of [{}, { 'x-forwarded-for': '9.9.9.9' }]) {
-      const url = `http://127.0.0.1:${port}/address`
-      const reply = await request(url, { method: 'POST', body: 'x', headers, dispatcher })
+      const reply = await request(`${url}/address`, {
+        method: 'POST',
+        body: 'x',
+        headers,
+        dispatcher,
+      })
       t.equal(await reply.body.text(), '127.0.0.5', 'the address of the client')
     }
-    const client = await openSocket(port, { path: '/socket' })
-    t.teardown(() => client.destroy())
-    for (const message of ['one', 'two']) {
-      client.send(message)
-      t.equal(await client.next(), message)
-    }
+    const ask = await echo(t, url, dispatcher)
+    for (const message of ['one', 'two']) t.equal(await ask(message), message)
     // Longer than the 8 to 12 s after which the prebuilt package closed an idle connection.
     await new Promise(resolve => setTimeout(resolve, 13_000))
     t.equal(await post('after a pause'), '200 after a pause')
+    t.equal(await ask('three'), 'three', 'over the same WebSocket')
+    if (command === 'nginx') return
+    setHealth(503)
+    await until('the health check takes the service out', async () =>
+      (await post('x')).startsWith('503'),
+    )
+    setHealth(200)
+    await until('and in again', isHealthy)
   })
 }
