@@ -89,7 +89,7 @@ t.test('versions', async t => {
   } as const
   t.equal(await handshake(port, old), 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')
   const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA' } as const
-  t.equal(await handshake(port, weak), 'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'a weak cipher')
+  t.match(await handshake(port, weak), /ALERT_HANDSHAKE_FAILURE/, 'a weak cipher')
 })
 
 t.test('protocols that a client offers', async t => {
@@ -155,7 +155,9 @@ t.test('what is no TLS is closed, and an HTTP request answered', async t => {
     socket.write(bytes)
     let received = ''
     socket.on('data', chunk => void (received += chunk.toString('latin1')))
-    await once(socket, 'close')
+    // Of more than a record, the rest is not read.
+    socket.on('error', () => {})
+    await new Promise(resolve => socket.once('close', resolve))
     return received
   }
   t.match(
