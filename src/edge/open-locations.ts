@@ -13,6 +13,7 @@ import type { EdgeNetworks } from './open-networks.js'
 import type { OpenSubmissions } from './open-submissions.js'
 import { createEdgeRoutes, type Health } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission-routes.js'
+import { Submissions } from './submissions.js'
 import { SYSTEM_TIMERS } from './websocket/failure-backoff.js'
 import type { ReplyBudget } from './websocket/host.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
@@ -105,8 +106,7 @@ export class EdgeLocations {
     { onRefusal, newSubmissionId, budget }: SharedByLocations,
   ): Promise<void> {
     const { config } = this
-    const { access, networks, submissions, version, versionCells, health, log, metrics } =
-      this.modules
+    const { access, networks, version, versionCells, health, log, metrics } = this.modules
     const { authenticate, limiter, revalidate } = access
     const { processes } = config
     const { views } = networks
@@ -118,8 +118,11 @@ export class EdgeLocations {
       ? undefined
       : new DirectReads({ limiter, versionCells, bodyBytesMax })
     if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
+    const { networks: landers } = this.modules.submissions
+    const submissions = new Submissions({ location, networks: landers, newSubmissionId, now, log })
     const sockets = createEdgeSockets({
       ...admission,
+      submissions: { submissions, bytesMax: submissionBytesMax },
       views,
       direct,
       log,
@@ -135,9 +138,7 @@ export class EdgeLocations {
       ...createSubmissionRoutes({
         ...admission,
         bodyBytesMax: submissionBytesMax,
-        networks: submissions.networks,
-        newSubmissionId,
-        log,
+        submissions,
       }),
     ]
     const server = await openServer({

@@ -1,9 +1,6 @@
-import type { Principal } from '../access/limiter/usage-limiter.js'
-import type { Grant } from '../shared/grant.js'
-import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
+import type { Grant } from '../shared/grant.js'
 import { submissionHeaders, type Relay } from '../submission/relay/relay.js'
-import type { RelayOrigin } from '../submission/relay/relay-types.js'
 import { RELAY_ROUTES, type RelayRoute } from '../submission/store/submission.js'
 import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/lander/lander.js'
 import {
@@ -15,30 +12,17 @@ import {
   submissionToken,
   type AdmissionParts,
 } from './admission.js'
-
-/** What one network offers on the submission routes. */
-export type NetworkSubmission = {
-  readonly lander: Lander | undefined
-  readonly relay: (route: RelayRoute) => Relay | undefined
-}
+import type { Submissions, Submitter } from './submissions.js'
 
 /** What the submission routes of one location need. */
 export type SubmissionParts = AdmissionParts & {
-  readonly networks: ReadonlyMap<string, NetworkSubmission>
+  readonly submissions: Submissions
   readonly bodyBytesMax: number
-  readonly newSubmissionId: () => Uint8Array
-  /** Level debug writes a line for each request: ids, never the token. */
-  readonly log: Log
 }
 
 /** A request that was admitted, before its body arrives. */
-type Admitted = {
-  readonly grant: Grant
-  readonly recheck: () => Reply | undefined
-  readonly principal: Principal
-}
-type LanderContext = Admitted & { readonly lander: Lander }
-type RelayContext = Admitted & { readonly relay: Relay; readonly origin: RelayOrigin }
+type LanderContext = Submitter & { readonly lander: Lander }
+type RelayContext = Submitter & { readonly relay: Relay }
 
 /** Where a token may be: in the path, or else where `submissionToken` reads it. */
 const FORMS = [
@@ -48,11 +32,6 @@ const FORMS = [
 
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
-
-// The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
-const ERROR_START = '{"jsonrpc":"2.0","error":'
-const isFailure = ({ status, body }: Reply): boolean =>
-  status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
 
 /** The submission routes of one location. Of query strings only `api-key` is read. */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
@@ -68,19 +47,17 @@ class SubmissionRoutes {
   private readonly admitGrant
   private readonly acquire
   private readonly toRecheck
-  private readonly isLogged: boolean
 
   constructor(parts: SubmissionParts) {
     this.parts = parts
     this.admitGrant = createAdmit(parts)
     this.acquire = createAcquire(parts)
     this.toRecheck = createRecheck(parts)
-    this.isLogged = parts.log.isLevelEnabled('debug')
   }
 
   lander(route: LanderRoute): readonly Route<LanderContext>[] {
-    const { bodyBytesMax, networks, limiter } = this.parts
-    const landerOf = ({ network }: Grant) => networks.get(network)?.lander ?? NO_LANDER
+    const { bodyBytesMax, limiter, submissions } = this.parts
+    const landerOf = (grant: Grant) => submissions.landerOf(grant) ?? NO_LANDER
     return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
       pattern: `${prefix}${route}`,
@@ -90,20 +67,17 @@ class SubmissionRoutes {
       isAuthenticated: true,
       open: (request: Request) => {
         const found = this.admit(tokenOf(request), request, landerOf)
-        return isReply(found) ? found : { ...found.admitted, lander: found.target }
+        return isReply(found) ? found : { ...found.submitter, lander: found.target }
       },
-      handle: ({ grant, lander, recheck, principal }, body, request) => {
-        this.logRequest(route, grant, request, body)
-        return recheck() ?? this.count(route, principal, lander.submit(route, body, recheck))
-      },
+      handle: (context, body) => submissions.submit(context.lander, route, context, body),
       ownerOf: ({ principal }: LanderContext) => principal.grant.accessId,
       done: ({ principal }: LanderContext) => limiter.release(principal, 1),
     }))
   }
 
   relay(route: RelayRoute): readonly Route<RelayContext>[] {
-    const { bodyBytesMax, networks, newSubmissionId, limiter } = this.parts
-    const relayOf = ({ network }: Grant) => networks.get(network)?.relay(route) ?? NO_RELAY
+    const { bodyBytesMax, limiter, submissions } = this.parts
+    const relayOf = (grant: Grant) => submissions.relayOf(grant, route) ?? NO_RELAY
     return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
       pattern: `${prefix}${route}`,
@@ -112,19 +86,12 @@ class SubmissionRoutes {
       isAuthenticated: true,
       open: (request: Request) => {
         const found = this.admit(tokenOf(request), request, relayOf)
-        if (isReply(found)) return found
-        const { admitted, target } = found
-        const { grant, recheck } = admitted
-        const origin = { grant, recheck, submissionId: newSubmissionId(), request }
-        return { ...admitted, relay: target, origin }
+        return isReply(found) ? found : { ...found.submitter, relay: found.target }
       },
-      handle: ({ relay, origin, principal }, body) => {
-        this.logRequest(route, origin.grant, origin.request, body)
-        return this.count(route, principal, relay.handle(body, origin))
-      },
+      handle: (context, body) => submissions.relay(context.relay, route, context, body),
       ownerOf: ({ principal }: RelayContext) => principal.grant.accessId,
       done: ({ principal }: RelayContext) => limiter.release(principal, 1),
-      refusalHeaders: () => submissionHeaders(newSubmissionId()),
+      refusalHeaders: () => submissionHeaders(submissions.newSubmissionId()),
     }))
   }
 
@@ -133,7 +100,7 @@ class SubmissionRoutes {
     token: string,
     request: Request,
     targetOf: (grant: Grant) => T | Reply,
-  ): { readonly admitted: Admitted; readonly target: T } | Reply {
+  ): { readonly submitter: Submitter; readonly target: T } | Reply {
     const recheck = this.toRecheck(token, request)
     const grant = this.admitGrant(token, request)
     if (isReply(grant)) return grant
@@ -141,30 +108,6 @@ class SubmissionRoutes {
     if (isReply(target)) return target
     const principal = this.parts.limiter.principalOf(grant)
     const refused = this.acquire(principal)
-    return refused ?? { admitted: { grant, recheck, principal }, target }
-  }
-
-  /** Counts a call of a route once it is answered. */
-  private count(
-    route: string,
-    principal: Principal,
-    reply: Reply | Promise<Reply>,
-  ): Reply | Promise<Reply> {
-    if (reply instanceof Promise)
-      return reply.then(settled => this.count(route, principal, settled))
-    principal.meter.addCall(route, isFailure(reply), this.parts.now())
-    return reply
-  }
-
-  private logRequest(
-    route: string,
-    { tokenId, network }: Grant,
-    { id }: Pick<Request, 'id'>,
-    body: Uint8Array,
-  ): void {
-    if (!this.isLogged) return
-    const { location, log } = this.parts
-    const bytes = body.byteLength
-    log.debug({ requestId: id, tokenId, location, network, route, bytes }, 'submission')
+    return refused ?? { submitter: { grant, recheck, principal, request }, target }
   }
 }

@@ -1,5 +1,12 @@
 import type { RpcError } from '../shared/errors.js'
 import type { BodySource, Reply } from '../shared/http.js'
+import type { Id } from '../shared/jsonrpc.js'
+
+/**
+ * Answers a call that submits something with a whole reply. Rejects with an `RpcError` where it may
+ * not; `body` is the message, which is not kept.
+ */
+export type RunSubmission = (body: Uint8Array, id: Id) => Promise<Uint8Array>
 
 /** The request or WebSocket message that contained the calls. */
 export type CallContext = {
@@ -27,6 +34,8 @@ export type CallContext = {
     method: string,
     params: unknown,
   ): Uint8Array | Promise<Uint8Array> | undefined
+  /** What runs a method that submits something; it takes a message with this call alone. */
+  submissionOf?(method: string): RunSubmission | undefined
   /**
    * Reads a result to its end and closes it. Set where a reply must be complete before it is sent.
    */

@@ -1,7 +1,7 @@
 import type { ReplyBytes, Reads } from '../native/reads.js'
 import { RpcError, type ErrorName } from '../shared/errors.js'
-import { isRefusal, type Call, type Refusal } from '../shared/jsonrpc.js'
-import type { CallContext } from './call-context.js'
+import { formatError, isRefusal, type Call, type Id, type Refusal } from '../shared/jsonrpc.js'
+import type { CallContext, RunSubmission } from './call-context.js'
 import type { Forward } from './forward.js'
 import type { Method, MethodContext } from './method.js'
 import type { Outcome } from './outcome.js'
@@ -42,6 +42,8 @@ type EndedCall = {
 }
 
 const INTERNAL = new RpcError('internal')
+/** A submission is a message of its own. */
+const NOT_SINGLE = new RpcError('invalidRequest')
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
 
@@ -66,9 +68,24 @@ export class CallRunner {
     const method = methods.get(call.method)
     if (method !== undefined) return this.runMethod(method, { call, context, raw })
     if (connectionMethods.has(call.method)) return this.runConnectionMethod(call, context)
+    if (context.submissionOf?.(call.method) !== undefined)
+      return this.refuse('none', NOT_SINGLE, context)
     if (forward?.takes(call.method) !== true)
       return this.refuse('unknown', METHOD_NOT_FOUND, context)
     return this.forward(forward, { call, context, raw })
+  }
+
+  /** Runs a submission, which counts itself; only a refusal before it is counted here. */
+  async submit(
+    run: RunSubmission,
+    { id, body, context }: { readonly id: Id; readonly body: Uint8Array; context: CallContext },
+  ): Promise<Uint8Array> {
+    try {
+      return await run(body, id)
+    } catch (thrown) {
+      const error = this.toError(thrown, 'submission', context)
+      return Buffer.from(formatError(id, this.refuse('none', error, context)))
+    }
   }
 
   /** Counts a call that is answered with an error without being run. */

@@ -169,6 +169,9 @@ class Dispatcher implements Dispatch {
     const { id } = call
     if (id === undefined) return jsonReply('')
     if (isRefusal(call)) return toReply(id, this.runner.refuse('none', call.error, context))
+    const submit = context.submissionOf?.(call.method)
+    if (submit !== undefined)
+      return this.runner.submit(submit, { id, body, context }).then(jsonReply)
     // Copied now: a page finds out in a later tick that it must be forwarded.
     const copy = this.runner.mayForward(call) ? Buffer.from(body) : NO_BYTES
     const bytes = (): Uint8Array => copy

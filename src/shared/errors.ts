@@ -80,6 +80,8 @@ export const ERRORS = {
   transactionSignature: { code: -32602, message: 'transaction {index} signature verification failure', origin: 'Slotline' },
   tipMissing:        { code: -32602, message: 'Missing tip: no transfer to tip accounts found', origin: 'Slotline' },
   tipInsufficient:   { code: -32602, message: 'Insufficient tip: provided {provided} lamports, required {required} lamports', origin: 'Slotline' },
+  submissionTooLong: { code: -32600, message: 'Submission holds more than {max} bytes', origin: 'Slotline' },
+  submissionAnswer:  { code: -32603, message: 'the answer with HTTP status {status} is not a reply to this call; the submission may have landed', origin: 'Slotline' },
   upstreamUnreachable: { code: -32603, message: 'upstream unreachable', origin: 'Slotline' },
   upstreamFull:      { code: -32603, message: 'Too many submissions in flight; retry with backoff', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
   outcomeUnknown:    { code: -32603, message: 'submission outcome unknown', origin: 'Slotline' },

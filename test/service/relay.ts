@@ -1,20 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  Keypair,
-  PublicKey,
-  SystemProgram,
-  Transaction,
-  TransactionInstruction,
-} from '@solana/web3.js'
-import bs58 from 'bs58'
 import t from 'tap'
-import {
-  call,
-  childPids,
-  startDeployment,
-  type Deployment,
-} from '../fixtures/processes/deployment.js'
+import { childPids, startDeployment } from '../fixtures/processes/deployment.js'
+import { createBundler } from '../fixtures/submission/bundler.js'
 import { StoreReaders } from '../../src/submission/store/store-readers.js'
 import { parseId } from '../../src/submission/store/submission-id.js'
 import { runDocumented } from '../fixtures/docs/documented.js'
@@ -22,73 +10,6 @@ import { post, sendBundle, type Answered } from '../fixtures/submission/relay.js
 import { setFault, received } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
-
-const ATA_PROGRAM = new PublicKey('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL')
-const TOKEN_PROGRAM = new PublicKey('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA')
-const SOL = 1_000_000_000
-
-/**
- * Makes bundles of one member that land: two tips, an application, and one SOL for a new account.
- */
-const createBundler = ({ description, url }: Deployment) => {
-  const { samples, tips } = description
-  const payer = Keypair.fromSecretKey(bs58.decode(samples['payerSecretKey'] ?? ''))
-  const mint = new PublicKey(samples['mint'] ?? '')
-  const [account] = PublicKey.findProgramAddressSync(
-    [payer.publicKey.toBuffer(), TOKEN_PROGRAM.toBuffer(), mint.toBuffer()],
-    ATA_PROGRAM,
-  )
-  const key = (pubkey: PublicKey, isWritable = false, isSigner = false) => ({
-    pubkey,
-    isWritable,
-    isSigner,
-  })
-  const application = new TransactionInstruction({
-    programId: ATA_PROGRAM,
-    keys: [
-      key(payer.publicKey, true, true),
-      key(account, true),
-      key(payer.publicKey),
-      key(mint),
-      key(SystemProgram.programId),
-      key(TOKEN_PROGRAM),
-    ],
-    // CreateIdempotent: right each time.
-    data: Buffer.of(1),
-  })
-  const pay = (to: PublicKey, lamports: number) =>
-    SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports })
-  return async () => {
-    const { value } = (await call(url, 'getLatestBlockhash', [])) as {
-      value: { blockhash: string }
-    }
-    const to = Keypair.generate().publicKey
-    const transaction = new Transaction({
-      feePayer: payer.publicKey,
-      recentBlockhash: value.blockhash,
-    })
-    transaction.add(
-      pay(to, SOL),
-      pay(new PublicKey(tips.service[0] ?? ''), 1_000_000),
-      pay(new PublicKey(tips.engine[0] ?? ''), 1_000),
-      application,
-    )
-    transaction.sign(payer)
-    const bytes = transaction.serialize()
-    const untilPaid = (): Promise<void> =>
-      until('the index shows it', async () => {
-        const { value } = (await call(url, 'getAccountInfo', [to.toBase58()])) as {
-          value: { lamports: number } | null
-        }
-        return value?.lamports === SOL
-      })
-    return {
-      texts: [bytes.toString('base64')],
-      signature: bs58.encode(bytes.subarray(1, 65)),
-      untilPaid,
-    }
-  }
-}
 
 const bundlesAt = async (url: string): Promise<number> =>
   (await received(url)).filter(({ body }) => body.includes('sendBundle')).length

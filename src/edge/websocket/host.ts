@@ -4,6 +4,7 @@ import type { Connection, Socket } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
+import type { SocketSubmissions } from './submission-calls.js'
 import type { BackoffOptions, Timers } from './failure-backoff.js'
 
 /** Memory for complete replies that wait for their WebSockets, over a whole edge. */
@@ -42,4 +43,6 @@ export type SocketHost = {
   readonly log: Log
   readonly isLogged: boolean
   readonly connect: Connect
+  /** What messages can submit. */
+  readonly submissions?: SocketSubmissions | undefined
 }

@@ -1,11 +1,12 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../../access/usage/meter.js'
-import type { CallContext } from '../../rpc/call-context.js'
+import type { CallContext, RunSubmission } from '../../rpc/call-context.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { Connection } from '../../shared/socket.js'
-import { toOverLimit } from '../admission.js'
+import { toOverLimit, UNAUTHORIZED } from '../admission.js'
 import type { SocketHost } from './host.js'
+import { findSubmission } from './submission-calls.js'
 
 /** The session of a message. */
 export type MessageSession = {
@@ -14,6 +15,8 @@ export type MessageSession = {
   readonly isClosed: boolean
   /** False where nothing may be sent: the socket is closed, or its access has ended. */
   revalidate(): boolean
+  /** False where its access has ended. Its socket may be closed by the client. */
+  isEntitled(): boolean
   /** The connection that answers subscription methods. */
   connect(): Connection | undefined
   /** Sends a reply now, or once the client has taken the earlier ones. */
@@ -79,6 +82,15 @@ export class SocketMessage implements CallContext {
       if (error instanceof RpcError) this.hasFailed = true
       throw error
     }
+  }
+
+  submissionOf(method: string): RunSubmission | undefined {
+    const { session, principal } = this
+    const { submissions } = session.host
+    if (submissions === undefined) return undefined
+    const { grant } = principal
+    const recheck = (): Reply | undefined => (session.isEntitled() ? undefined : UNAUTHORIZED)
+    return findSubmission(submissions, method, { grant, principal, recheck, request: session })
   }
 
   async collect(source: BodySource): Promise<Uint8Array> {

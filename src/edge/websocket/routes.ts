@@ -15,6 +15,7 @@ import type { Timers } from './failure-backoff.js'
 import { SocketGroup, type Revalidate } from './group.js'
 import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
+import type { SocketSubmissions } from './submission-calls.js'
 
 /** What the WebSockets of one location need. */
 export type EdgeSocketsParts = AdmissionParts & {
@@ -27,6 +28,8 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly timers: Timers
   /** Shared by all locations. */
   readonly budget: ReplyBudget
+  /** What messages can submit; nothing where it is absent. */
+  readonly submissions?: SocketSubmissions | undefined
   /** Subscription methods of a network for one socket. */
   readonly connect: (
     network: string,
@@ -50,8 +53,9 @@ const CHUNK_BYTES = 64 * 1024
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
   const { location, views, log, limiter, direct, now, timers, options, onRefusal, budget } = parts
   const isLogged = log.isLevelEnabled('debug')
+  const { submissions } = parts
   const common = { location, limiter, direct, options, budget, now, timers, onRefusal }
-  const shared = { ...common, log, isLogged }
+  const shared = { ...common, log, isLogged, submissions }
   return new Map(
     Array.from(views, ([network, view]) => [
       network,

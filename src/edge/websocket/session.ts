@@ -67,6 +67,10 @@ export class SocketSession implements MessageSession {
     return !this.isClosed && this.group.revalidateOrClose(this.host.now()) && !this.isClosed
   }
 
+  isEntitled(): boolean {
+    return this.group.revalidateOrClose(this.host.now())
+  }
+
   onOpen(socket: Socket): void {
     this.socket = socket
     this.group.members.add(this)

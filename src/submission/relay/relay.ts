@@ -49,15 +49,16 @@ export class Relay {
     this.sender = new BundleSender(options, engine, modules)
   }
 
-  /** Never rejects. `body` is not kept. */
-  async handle(body: Uint8Array, origin: RelayOrigin): Promise<Reply> {
+  /** Never rejects. `body` is not kept; its method begins with the prefix. */
+  async handle(body: Uint8Array, origin: RelayOrigin, methodPrefix = ''): Promise<Reply> {
     const refused = origin.recheck()
     if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
-    const call = parseSubmission(body, NESTING_MAX)
-    if (isRefusal(call)) {
-      this.modules.meter.onCall('none', call.error.name)
-      return toReply(call.id, { outcome: call.error }, origin)
+    const parsed = parseSubmission(body, NESTING_MAX)
+    if (isRefusal(parsed)) {
+      this.modules.meter.onCall('none', parsed.error.name)
+      return toReply(parsed.id, { outcome: parsed.error }, origin)
     }
+    const call = { ...parsed, method: parsed.method.slice(methodPrefix.length) }
     const answer = await this.answerOrFault(call, origin)
     const { outcome } = answer
     const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'

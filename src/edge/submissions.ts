@@ -1,0 +1,103 @@
+import type { Principal } from '../access/limiter/usage-limiter.js'
+import type { Grant } from '../shared/grant.js'
+import type { Reply } from '../shared/http.js'
+import type { Log } from '../shared/log.js'
+import type { Lander, LanderRoute } from '../submission/lander/lander.js'
+import type { Relay } from '../submission/relay/relay.js'
+import type { RelayRoute } from '../submission/store/submission.js'
+
+/** What one network offers on the submission routes. */
+export type NetworkSubmission = {
+  readonly lander: Lander | undefined
+  readonly relay: (route: RelayRoute) => Relay | undefined
+}
+
+export type SubmissionsParts = {
+  readonly location: string
+  readonly networks: ReadonlyMap<string, NetworkSubmission>
+  readonly newSubmissionId: () => Uint8Array
+  /** Unix milliseconds. */
+  readonly now: () => number
+  /** Level debug writes a line for each request: ids, never the token. */
+  readonly log: Log
+}
+
+/** An admitted client that submits, by a request or by a message of its WebSocket. */
+export type Submitter = {
+  readonly grant: Grant
+  readonly principal: Principal
+  /** The refusal where its access has ended meanwhile. */
+  readonly recheck: () => Reply | undefined
+  /** Of the request in log lines. */
+  readonly request: { readonly id: string }
+}
+
+// The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
+const ERROR_START = '{"jsonrpc":"2.0","error":'
+const isFailure = ({ status, body }: Reply): boolean =>
+  status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
+
+/** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
+export class Submissions {
+  readonly newSubmissionId: () => Uint8Array
+  private readonly parts: SubmissionsParts
+  private readonly isLogged: boolean
+
+  constructor(parts: SubmissionsParts) {
+    this.parts = parts
+    this.newSubmissionId = parts.newSubmissionId
+    this.isLogged = parts.log.isLevelEnabled('debug')
+  }
+
+  landerOf({ network }: Grant): Lander | undefined {
+    return this.parts.networks.get(network)?.lander
+  }
+
+  relayOf({ network }: Grant, route: RelayRoute): Relay | undefined {
+    return this.parts.networks.get(network)?.relay(route)
+  }
+
+  /** Answers one whole body, which is copied before this returns. */
+  submit(
+    lander: Lander,
+    route: LanderRoute,
+    submitter: Submitter,
+    body: Uint8Array,
+  ): Reply | Promise<Reply> {
+    this.logRequest(route, submitter, body)
+    const { recheck } = submitter
+    return recheck() ?? this.count(route, submitter, lander.submit(route, body, recheck))
+  }
+
+  /** Answers one whole body, whose method has a prefix. The body is not kept. */
+  relay(
+    relay: Relay,
+    route: RelayRoute,
+    submitter: Submitter,
+    body: Uint8Array,
+    methodPrefix = '',
+  ): Reply | Promise<Reply> {
+    this.logRequest(route, submitter, body)
+    const origin = { ...submitter, submissionId: this.newSubmissionId() }
+    return this.count(route, submitter, relay.handle(body, origin, methodPrefix))
+  }
+
+  private count(
+    route: string,
+    submitter: Submitter,
+    reply: Reply | Promise<Reply>,
+  ): Reply | Promise<Reply> {
+    if (reply instanceof Promise)
+      return reply.then(settled => this.count(route, submitter, settled))
+    submitter.principal.meter.addCall(route, isFailure(reply), this.parts.now())
+    return reply
+  }
+
+  private logRequest(route: string, { grant, request }: Submitter, body: Uint8Array): void {
+    if (!this.isLogged) return
+    const { location, log } = this.parts
+    const { tokenId, network } = grant
+    const bytes = body.byteLength
+    log.debug({ requestId: request.id, tokenId, location, network, route, bytes }, 'submission')
+  }
+}
