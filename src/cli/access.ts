@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import { toCsvLine } from '../shared/csv.js'
+import { toCsvLine } from './csv.js'
 import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
 import {

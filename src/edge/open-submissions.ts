@@ -4,7 +4,7 @@ import { meterChecks } from './metrics.js'
 import { openNetworkLander } from './open-lander.js'
 import type { SubmissionModules } from './open-upstream.js'
 import { openRelays } from './open-relays.js'
-import type { NetworkSubmission } from './submissions.js'
+import type { NetworkSubmission } from './submission/submissions.js'
 
 /** Landers and relays of all networks at one edge. */
 export type OpenSubmissions = {

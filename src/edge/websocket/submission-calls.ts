@@ -4,7 +4,7 @@ import { formatError, scanMessage, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
 import type { LanderRoute } from '../../submission/lander/lander.js'
 import { RELAY_ROUTES, type RelayRoute } from '../../submission/store/submission.js'
-import type { Submissions, Submitter } from '../submissions.js'
+import type { Submissions, Submitter } from '../submission/submissions.js'
 
 /** Submissions by WebSocket, and the bound of a message that is one. */
 export type SocketSubmissions = {

@@ -3,15 +3,15 @@
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
   operate,
   prepareMachine,
   tokenPath,
   type TestMachine,
-} from '../fixtures/cluster/machine.js'
-import { runToEnd } from '../fixtures/processes/deployment.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/cluster/machine.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { until } from '../../fixtures/until.js'
 
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 

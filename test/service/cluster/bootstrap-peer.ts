@@ -1,14 +1,14 @@
 // A machine joins a cluster with the store of another one, under load, and answers as that one.
 import t from 'tap'
-import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
   operate,
   prepareMachine,
   tokenPath,
   type TestMachine,
-} from '../fixtures/cluster/machine.js'
-import { call, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/cluster/machine.js'
+import { call, runToEnd, startDeployment } from '../../fixtures/processes/deployment.js'
+import { until } from '../../fixtures/until.js'
 
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 const LIMITS = { requestsPerSecondMax: 100_000, requestsBurstMax: 100_000 }

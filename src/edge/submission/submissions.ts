@@ -1,10 +1,10 @@
-import type { Principal } from '../access/limiter/usage-limiter.js'
-import type { Grant } from '../shared/grant.js'
-import type { Reply } from '../shared/http.js'
-import type { Log } from '../shared/log.js'
-import type { Lander, LanderRoute } from '../submission/lander/lander.js'
-import type { Relay } from '../submission/relay/relay.js'
-import type { RelayRoute } from '../submission/store/submission.js'
+import type { Principal } from '../../access/limiter/usage-limiter.js'
+import type { Grant } from '../../shared/grant.js'
+import type { Reply } from '../../shared/http.js'
+import type { Log } from '../../shared/log.js'
+import type { Lander, LanderRoute } from '../../submission/lander/lander.js'
+import type { Relay } from '../../submission/relay/relay.js'
+import type { RelayRoute } from '../../submission/store/submission.js'
 
 /** What one network offers on the submission routes. */
 export type NetworkSubmission = {

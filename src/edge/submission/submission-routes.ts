@@ -1,8 +1,8 @@
-import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
-import type { Grant } from '../shared/grant.js'
-import { submissionHeaders, type Relay } from '../submission/relay/relay.js'
-import { RELAY_ROUTES, type RelayRoute } from '../submission/store/submission.js'
-import { LANDER_ROUTES, type Lander, type LanderRoute } from '../submission/lander/lander.js'
+import { isReply, type Reply, type Request, type Route } from '../../shared/http.js'
+import type { Grant } from '../../shared/grant.js'
+import { submissionHeaders, type Relay } from '../../submission/relay/relay.js'
+import { RELAY_ROUTES, type RelayRoute } from '../../submission/store/submission.js'
+import { LANDER_ROUTES, type Lander, type LanderRoute } from '../../submission/lander/lander.js'
 import {
   createAdmit,
   createRecheck,
@@ -11,7 +11,7 @@ import {
   pathToken,
   submissionToken,
   type AdmissionParts,
-} from './admission.js'
+} from '../admission.js'
 import type { Submissions, Submitter } from './submissions.js'
 
 /** What the submission routes of one location need. */

@@ -2,18 +2,23 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openSharedMemory } from '../../src/processes/shared-memory.js'
-import { makeCertificates, openEtcd, withoutEtcd, type TestEtcd } from '../fixtures/cluster/etcd.js'
+import { openSharedMemory } from '../../../src/processes/shared-memory.js'
+import {
+  makeCertificates,
+  openEtcd,
+  withoutEtcd,
+  type TestEtcd,
+} from '../../fixtures/cluster/etcd.js'
 import {
   CLUSTER,
   operate,
   prepareMachine,
   tokenPath,
   type TestMachine,
-} from '../fixtures/cluster/machine.js'
-import { runToEnd, type Service } from '../fixtures/processes/deployment.js'
-import { openSocket } from '../fixtures/server/socket.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/cluster/machine.js'
+import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
+import { openSocket } from '../../fixtures/server/socket.js'
+import { until } from '../../fixtures/until.js'
 
 type Running = TestMachine & { readonly service: Service }
 type Token = { readonly accessId: string; readonly location: string; readonly text: string }

@@ -2,9 +2,9 @@
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
-import { operate, prepareMachine, tokenPath } from '../fixtures/cluster/machine.js'
-import { until } from '../fixtures/until.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
+import { operate, prepareMachine, tokenPath } from '../../fixtures/cluster/machine.js'
+import { until } from '../../fixtures/until.js'
 
 const ROUNDS = 10
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }

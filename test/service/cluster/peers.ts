@@ -1,18 +1,18 @@
 // What the machines of a cluster know of each other: usage and submissions of all of them.
 import t, { type Test } from 'tap'
-import { openIdentityProvider } from '../../src/sandbox/identity/provider.js'
-import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
   operate,
   prepareMachine,
   tokenPath,
   type TestMachine,
-} from '../fixtures/cluster/machine.js'
-import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
-import { ADA } from '../fixtures/dashboard/dashboard.js'
-import { freePorts, type Service } from '../fixtures/processes/deployment.js'
-import { sendBundle, TIPS } from '../fixtures/submission/relay.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/cluster/machine.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { ADA } from '../../fixtures/dashboard/dashboard.js'
+import { freePorts, type Service } from '../../fixtures/processes/deployment.js'
+import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
+import { until } from '../../fixtures/until.js'
 
 type Running = TestMachine & { readonly service: Service }
 
