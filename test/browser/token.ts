@@ -185,8 +185,9 @@ if (browser !== undefined) {
     await tile('Requests')
       .filter({ hasText: /^[1-9]/ })
       .waitFor()
-    await page.getByRole('cell', { name: /used at another location/ }).waitFor()
-    await page.getByRole('cell', { name: /IPv4 restriction/ }).waitFor()
+    // Of each token that the place has had.
+    await page.getByRole('cell', { name: /used at another location/ }).first().waitFor()
+    await page.getByRole('cell', { name: /IPv4 restriction/ }).first().waitFor()
     t.equal(Number(await tile('Refused').textContent()), 2)
     const limited = flood.filter(status => status === 429).length
     await tile('Over a limit')

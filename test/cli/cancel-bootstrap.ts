@@ -60,7 +60,10 @@ t.test('a bootstrap can be cancelled', async t => {
       existsSync(pathOf('snapshot', 'bootstrap.cancel.json')),
     )
     process.kill(pid, 'SIGKILL')
-    t.equal((await cancelling).code, 0)
+    // It may have seen the process stopped before it was killed.
+    const { code, output } = await cancelling
+    t.ok(code === 0 || /cancels the bootstrap when it runs again/.test(output), output)
+    await until('it is cancelled', () => statusOf('snapshot')?.state === 'cancelled')
     t.match((await loading).output, 'was cancelled: by `slotline bootstrap cancel`\n')
     t.match(statusOf('snapshot'), { state: 'cancelled', step: 'load', attempts: 1 })
     resumeAll(harness)

@@ -27,6 +27,7 @@ const admission = record({
   burstNs: integer,
   usage: cells,
   usageAt: whole(0, U32_MAX),
+  methodsAt: list(whole(0, U32_MAX)),
   minuteEndsMs: number,
 })
 
