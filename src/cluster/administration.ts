@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { encodeAccess } from '../access/store/access-codec.js'
 import type { AccessStore } from '../access/store/access-store.js'
 import type { StoredAccess } from '../access/store/tables.js'
@@ -6,22 +7,21 @@ import type { Etcd, KeyValue } from './etcd/client.js'
 import { toAccess } from './etcd-log.js'
 import { BROKEN, keysOf } from './keys.js'
 import { addMachineRole, enableRoles, removeMachineRole } from './roles.js'
-import { format, parseMachine, readBeat, type Machine } from './values.js'
+import { MachineDirectory, type MachineDirectoryParts } from './machine-directory.js'
+import { statusesOf, type MachineStatus } from './machine-status.js'
+import type { Options } from './options.js'
+import { format } from './values.js'
 
 const ID_CHARS = 16
+/** Keys in one answer of etcd. */
 const PAGE = 1_000
 
 /** A request of the operator that cannot be met; the message says what to do. */
 class AdministrationError extends Error {}
 
-/** A machine of the cluster, as `slotline cluster machines` shows it. */
-export type ListedMachine = Machine & {
-  readonly id: string
-  /** Revision up to which it has confirmed all changes; undefined where it has never run. */
-  readonly applied: number | undefined
-  /** Changes of the cluster since its last proof. */
-  readonly behind: number | undefined
-}
+/** How long the beats of machines are waited for, in their intervals. */
+const BEATS = 2
+const LOOK_MS = 20
 
 /** All accesses as of one revision. */
 export type AccessesOfCluster = {
@@ -129,18 +129,22 @@ export class Administration {
     await removeMachineRole(etcd, cluster, machine)
   }
 
-  async machines(): Promise<readonly ListedMachine[]> {
+  /** All machines, once each that runs has been heard. */
+  async machines(
+    options: Pick<Options, 'beatMs' | 'leaseMs' | 'retryMs'>,
+    { bootMs, logger }: Pick<MachineDirectoryParts, 'bootMs' | 'logger'>,
+  ): Promise<readonly MachineStatus[]> {
     const { etcd, keys } = this
     await this.requireCluster()
-    const { found, revision } = await etcd.list(keys.machines, { limit: PAGE })
-    const beats = await etcd.list(keys.beats, { limit: PAGE, atRevision: revision })
-    return found.map(({ key, value }) => {
-      const id = key.slice(keys.machines.length)
-      const beat = beats.found.find(one => one.key === keys.beat(id))
-      const { location } = parseMachine(value)
-      const applied = beat && readBeat(beat.value)?.applied
-      return { id, location, applied, behind: beat && revision - beat.modRevision }
-    })
+    const directory = new MachineDirectory({ etcd, keys, options, bootMs, logger })
+    directory.start()
+    const endMs = bootMs() + BEATS * options.beatMs
+    const isHeard = (): boolean =>
+      directory.isCurrent &&
+      directory.list().every(({ beat, beatSeenMs }) => beat === undefined || beatSeenMs)
+    while (bootMs() < endMs && !isHeard()) await sleep(LOOK_MS)
+    await directory.stop()
+    return statusesOf(directory.list(), bootMs())
   }
 
   private async requireCluster(): Promise<void> {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EdgeNotifier } from '../access/service.js'
+import type { ChangeEffect, EdgeNotifier } from '../access/service.js'
+import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
 import type { EtcdLog } from './etcd-log.js'
@@ -10,13 +11,6 @@ import { parseMachine, readBeat } from './values.js'
 /** Clocks of two machines differ by up to one part in a hundred in rate. */
 const CLOCK_FACTOR = 1.01
 
-/** How a machine is known to let nothing succeed by an earlier revision. */
-export type MachineConfirmation = {
-  readonly id: string
-  /** It said so, or its lease must have ended. */
-  readonly by: 'confirmed' | 'lease'
-}
-
 export type MachineNotifierParts = {
   readonly etcd: Etcd
   readonly keys: Keys
@@ -24,7 +18,14 @@ export type MachineNotifierParts = {
   readonly options: Options
   /** Milliseconds of the boot clock. */
   readonly bootMs: () => number
+  /** Unix milliseconds. */
+  readonly now: () => number
   readonly logger: Log
+}
+
+type Confirmations = {
+  readonly ids: readonly string[] | undefined
+  readonly confirmed: ReadonlySet<string>
 }
 
 /** Waits until a change is in effect on every machine of its locations. */
@@ -41,11 +42,30 @@ export class MachineNotifier implements EdgeNotifier {
     await this.confirm(await this.lastRevision(), locations, announceMs)
   }
 
-  async awaitAcknowledged(locations: readonly string[]): Promise<void> {
-    const { logger, options } = this.parts
+  /**
+   * Resolves when no machine lets anything succeed any more that the last change forbids; or with
+   * when that will be so, where it takes longer than `waitMs`.
+   */
+  async awaitAcknowledged(locations: readonly string[]): Promise<ChangeEffect> {
+    const { bootMs, logger, now, options } = this.parts
     const revision = await this.lastRevision()
-    const machines = await this.confirm(revision, locations, options.leaseMs * CLOCK_FACTOR)
-    logger.info({ revision, machines }, 'a change of accesses is in effect')
+    const leaseMs = options.leaseMs * CLOCK_FACTOR
+    const endMs = bootMs() + leaseMs
+    const { ids, confirmed } = await this.confirm(
+      revision,
+      locations,
+      Math.min(leaseMs, options.waitMs),
+    )
+    // Not even which machines there are.
+    if (ids === undefined) throw new RpcError('notConfirmed')
+    const machines = ids.map(id => ({
+      id,
+      by: confirmed.has(id) ? ('confirmed' as const) : ('lease' as const),
+    }))
+    const leftMs = Math.ceil(endMs - bootMs())
+    const isPending = leftMs > 0 && machines.some(({ by }) => by === 'lease')
+    logger.info({ revision, machines, isPending }, 'a change of accesses is in effect')
+    return { revision, atMs: now() + (isPending ? leftMs : 0), isPending, machines }
   }
 
   /** Of the last change of this process, or else any that includes those of an earlier one. */
@@ -56,20 +76,21 @@ export class MachineNotifier implements EdgeNotifier {
 
   /**
    * Waits until every machine that was in these locations at the revision has applied it, or the
-   * limit has passed, which begins after the revision was made.
+   * limit has passed, which begins after the revision was made. The ids are undefined where etcd
+   * does not say.
    */
   private async confirm(
     revision: number,
     locations: readonly string[],
     limitMs: number,
-  ): Promise<readonly MachineConfirmation[]> {
+  ): Promise<Confirmations> {
     const { bootMs, logger, options } = this.parts
     const endMs = bootMs() + limitMs
-    let ids: readonly string[] = []
+    let ids: readonly string[] | undefined
     const confirmed = new Set<string>()
     while (bootMs() < endMs) {
       try {
-        ids = await this.machinesAt(revision, locations)
+        ids ??= await this.machinesAt(revision, locations)
         await this.untilApplied(revision, ids, confirmed, endMs)
         break
       } catch (error) {
@@ -78,7 +99,7 @@ export class MachineNotifier implements EdgeNotifier {
         await sleep(Math.min(options.retryMs, Math.max(0, endMs - bootMs())))
       }
     }
-    return ids.map(id => ({ id, by: confirmed.has(id) ? 'confirmed' : 'lease' }))
+    return { ids, confirmed }
   }
 
   private async machinesAt(

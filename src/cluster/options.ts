@@ -19,6 +19,11 @@ export const defaults = {
    * of it.
    */
   announceMs: 1_000,
+  /**
+   * Longest wait of a change that takes something away; then it is answered 202 with when the lease
+   * of the last machine will have ended. Longer than the default lease.
+   */
+  waitMs: 10_000,
   /** How often a change is tried again that another change of the same access came before. */
   attemptsMax: 8,
   /**

@@ -15,6 +15,14 @@ const beat = v.object({
   applied: count,
   /** Where its control answers other machines, with this machine's certificate. */
   peerUrl: v.optional(v.pipe(v.string(), v.url(), v.startsWith('https://'))),
+  /** Version of what runs. */
+  version: v.optional(v.pipe(v.string(), v.maxLength(64))),
+  /** What `/health` says, the worst of its edges. */
+  health: v.optional(v.pipe(v.string(), v.maxLength(32))),
+  /** Tip of each network that has one. */
+  slots: v.optional(v.record(v.string(), count)),
+  /** What was left of its lease. */
+  leaseMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 })
 
 /** A machine that was added to the cluster. */

@@ -99,6 +99,7 @@ export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
 
 /** The configuration of the follower of a cluster. */
 export type FollowerConfig = Pick<Config, (typeof FOLLOWER)[number]> & {
+  readonly networks: readonly Pick<Network, 'id'>[]
   readonly access: Pick<Config['access'], 'store' | 'limits'>
 }
 
@@ -133,9 +134,10 @@ export const toControlConfig = (config: Config): ControlConfig => ({
   networks: config.networks.map(network => pick(network, CONTROL_NETWORK)),
 })
 
-/** What a follower receives: the access store, the limit table and the cluster. */
+/** What a follower receives: the access store, the limit table, the cluster, names of networks. */
 export const toFollowerConfig = (config: Config): FollowerConfig => ({
   ...pick(config, FOLLOWER),
+  networks: config.networks.map(network => pick(network, ['id'])),
   access: pick(config.access, ['store', 'limits']),
 })
 

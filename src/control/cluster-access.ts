@@ -63,6 +63,7 @@ export const openClusterAccess = async (
     log,
     options: cluster,
     bootMs,
+    now: Date.now,
     logger,
   })
   const machines = new MachineDirectory({ etcd, keys, options: cluster, bootMs, logger })

@@ -15,6 +15,7 @@ import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
 import { createSessions } from '../dashboard/auth/session.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
+import type { MachineView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
@@ -35,6 +36,7 @@ export type ControlDashboardParts = {
   /** The built page. */
   readonly pagesDir: string
   readonly submissions: Submissions
+  readonly machines?: (() => readonly MachineView[]) | undefined
 }
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */

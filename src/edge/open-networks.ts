@@ -36,6 +36,11 @@ export class EdgeNetworks {
     return [...this.views.values()].every(view => view.tipSlot !== undefined)
   }
 
+  /** Newest slots, in the order of the configuration. */
+  tips(): readonly (number | undefined)[] {
+    return Array.from(this.views.values(), ({ tipSlot }) => tipSlot)
+  }
+
   refresh(nowMs: number): void {
     for (const view of this.views.values()) view.refresh(nowMs)
   }

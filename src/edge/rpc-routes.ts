@@ -14,10 +14,8 @@ import {
   type AdmissionParts,
 } from './admission.js'
 import type { DirectReads } from './direct-reads.js'
+import type { Health } from './health.js'
 import type { NetworkView } from './network-view.js'
-
-/** State of an edge, as `/health` reports it. */
-export type Health = 'ok' | 'behind' | 'incomplete' | 'draining' | 'lease-expired' | 'unknown'
 
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {

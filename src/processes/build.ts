@@ -34,10 +34,17 @@ const readCommit = (): string => {
   return readText(join(common, ref)).trim() || (packed?.[1] ?? '')
 }
 
+const readManifest = (): { readonly version: string; readonly commit?: string } => {
+  const manifest: unknown = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  return manifest as { version: string; commit?: string }
+}
+
+/** The version alone, without reading the addon. */
+export const readVersion = (): string => readManifest().version
+
 /** What runs here, from the files that it was started from. */
 export const readBuild = (): Build => {
-  const manifest: unknown = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
-  const { version, commit = '' } = manifest as { version: string; commit?: string }
+  const { version, commit = '' } = readManifest()
   const addon = readFileSync(join(ADDON, `slotline.${process.platform}-${process.arch}-gnu.node`))
   return {
     version,

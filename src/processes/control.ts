@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { openAuditLog } from '../access/audit/audit-log.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
 import { readDays } from '../access/usage/day-reader.js'
+import { statusesOf } from '../cluster/machine-status.js'
 import { openActivity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
@@ -58,6 +59,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     catalog,
     usage: activity.usage,
     submissions: activity.submissions,
+    machines: machines && (() => statusesOf(machines.list(), bootMs())),
     adminToken,
     adminRoutes: createAdminApi({
       accessService,

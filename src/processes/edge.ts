@@ -5,13 +5,13 @@ import { meterEdge, meterLog, meterLoop, meterServers, meterViews } from '../edg
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
-import { PeerLookups } from '../edge/peer-lookups.js'
-import type { Health } from '../edge/rpc-routes.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
 import { libraryOf } from '../server/server.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
+import type { Health } from '../edge/health.js'
 import { CLOSE } from '../shared/socket.js'
+import { PeerLookups } from '../submission/relay/peer-lookups.js'
 import { edgeCountOf, leavesCore } from '../config/edge-count.js'
 import type { Command, SendEvent } from '../supervision/messages.js'
 import { openSharedMemory, type SharedMemory } from './shared-memory.js'
@@ -134,9 +134,10 @@ class Edge implements Running {
   }
 
   private refresh(): void {
-    const { networks, send } = this.parts
+    const { index, networks, send, shared } = this.parts
     this.confirmVersion()
     networks.refresh(now())
+    shared.report(index, this.health(), networks.tips())
     if (this.isIndexedSent || !networks.isIndexed) return
     this.isIndexedSent = true
     send({ kind: 'indexed' })

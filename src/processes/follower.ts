@@ -20,6 +20,8 @@ import { bootMs, lockFile } from '../native/os.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import type { SendEvent } from '../supervision/messages.js'
+import type { Description } from '../cluster/values.js'
+import { readVersion } from './build.js'
 import { openMachineEdges } from './machine-edges.js'
 import { openSharedMemory, type SharedMemory } from './shared-memory.js'
 import { exitWithFailure, sendMetrics, type Running, type Start } from './start.js'
@@ -33,6 +35,8 @@ type Parts = {
   readonly table: LimitTable
   readonly edges: MachineEdges
   readonly shared: SharedMemory
+  /** Their ids, in the order of their cells in shared memory. */
+  readonly networks: readonly string[]
   readonly send: SendEvent
   readonly log: Log
 }
@@ -41,6 +45,7 @@ type Parts = {
 class ClusterFollower {
   private readonly parts: Parts
   private readonly keys
+  private readonly version = readVersion()
   private readonly stopping = new AbortController()
   private follower: Follower | undefined
   private lease: Lease | undefined
@@ -108,6 +113,23 @@ class ClusterFollower {
     }
   }
 
+  /** What the other machines learn of this one. */
+  private describe(): Description {
+    const { cluster, networks, shared } = this.parts
+    const { peerUrl } = cluster
+    const slots = networks.flatMap((id, index) => {
+      const slot = shared.tip(index)
+      return slot === undefined ? [] : [[id, slot] as const]
+    })
+    return {
+      ...(peerUrl === undefined ? {} : { peerUrl }),
+      version: this.version,
+      health: shared.health(),
+      slots: Object.fromEntries(slots),
+      leaseMs: Math.max(0, shared.leaseEnd() - bootMs()),
+    }
+  }
+
   private start({ state, machineCreated }: Membership): void {
     const { cluster, edges, etcd, log, send, shared, store, table } = this.parts
     const { keys } = this
@@ -141,7 +163,7 @@ class ClusterFollower {
         bootMs,
         confirmed: () => edges.confirmed(),
         setLeaseEnd: shared.setLeaseEnd,
-        describe: () => (cluster.peerUrl === undefined ? {} : { peerUrl: cluster.peerUrl }),
+        describe: () => this.describe(),
         onReplaced: message => exitWithFailure(send, message),
       },
       state,
@@ -176,7 +198,9 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
   const edges = openMachineEdges(config, send, log)
   const shared = openSharedMemory(dataDir)
   const table = openLimitTable(dataDir, edgeCountOf(config), access.limits)
-  const running = new ClusterFollower({ cluster, etcd, store, table, edges, shared, send, log })
+  const networks = config.networks.map(({ id }) => id)
+  const parts = { cluster, etcd, store, table, edges, shared, networks, send, log }
+  const running = new ClusterFollower(parts)
   await running.open()
   const [leaseSeconds, accessRevision] = [
     metrics.gauge('leaseSeconds'),

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { EDGES_MAX } from '../config/edge-count.js'
+import { HEALTHS, type Health } from '../edge/health.js'
 import { bootMs, sharedCells } from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
@@ -10,10 +11,18 @@ const ACCESS_VERSION = 0
  * cells, too.
  */
 const LEASE_END = 1
+/** One per network: 1 where its tip is too far behind the best machine of the location. */
+const LAGS = 2
+/** One per network: the tip that the edges serve, or 0. */
+const TIPS = 128
+/** Networks that have such cells. */
+const NETWORKS_MAX = 126
 /** One per edge: its process id while it may answer requests, else 0. */
 const EDGE_PIDS = 256
 /** One per edge: the last accessVersion after which no reply of an older one can leave it. */
 const EDGE_VERSIONS = 512
+/** One per edge: what its `/health` says, as an index into HEALTHS, from the best to the worst. */
+const EDGE_HEALTHS = 768
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
@@ -38,9 +47,21 @@ export type SharedMemory = {
   enterEdge(index: number, pid: number): void
   /** An edge: nothing that it accepted before this version can succeed any more. */
   confirmVersion(index: number, version: number): void
+  /** An edge: what its `/health` says, and the tips of the networks in their order. */
+  report(index: number, health: Health, tips: readonly (number | undefined)[]): void
+  /** What the worst edge of the machine says; `unknown` where none runs. */
+  health(): Health
+  /** Of the network with this index, as its edges serve it; undefined where they have none. */
+  tip(network: number): number | undefined
+  /** For the follower: whether the tip of this network is too far behind its location. */
+  setLagging(network: number, isLagging: boolean): void
+  isLagging(network: number): boolean
   /** The process with this id has ended, or answers no more requests. */
   leaveEdge(pid: number): void
-  /** For the start of a supervisor: no edge runs, and the process ids are of an earlier service. */
+  /**
+   * For the start of a supervisor: no edge runs, and what is stored of edges and their networks is
+   * of an earlier service.
+   */
   clearEdges(): void
   /** Process ids of edges that have not confirmed this version. */
   unconfirmedEdges(version: number): number[]
@@ -77,10 +98,25 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     confirmVersion: (index, version) => {
       cells[EDGE_VERSIONS + index] = version
     },
+    report: (index, health, tips) => {
+      cells[EDGE_HEALTHS + index] = HEALTHS.indexOf(health)
+      for (const [network, slot] of tips.slice(0, NETWORKS_MAX).entries())
+        cells[TIPS + network] = slot ?? 0
+    },
+    health: () => {
+      const live = edges.filter(index => read(EDGE_PIDS + index) !== 0)
+      const worst = Math.max(-1, ...live.map(index => read(EDGE_HEALTHS + index)))
+      return HEALTHS[worst] ?? 'unknown'
+    },
+    tip: network => (network < NETWORKS_MAX ? read(TIPS + network) || undefined : undefined),
+    setLagging: (network, isLagging) => {
+      if (network < NETWORKS_MAX) cells[LAGS + network] = isLagging ? 1 : 0
+    },
+    isLagging: network => network < NETWORKS_MAX && read(LAGS + network) !== 0,
     leaveEdge: pid => {
       for (const index of edges) if (read(EDGE_PIDS + index) === pid) cells[EDGE_PIDS + index] = 0
     },
-    clearEdges: () => cells.fill(0, EDGE_PIDS, EDGE_PIDS + EDGES_MAX),
+    clearEdges: () => cells.fill(0, LAGS, EDGE_PIDS + EDGES_MAX),
     unconfirmedEdges: version =>
       edges
         .filter(index => read(EDGE_PIDS + index) !== 0 && read(EDGE_VERSIONS + index) < version)

@@ -66,7 +66,7 @@ const openMachine = async (t: Test, etcd: Etcd, machine: string, dir = t.testdir
         setLeaseEnd: endMs => {
           leaseEndMs = endMs
         },
-        describe: () => ({}),
+        describe: () => ({ version: '9', health: 'ok', slots: { main: 7 }, leaseMs: 100 }),
         onReplaced: message => {
           replaced = message
         },
@@ -154,8 +154,25 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
     await until('it holds a lease', machine.isLeased)
     const found = machine.store.accesses.get(access.accessId)
     t.match(found, { subject: 'ada', tokens: [{ tokenId }] })
-    const [listed] = await administration.machines()
-    t.match(listed, { id: 'fra-1', location: 'fra' })
+    const list = () =>
+      administration.machines(options, { bootMs, logger: createLog('t', () => {}) })
+    const running = {
+      id: 'fra-1',
+      location: 'fra',
+      slots: [{ network: 'main', slot: 7, lag: 0 }],
+      revision: Number,
+      version: '9',
+      state: 'ok',
+    }
+    const [listed] = await list()
+    t.match(listed, running)
+    t.ok((listed?.leaseMs ?? 0) > 0 && (listed?.leaseMs ?? 0) <= 100, `${listed?.leaseMs} ms`)
+    // As a stolen certificate of another machine could.
+    for (const garbage of ['', '{', '{"instance":"i","applied":-1}', 'x'.repeat(20_000)]) {
+      await root.transact([], [{ put: keys.beat('fra-2'), value: garbage }])
+      t.match(await list(), [running, { id: 'fra-2', state: 'not-started', revision: null }])
+    }
+    await root.transact([], [{ remove: keys.beat('fra-2') }])
     await sleep(options.leaseMs)
     t.ok(machine.isLeased(), 'again and again')
     await administration.remove('fra-1')

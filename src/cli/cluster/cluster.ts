@@ -4,13 +4,19 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AccessStore } from '../../access/store/access-store.js'
-import type { Administration, ListedMachine } from '../../cluster/administration.js'
+import type { Administration } from '../../cluster/administration.js'
 import type { Config } from '../../config/config.js'
+import { createLog } from '../../shared/log.js'
 import type { ConfigLoader } from '../command.js'
+import { formatMachines } from './format-machines.js'
 
 type Where = { readonly config: string; readonly certFile: string; readonly keyFile: string }
 
-type Opened = { readonly config: Config; readonly administration: Administration }
+type Opened = {
+  readonly config: Config
+  readonly cluster: NonNullable<Config['cluster']>
+  readonly administration: Administration
+}
 
 const withAdministration = async (
   load: ConfigLoader,
@@ -25,7 +31,7 @@ const withAdministration = async (
   const { OPERATOR } = await import('../../cluster/roles.js')
   const etcd = await connectEtcd({ ...cluster, ...where }, OPERATOR)
   try {
-    await run({ config, administration: new Administration(etcd, cluster.id) })
+    await run({ config, cluster, administration: new Administration(etcd, cluster.id) })
   } finally {
     etcd.close()
   }
@@ -79,11 +85,6 @@ const exportAccesses = async (
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
-
-const formatMachine = ({ id, location, applied, behind }: ListedMachine): string =>
-  applied === undefined
-    ? `${id} at ${location}: has not run yet\n`
-    : `${id} at ${location}: revision ${applied}, ${behind ?? 0} changes of the cluster ago\n`
 
 const command = (parent: Command, name: string, description: string): Command =>
   parent
@@ -144,9 +145,11 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
       ),
     )
   command(root, 'machines', 'list the machines').action((where: Where) =>
-    withAdministration(load, where, async ({ administration }) => {
-      const machines = await administration.machines()
-      process.stdout.write(machines.map(formatMachine).join(''))
+    withAdministration(load, where, async ({ administration, cluster }) => {
+      const { bootMs } = await import('../../native/os.js')
+      const logger = createLog('cluster', line => process.stderr.write(`${line}\n`))
+      const machines = await administration.machines(cluster, { bootMs, logger })
+      process.stdout.write(formatMachines(machines))
     }),
   )
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { AUDIT_ACTIONS } from '../../access/audit/audit-log.js'
+import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -119,11 +120,14 @@ const secretEntries = {
   wsUrl: text,
 }
 
-export const token = v.object(tokenEntries)
+const token = v.object(tokenEntries)
 export const revealed = v.object(secretEntries)
 export const newToken = v.object({ ...tokenEntries, ...secretEntries })
 
-export const access = v.object({
+export const restrictedToken = v.object({ ...tokenEntries, ...effectEntry })
+export const changedToken = v.object({ ...tokenEntries, ...secretEntries, ...effectEntry })
+
+const accessEntries = {
   accessId: text,
   subject: text,
   kind,
@@ -138,7 +142,10 @@ export const access = v.object({
   validUntilMs: v.nullable(instantMs),
   endedAtMs: described(v.nullable(instantMs), 'When it was ended manually'),
   tokens: v.array(token),
-})
+}
+
+export const access = v.object(accessEntries)
+export const changedAccess = v.object({ ...accessEntries, ...effectEntry })
 
 export const accesses = v.object({
   accesses: v.array(access),

@@ -5,6 +5,7 @@ import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
 import * as shapes from './admin-shapes.js'
+import { answerChange, answerRemoval, changeAnswers, removalAnswers } from './effect.js'
 import type { Catalog } from './catalog.js'
 import { urlsOf } from './views.js'
 
@@ -55,11 +56,12 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     guard: 'admin',
     summary: 'Regenerate the token; the previous one is invalid when this is answered',
     audit: 'regenerate',
-    answers: {
-      200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
-    },
+    answers: changeAnswers('The new token; the restriction is kept', shapes.changedToken),
     errors: [...MAKE_ERRORS, 'noToken', ...CHANGE_ERRORS],
-    handle: async ({ params }) => ok(toNewView(catalog, await accessService.regenerate(params))),
+    handle: async ({ params }) => {
+      const made = await accessService.regenerate(params)
+      return answerChange(toNewView(catalog, made), made.effect)
+    },
   }),
   route({
     method: 'DELETE',
@@ -67,12 +69,9 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     guard: 'admin',
     summary: 'Revoke the token; it is invalid when this is answered',
     audit: 'revoke',
-    answers: { 204: { description: 'The token and its restriction are removed' } },
+    answers: removalAnswers('The token and its restriction are removed'),
     errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
-    handle: async ({ params }) => {
-      await accessService.revoke(params)
-      return { status: 204 }
-    },
+    handle: async ({ params }) => answerRemoval((await accessService.revoke(params)).effect),
   }),
   route({
     method: 'POST',
@@ -96,9 +95,11 @@ export const createAdminTokenRoutes = ({ accessService, catalog }: Parts): reado
     summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
     audit: 'restrict',
     body: shapes.restriction,
-    answers: { 200: { description: 'In effect', body: shapes.token } },
+    answers: changeAnswers('In effect', shapes.restrictedToken),
     errors: [...SCOPE_ERRORS, 'wrongInput', 'noToken', 'notPublicIpv4', ...CHANGE_ERRORS],
-    handle: async ({ params, body }) =>
-      ok(toTokenView(await accessService.restrict(params, body.address))),
+    handle: async ({ params, body }) => {
+      const restricted = await accessService.restrict(params, body.address)
+      return answerChange(toTokenView(restricted), restricted.effect)
+    },
   }),
 ]

@@ -1,10 +1,11 @@
-import type { AccessService } from '../../access/service.js'
+import type { AccessService, Effective } from '../../access/service.js'
 import { stateOf } from '../../access/accesses/access-manager.js'
 import { toAmended, toNewAccess, type Product } from '../../access/accesses/product.js'
 import type { Access } from '../../access/store/tables.js'
 import { RpcError } from '../../shared/errors.js'
-import { ok, route, type Route } from '../http/route.js'
+import { ok, route, type Answer, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
+import { answerChange, changeAnswers } from './effect.js'
 import * as shapes from './admin-shapes.js'
 import type { AuditLog } from '../../access/audit/audit-log.js'
 import type { DayQuery, UsageDay } from '../../access/usage/day-reader.js'
@@ -36,6 +37,10 @@ const toView = ({ accessService, now }: AdminParts, access: Access) => ({
   state: stateOf(access, now()),
   tokens: accessService.list(access.accessId).map(toTokenView),
 })
+
+/** The answer to a change of an access. */
+const answerAccess = (parts: AdminParts, { effect, ...access }: Access & Effective): Answer =>
+  answerChange(toView(parts, access), effect)
 
 /** A page of all accesses, and the `after` of the next page. */
 const pageOf = (accessService: AccessService, after: string, limit: number) => {
@@ -93,7 +98,7 @@ const createAmendRoute = (parts: AdminParts): Route => {
     summary: 'Change what an access has; tokens of what it loses are revoked when this is answered',
     audit: 'amend',
     body: shapes.amendment,
-    answers: { 200: { description: 'In effect', body: shapes.access } },
+    answers: changeAnswers('In effect', shapes.changedAccess),
     errors: [
       'wrongInput',
       'noSuchAccess',
@@ -106,10 +111,10 @@ const createAmendRoute = (parts: AdminParts): Route => {
     handle: async ({ params, body }) => {
       if (Object.keys(body).length === 0)
         throw new RpcError('wrongInput', { field: 'body', problem: 'must name a change' })
-      const access = await accessService.amend(params.accessId, current =>
+      const changed = await accessService.amend(params.accessId, current =>
         toAmended(products, body, current, now()),
       )
-      return ok(toView(parts, access))
+      return answerAccess(parts, changed)
     },
   })
 }
@@ -173,10 +178,10 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       summary: 'Set the end of an access; tokens of an ended one are valid again',
       audit: 'extend',
       body: shapes.extension,
-      answers: { 200: { description: 'In effect', body: shapes.access } },
+      answers: changeAnswers('In effect', shapes.changedAccess),
       errors: ['wrongInput', 'noSuchAccess', 'endPassed', ...CHANGE_ERRORS],
       handle: async ({ params, body }) =>
-        ok(toView(parts, await accessService.extend(params.accessId, body.validUntilMs))),
+        answerAccess(parts, await accessService.extend(params.accessId, body.validUntilMs)),
     }),
     route({
       method: 'POST',
@@ -184,9 +189,9 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
       guard: 'admin',
       summary: 'End an access now; its tokens are kept, but rejected',
       audit: 'end',
-      answers: { 200: { description: 'In effect', body: shapes.access } },
+      answers: changeAnswers('In effect', shapes.changedAccess),
       errors: ['noSuchAccess', ...CHANGE_ERRORS],
-      handle: async ({ params }) => ok(toView(parts, await accessService.end(params.accessId))),
+      handle: async ({ params }) => answerAccess(parts, await accessService.end(params.accessId)),
     }),
     createAmendRoute(parts),
     createAuditRoute(parts),

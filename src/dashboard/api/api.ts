@@ -21,6 +21,8 @@ export type ApiParts = {
   readonly usage: Usage
   readonly now: () => number
   readonly submissions: Submissions
+  /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
+  readonly machines?: (() => readonly shapes.MachineView[]) | undefined
 }
 
 const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
@@ -50,9 +52,35 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
   }),
 ]
 
+const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] =>
+  machines === undefined
+    ? []
+    : [
+        route({
+          method: 'GET',
+          path: '/api/accesses/:accessId/machines',
+          guard: 'session',
+          summary: 'The machines of the locations of an access',
+          answers: {
+            200: { description: 'In the order of their ids', body: shapes.machines },
+          },
+          errors: ['noSuchAccess'],
+          handle: ({ session, params }) => {
+            const access = findOwnAccess(accessService, session, params.accessId)
+            const own = machines().filter(({ location }) => access.locations.includes(location))
+            const shown = own.map(machine =>
+              Object.assign({}, machine, {
+                slots: machine.slots.filter(({ network }) => access.networks.includes(network)),
+              }),
+            )
+            return ok({ machines: shown })
+          },
+        }),
+      ]
+
 /** The API of the page. A signed-in person can only see their own accesses. */
 export const createApi = (parts: ApiParts): readonly Route[] => {
-  const { accessService, now, submissions } = parts
+  const { accessService, machines, now, submissions } = parts
   return [
     route({
       method: 'GET',
@@ -65,10 +93,12 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
           accesses: accessService
             .listOf(session.subject)
             .map(access => toAccessView(parts, access, now())),
+          ...(machines === undefined ? {} : { hasMachines: true }),
         }),
     }),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
+    ...machineRoutes(parts),
     route({
       method: 'GET',
       path: '/api/accesses/:accessId/submissions',

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { effect, effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -37,6 +38,7 @@ export const accesses = v.object({
       ),
     }),
   ),
+  hasMachines: described(v.optional(v.boolean()), 'Whether the service is a cluster'),
 })
 
 const token = v.object({
@@ -56,10 +58,14 @@ const activePanel = v.object({
 
 export const panel = v.union([activePanel, v.object({ token: v.null() })])
 
+export const restrictedPanel = v.object({ ...activePanel.entries, ...effectEntry })
+
 export const newToken = v.object({
   ...activePanel.entries,
   secret: described(text, 'The token; it is also part of the URLs'),
 })
+
+export const changedToken = v.object({ ...newToken.entries, ...effectEntry })
 
 export const revealed = v.object({ token: described(text, 'The token'), ...urls })
 
@@ -91,6 +97,10 @@ export const tokenUsage = v.object({
   missing,
 })
 
+/** Of a change of a token in a cluster: all of the answer that the page shows. */
+export const withEffect = v.optional(v.object(effectEntry))
+export const removal = v.optional(effect)
+
 /** Of one machine. */
 export const utilisation = v.object({
   requestsPerSecond: count,
@@ -99,6 +109,32 @@ export const utilisation = v.object({
 })
 
 export const accessUsage = v.object({ limits, ...utilisation.entries, missing })
+
+export const machines = v.object({
+  machines: v.array(
+    v.object({
+      id: text,
+      location: text,
+      slots: v.pipe(
+        v.array(
+          v.object({
+            network: text,
+            slot: count,
+            lag: described(count, 'Slots behind the best machine of its location'),
+          }),
+        ),
+        v.readonly(),
+      ),
+      leaseMs: described(
+        v.nullable(count),
+        'What is left of its lease at least; null shortly after a start',
+      ),
+      revision: described(v.nullable(count), 'All changes up to it are in effect'),
+      version: v.nullable(text),
+      state: described(text, 'What its `/health` says; `silent` or `not-started`'),
+    }),
+  ),
+})
 
 /** Most submissions in one response. */
 export const SUBMISSIONS_MAX = 200
@@ -145,6 +181,9 @@ export const failure = v.object({
 export const signInQuery = v.strictObject({
   prompt: v.optional(v.picklist(['login'], 'must be login')),
 })
+
+/** A machine of a cluster as the page shows it. */
+export type MachineView = v.InferOutput<typeof machines>['machines'][number]
 
 /** A submission as the page shows it. */
 export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]

@@ -2,6 +2,7 @@ import type { AccessService } from '../../access/service.js'
 import { RpcError } from '../../shared/errors.js'
 import { ok, route, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
+import { answerChange, answerRemoval, changeAnswers, removalAnswers } from './effect.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findToken } from './own-access.js'
 import * as shapes from './shapes.js'
@@ -41,9 +42,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     isRateLimited: true,
     summary: 'Regenerate the token; the previous one is invalid when this is answered',
     audit: 'regenerate',
-    answers: {
-      200: { description: 'The new token; the restriction is kept', body: shapes.newToken },
-    },
+    answers: changeAnswers('The new token; the restriction is kept', shapes.changedToken),
     errors: [
       ...SCOPE_ERRORS,
       'accessEnded',
@@ -54,7 +53,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     ],
     handle: async ({ session, params }) => {
       const made = await accessService.regenerate(checkOwnScope(accessService, session, params))
-      return ok(toNewPanel(catalog, made))
+      return answerChange(toNewPanel(catalog, made), made.effect)
     },
   }),
   route({
@@ -98,11 +97,11 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       isRateLimited: true,
       summary: 'Revoke the token; it is invalid when this is answered',
       audit: 'revoke',
-      answers: { 204: { description: 'The token and its restriction are removed' } },
+      answers: removalAnswers('The token and its restriction are removed'),
       errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
       handle: async ({ session, params }) => {
-        await accessService.revoke(checkOwnScope(accessService, session, params))
-        return { status: 204 }
+        const scope = checkOwnScope(accessService, session, params)
+        return answerRemoval((await accessService.revoke(scope)).effect)
       },
     }),
     route({
@@ -113,18 +112,13 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
       audit: 'restrict',
       body: shapes.restriction,
-      answers: { 200: { description: 'In effect', body: shapes.panel } },
+      answers: changeAnswers('In effect', shapes.restrictedPanel),
       errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', ...CHANGE_ERRORS],
-      handle: async ({ session, params, body }) =>
-        ok(
-          toPanel(
-            catalog,
-            await accessService.restrict(
-              checkOwnScope(accessService, session, params),
-              body.address,
-            ),
-          ),
-        ),
+      handle: async ({ session, params, body }) => {
+        const scope = checkOwnScope(accessService, session, params)
+        const restricted = await accessService.restrict(scope, body.address)
+        return answerChange(toPanel(catalog, restricted), restricted.effect)
+      },
     }),
     ...secretRoutes(parts),
   ]

@@ -43,12 +43,12 @@ export const ensureCluster = async (
   try {
     await untilServing(etcd)
     const administration = new Administration(etcd, SANDBOX_CLUSTER)
-    const { epoch } = keysOf(SANDBOX_CLUSTER)
-    if ((await etcd.get(epoch)).found === undefined)
+    const keys = keysOf(SANDBOX_CLUSTER)
+    if ((await etcd.get(keys.epoch)).found === undefined)
       await administration.init(randomBytes, undefined)
-    const present = new Set((await administration.machines()).map(({ id }) => id))
     for (const [index, { id, location }] of machines.entries())
-      if (!present.has(id)) await administration.add(id, location, index === 0)
+      if ((await etcd.get(keys.machine(id))).found === undefined)
+        await administration.add(id, location, index === 0)
   } finally {
     etcd.close()
   }

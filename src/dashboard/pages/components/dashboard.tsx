@@ -107,6 +107,7 @@ export const Dashboard = ({
                 access={access}
                 network={network}
                 location={location}
+                hasMachines={value?.hasMachines === true}
                 tab={route.tab}
                 onTab={tab => go({ ...route, tab })}
                 onTokensChanged={reload}

@@ -1,13 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from '../hooks/context.js'
 import { ConnectTab } from './connect/connect-tab.js'
+import { MachinesTab } from './machines/machines-tab.js'
 import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
 import { SubmissionsTab } from './submissions/submissions-tab.js'
 import { Tabs } from './tabs.js'
 import { UsageTab } from './usage/usage-tab.js'
 import { useLoaded } from '../hooks/use-loaded.js'
-import type { Tab } from '../lib/route.js'
+import { TABS, type Tab } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
 
 type Named = { readonly id: string; readonly name: string }
@@ -29,12 +30,16 @@ export const LocationView = (options: {
   readonly access: Access
   readonly network: Named
   readonly location: Named
+  /** The service is a cluster. */
+  readonly hasMachines: boolean
   readonly tab: Tab
   readonly onTab: (tab: Tab) => void
   /** Called when the dots beside the locations may be outdated. */
   readonly onTokensChanged: () => Promise<void>
 }) => {
-  const { access, network, location, tab, onTab, onTokensChanged } = options
+  const { access, network, location, hasMachines, onTab, onTokensChanged } = options
+  const tabs = TABS.filter(tab => hasMachines || tab !== 'machines')
+  const tab = tabs.includes(options.tab) ? options.tab : 'connect'
   const { api } = useServices()
   const scope = { accessId: access.accessId, network: network.id, location: location.id }
   const key = `${scope.accessId}/${scope.network}/${scope.location}`
@@ -74,7 +79,7 @@ export const LocationView = (options: {
           <p>{EXPLAINED[access.state]}</p>
         </div>
       )}
-      <Tabs chosen={tab} onChoose={onTab} />
+      <Tabs tabs={tabs} chosen={tab} onChoose={onTab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         {tab === 'connect' && failure !== undefined && (
           <Failure message={failure} onRetry={() => void reload()} />
@@ -97,6 +102,7 @@ export const LocationView = (options: {
         )}
         {tab === 'usage' && <UsageTab access={access} scope={scope} />}
         {tab === 'submissions' && <SubmissionsTab access={access} />}
+        {tab === 'machines' && <MachinesTab access={access} network={network} />}
       </div>
     </section>
   )

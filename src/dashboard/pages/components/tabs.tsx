@@ -1,16 +1,19 @@
-import { TABS, type Tab } from '../lib/route.js'
+import type { Tab } from '../lib/route.js'
 
 const NAMES: Readonly<Record<Tab, string>> = {
   connect: 'Connect',
   usage: 'Usage',
   submissions: 'Submissions',
+  machines: 'Machines',
 }
 
 /** The tab bar. Arrow keys move between tabs. */
 export const Tabs = ({
+  tabs,
   chosen,
   onChoose,
 }: {
+  readonly tabs: readonly Tab[]
   readonly chosen: Tab
   readonly onChoose: (tab: Tab) => void
 }) => {
@@ -18,13 +21,13 @@ export const Tabs = ({
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
     if (step === undefined) return
     event.preventDefault()
-    const next = TABS[(TABS.indexOf(chosen) + step + TABS.length) % TABS.length] ?? chosen
+    const next = tabs[(tabs.indexOf(chosen) + step + tabs.length) % tabs.length] ?? chosen
     onChoose(next)
     document.getElementById(`tab-${next}`)?.focus()
   }
   return (
     <div class="tabs" role="tablist" aria-label="Location" onKeyDown={move}>
-      {TABS.map(tab => (
+      {tabs.map(tab => (
         <button
           key={tab}
           type="button"

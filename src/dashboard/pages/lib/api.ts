@@ -76,15 +76,19 @@ export const createApi = (onSignedOut: () => void) => {
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
-    regenerate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token/regenerate`, {}),
-    revoke: (scope: TokenScope) => ask('DELETE', `${scopePath(scope)}/token`),
+    regenerate: async (scope: TokenScope) =>
+      (await read(shapes.withEffect, 'POST', `${scopePath(scope)}/token/regenerate`, {}))?.effect,
+    revoke: (scope: TokenScope) => read(shapes.removal, 'DELETE', `${scopePath(scope)}/token`),
     reveal: (scope: TokenScope) =>
       read(shapes.revealed, 'POST', `${scopePath(scope)}/token/reveal`, {}),
-    restrict: (scope: TokenScope, address: string) =>
-      read(shapes.panel, 'PUT', `${scopePath(scope)}/token/restriction`, { address }),
+    restrict: async (scope: TokenScope, address: string) =>
+      (await read(shapes.withEffect, 'PUT', `${scopePath(scope)}/token/restriction`, { address }))
+        ?.effect,
     tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+    machines: (accessId: string) =>
+      read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
     submissions: (accessId: string) =>
       read(shapes.submissions, 'GET', `${accessPath(accessId)}/submissions?limit=50`),
   }

@@ -15,12 +15,22 @@ const clock = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 
+const exactTime = new Intl.DateTimeFormat('en', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  hourCycle: 'h23',
+})
+
 export const formatCount = (value: number): string => number.format(value)
 /** Formats a rate, with one decimal below 10. */
 export const formatRate = (value: number): string =>
   rate.format(value < 10 ? value : Math.round(value))
 export const formatDay = (atMs: number): string => day.format(atMs)
 export const formatMoment = (atMs: number): string => moment.format(atMs)
+/** Formats a time of day with its milliseconds: `12:00:01.234`. */
+export const formatExactTime = (atMs: number): string => exactTime.format(atMs)
 export const formatClock = (atMs: number): string => clock.format(atMs)
 
 const UNITS: readonly [ms: number, name: string][] = [

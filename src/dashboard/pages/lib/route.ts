@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** Tabs of a location, in display order. */
-export const TABS = ['connect', 'usage', 'submissions'] as const
+export const TABS = ['connect', 'usage', 'submissions', 'machines'] as const
 export type Tab = (typeof TABS)[number]
 
 /** The selection in the fragment of the URL: ids only, no secrets. */

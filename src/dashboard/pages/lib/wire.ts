@@ -10,4 +10,6 @@ export type ActivePanel = Exclude<Panel, { token: null }>
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type UsageMinute = TokenUsage['minutes'][number]
+export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
+export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submission = InferOutput<typeof shapes.submissions>['submissions'][number]

@@ -4,6 +4,7 @@ import { ActiveToken } from './active-token.js'
 import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { confirmRegenerate, confirmRevoke } from './confirmations.js'
 import { ConfirmDialog, type Confirmation } from './confirm-dialog.js'
+import { toEffectText } from '../../lib/effect-text.js'
 import { NoToken } from './no-token.js'
 import { ResultNotice, type Result } from './result-notice.js'
 import { useServices } from '../../hooks/context.js'
@@ -40,10 +41,9 @@ const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) =
   }
 
   /** If the displayed state was outdated, shows the current one instead of an error. */
-  const apply = async (change: () => Promise<unknown>, done: string): Promise<void> => {
+  const apply = async (change: () => Promise<string>): Promise<void> => {
     try {
-      await change()
-      show(true, done)
+      show(true, await change())
     } catch (error) {
       if (!isOutdated(error)) throw error
       show(false, CHANGED_ELSEWHERE)
@@ -60,10 +60,10 @@ const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) =
     if (isBusy) return
     setBusy(true)
     try {
-      await apply(
-        () => api.generate(scope),
-        `The token for ${locationName} is active. Its URLs work now.`,
-      )
+      await apply(async () => {
+        await api.generate(scope)
+        return `The token for ${locationName} is active. Its URLs work now.`
+      })
       heading.current?.focus()
     } catch (error) {
       show(false, toMessage(error))
@@ -86,18 +86,20 @@ export const ConnectTab = (options: Options) => {
   const regenerate: Confirmation = {
     ...confirmRegenerate(locationName),
     run: () =>
-      apply(
-        () => api.regenerate(scope),
-        'The new token works, and the old one is invalid. Copy the new URLs to every service that used the old ones.',
-      ),
+      apply(async () => {
+        const effect = toEffectText(await api.regenerate(scope))
+        const isDead = effect === '' ? 'invalid' : effect
+        return `The new token works, and the old one is ${isDead}. Copy the new URLs to every service that used the old ones.`
+      }),
   }
   const revoke: Confirmation = {
     ...confirmRevoke(locationName, access.kind),
     run: () =>
-      apply(
-        () => api.revoke(scope),
-        `The token is revoked. ${locationName} has no working token now.`,
-      ),
+      apply(async () => {
+        const effect = toEffectText(await api.revoke(scope))
+        const isDead = effect === '' ? 'revoked' : `revoked, ${effect}`
+        return `The token is ${isDead}. ${locationName} has no working token now.`
+      }),
   }
   const ask = (next: Confirmation): void => {
     hasChanged.current = false

@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
 import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
+import { toEffectText } from '../../lib/effect-text.js'
 import { Icon } from '../shared/icon.js'
 import { toMessage } from '../../hooks/use-loaded.js'
 
@@ -32,13 +33,14 @@ const useRestriction = ({ scope, address, onChanged, onOutdated }: Options) => {
     setSaving(true)
     setOutcome(undefined)
     try {
-      await api.restrict(scope, wanted)
+      const effect = toEffectText(await api.restrict(scope, wanted))
       await onChanged()
       setTyped(undefined)
+      const others = effect === '' ? '' : ` Other addresses: ${effect}.`
       const text =
         wanted === ''
           ? 'Restriction removed: any address may use this token.'
-          : `Saved: only ${wanted} may use this token. WebSockets from other addresses are closed.`
+          : `Saved: only ${wanted} may use this token. WebSockets from other addresses are closed.${others}`
       setOutcome({ isGood: true, text })
       announce(text)
     } catch (error) {

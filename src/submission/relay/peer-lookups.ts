@@ -1,5 +1,5 @@
-import type { PeerSubmissions, SubmissionQuery } from '../submission/relay/relay-types.js'
-import type { Submission } from '../submission/store/submission.js'
+import type { Submission } from '../store/submission.js'
+import type { PeerSubmissions, SubmissionQuery } from './relay-types.js'
 
 /** From this edge to control and back, beside what other machines take. */
 const CONTROL_MS = 100

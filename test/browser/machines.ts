@@ -1,0 +1,124 @@
+import t from 'tap'
+import type { MachineView } from '../../src/dashboard/api/shapes.js'
+import {
+  axeFaults,
+  choose,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../fixtures/repository.js'
+
+const machine = (id: string, more: Partial<MachineView> = {}): MachineView => ({
+  id,
+  location: id.slice(0, 3),
+  slots: [{ network: 'main', slot: 1_234_567, lag: 0 }],
+  leaseMs: 4_321,
+  revision: 88,
+  version: '0.1.0',
+  state: 'ok',
+  ...more,
+})
+
+const MACHINES: readonly MachineView[] = [
+  machine('fra-1'),
+  machine('fra-2', { slots: [{ network: 'main', slot: 1_234_555, lag: 12 }], state: 'behind' }),
+  machine('nyc-1', { leaseMs: 0, state: 'silent' }),
+  machine('nyc-2', {
+    slots: [],
+    leaseMs: null,
+    revision: null,
+    version: null,
+    state: 'not-started',
+  }),
+  machine('ams-1'),
+]
+
+const PAGES = repositoryPath('dist/dashboard/pages/')
+const AT_MS = new Date(2030, 0, 1, 12, 0, 1, 234).getTime()
+const EFFECT = {
+  revision: 9,
+  atMs: AT_MS,
+  isPending: false,
+  machines: ['fra-1', 'fra-2', 'fra-3'].map(id => ({ id, by: 'confirmed' as const })),
+}
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  await t.test('the machines of the locations of an access are shown', async t => {
+    const dashboard = await startDashboard(t, {
+      machines: () => MACHINES,
+      pagesDir: PAGES,
+      accessService: own => ({
+        ...own,
+        revoke: async scope => ({ ...(await own.revoke(scope)), effect: EFFECT }),
+        regenerate: async scope => ({ ...(await own.regenerate(scope)), effect: EFFECT }),
+        restrict: async (scope, address) => ({
+          ...(await own.restrict(scope, address)),
+          effect: EFFECT,
+        }),
+      }),
+    })
+    await dashboard.grant(ADA.subject)
+    for (const width of [360, 1280]) {
+      const { page, context, faults } = await openVisit(browser, { width, scheme: 'dark' })
+      await page.goto(dashboard.url)
+      await signIn(page, [ADA], 'ada')
+      await choose(page, 'Frankfurt')
+      await page.getByRole('tab', { name: 'Machines' }).click()
+      const rows = page.getByRole('region', { name: 'Machines' }).getByRole('row')
+      await rows.nth(4).waitFor()
+      t.strictSame(
+        (await rows.allInnerTexts()).map(text => text.split(/\s*[\t\n]\s*/).join(' ')),
+        [
+          'Machine State Slot of Mainnet Lag Lease left Revision Version',
+          'fra-1 fra Serving 1,234,567 0 4.3 s 88 0.1.0',
+          'fra-2 fra Behind 1,234,555 12 4.3 s 88 0.1.0',
+          'nyc-1 nyc Not reachable 1,234,567 0 0.0 s 88 0.1.0',
+          'nyc-2 nyc Not started – – – – –',
+        ],
+      )
+      t.match(page.url(), /\/fra\/machines$/)
+      t.equal(await overflowPx(page), 0, `not wider than ${width} px`)
+      t.strictSame(await axeFaults(page), [])
+      await saveScreenshot(page, `machines-${width}`)
+      t.strictSame(faults, [])
+      await context.close()
+    }
+
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboard.url)
+    await signIn(page, [ADA], 'ada')
+    await choose(page, 'Frankfurt')
+    await page.getByRole('button', { name: 'Generate' }).click()
+    await page.getByLabel('Public IPv4 address').fill('8.8.8.8')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const dead = 'dead on 3 of 3 machines at 12:00:01.234'
+    await page.getByText(`Other addresses: ${dead}.`).first().waitFor()
+    await page.getByRole('button', { name: 'Regenerate', exact: true }).click()
+    await page.getByRole('button', { name: 'Regenerate token' }).click()
+    await page.getByText(`the old one is ${dead}.`).first().waitFor()
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await page.getByRole('button', { name: 'Revoke token' }).click()
+    await page.getByText(`The token is revoked, ${dead}.`).first().waitFor()
+    await saveScreenshot(page, 'dead-on-machines')
+    t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('without a cluster there is no such tab', async t => {
+    const dashboard = await startDashboard(t, { pagesDir: PAGES })
+    const { accessId } = await dashboard.grant(ADA.subject)
+    const { page, context } = await openVisit(browser)
+    await page.goto(`${dashboard.url}/#/${accessId}/main/fra/machines`)
+    await signIn(page, [ADA], 'ada')
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    t.strictSame(await page.getByRole('tab').allInnerTexts(), ['Connect', 'Usage', 'Submissions'])
+    await page.getByRole('button', { name: 'Generate' }).waitFor()
+    await context.close()
+  })
+}
