@@ -91,7 +91,7 @@ const machineOptions = (flags: SandboxFlags, index: number, endpoints: readonly 
   const { dir, machines } = machinesOf(flags)
   const machine = machines[index]
   if (machine === undefined) throw new RangeError(`no machine ${index}`)
-  const { id, location, dataDir, port, dashboardPort: dashboard, metricsPort: metrics } = machine
+  const { id, location, dataDir, port, peerPort } = machine
   const fileOf = (name: string): string => join(dir, name)
   const cluster = {
     id: SANDBOX_CLUSTER,
@@ -101,7 +101,9 @@ const machineOptions = (flags: SandboxFlags, index: number, endpoints: readonly 
     caFile: fileOf('ca.pem'),
     certFile: fileOf(`${id}.pem`),
     keyFile: fileOf(`${id}.key`),
+    peerUrl: `https://${HOST}:${peerPort}`,
   }
+  const { dashboardPort: dashboard, metricsPort: metrics } = machine
   const ports = { ...portsFrom(flags.port), [location]: port, dashboard, metrics }
   return { dataDir, ports, sections: { cluster } }
 }

@@ -3,8 +3,8 @@ import { portsFrom } from '../ports.js'
 
 /** Of etcd: the fewest of which one may be lost. */
 const MEMBERS = 3
-/** Location and its second listener, dashboard and metrics. */
-const PORTS_OF_A_MACHINE = 4
+/** Location and its second listener, dashboard, metrics and the peer API. */
+const PORTS_OF_A_MACHINE = 5
 
 /** Flags that decide where machines are. */
 type Flags = {
@@ -22,6 +22,7 @@ export type SandboxMachine = {
   readonly port: number
   readonly dashboardPort: number
   readonly metricsPort: number
+  readonly peerPort: number
 }
 
 /** Several machines of one sandbox, and the etcd that they share. */
@@ -55,6 +56,7 @@ export const machinesOf = ({ dataDir, port, machines: count = 1 }: Flags): Sandb
       port: number === 1 ? ports[location] : own,
       dashboardPort: index === 0 ? ports.dashboard : own + 2,
       metricsPort: index === 0 ? ports.metrics : own + 3,
+      peerPort: own + 4,
     }
   })
   return { dir: join(dataDir, 'cluster'), memberCount: MEMBERS, memberPort, machines }

@@ -18,11 +18,12 @@ t.test('every third machine is at the second location, and no port is used twice
       {},
       { port: ports.nyc },
     ])
-    const own = machines.flatMap(({ port, dashboardPort, metricsPort }) => [
+    const own = machines.flatMap(({ port, dashboardPort, metricsPort, peerPort }) => [
       port,
       port + 1,
       dashboardPort,
       metricsPort,
+      peerPort,
     ])
     const members = Array.from({ length: 2 * memberCount }, (_, index) => memberPort + index)
     const { geyser, rpc, lander, bundleEngine, identity } = ports
