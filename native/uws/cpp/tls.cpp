@@ -13,6 +13,12 @@
 
 /** Records that one read decrypts: one may hold a single byte, or ask for new keys. */
 static constexpr int RECORDS_PER_READ = 32;
+/**
+ * Steps of OpenSSL in a row that read no data, after the handshake; a peer that causes more is
+ * closed. New keys take one, and two where new ones of ours are requested too; keys are enough for
+ * 2^24 records of data.
+ */
+static constexpr int STEPS_WITHOUT_DATA_MAX = 64;
 /** Plain bytes of a record. */
 static constexpr int RECORD_BYTES = 16 * 1024;
 /** Bytes that one write encrypts, about 0.3 ms; the rest is written in a later turn. */
@@ -33,6 +39,7 @@ struct slotline_tls {
     bool isDry = false;
     bool hasEnded = false;
     bool hasUnread = false;
+    int stepsWithoutData = 0;
 };
 
 namespace slotline {
@@ -144,6 +151,7 @@ int slotline_tls_read(slotline_tls *tls, char *data, int length) {
         int count = SSL_read(tls->ssl, data + taken, length - taken);
         if (count > 0) {
             taken += count;
+            tls->stepsWithoutData = 0;
             if (!SSL_has_pending(tls->ssl)) break;
             continue;
         }
@@ -151,6 +159,10 @@ int slotline_tls_read(slotline_tls *tls, char *data, int length) {
         if (error != SSL_ERROR_WANT_READ) return readEnd(tls, taken, error);
         // Else a record was read that is no data.
         if (tls->isDry) break;
+        if (SSL_is_init_finished(tls->ssl) && ++tls->stepsWithoutData > STEPS_WITHOUT_DATA_MAX) {
+            errno = ECONNABORTED;
+            return -1;
+        }
     }
     // What is left without having been enough is a part of a record.
     tls->hasUnread = !tls->isDry && SSL_has_pending(tls->ssl);
@@ -179,7 +191,7 @@ int slotline_tls_has_unsent(const slotline_tls *tls) { return !tls->unsent.empty
 int slotline_tls_flush(slotline_tls *tls) {
     if (tls->unsent.empty()) return true;
     ssize_t sent = sendNow(tls, tls->unsent.data(), tls->unsent.length());
-    // Of a broken connection an event will tell.
+    // A broken connection is reported by an event.
     if (sent > 0) tls->unsent.erase(0, (size_t) sent);
     if (!tls->unsent.empty()) return false;
     tls->unsent.shrink_to_fit();

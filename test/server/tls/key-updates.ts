@@ -1,0 +1,52 @@
+// Clients that change the keys of TLS 1.3, by the command `K` of openssl, which also requests new
+// keys of the server.
+import { spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { makeCertificate } from '../../fixtures/server/certificates.js'
+import { isPrebuilt, openTestServer, post, text } from '../../fixtures/server/server.js'
+import { until } from '../../fixtures/until.js'
+
+const skip = isPrebuilt ? 'the prebuilt package has no TLS' : false
+/** Changes of both keys in a row for which a client is not closed. */
+const MAX = 32
+/** openssl takes a command only where it begins what it reads at once. */
+const STEP_MS = 5
+
+const open = async (t: Test) => {
+  const { port, server } = await openTestServer(t, [{ handle: () => text('hello') }], {
+    listeners: [{ host: '127.0.0.1', port: 0, tls: makeCertificate(t.testdir(), 'own') }],
+  })
+  const client = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-tls1_3'])
+  t.teardown(() => client.kill('SIGKILL'))
+  let received = ''
+  client.stdout.on('data', chunk => (received += String(chunk)))
+  client.stderr.on('data', chunk => (received += String(chunk)))
+  client.stdin.on('error', () => {})
+  await until('the handshake is done', () => received.includes('Verify return code'))
+  const updateKeys = async (count: number): Promise<void> => {
+    for (let sent = 0; sent < count; sent++) {
+      client.stdin.write('K\n')
+      await sleep(STEP_MS)
+    }
+  }
+  const answers = (): number => received.split('hello').length - 1
+  return { server, client, updateKeys, answers, received: () => received }
+}
+
+t.test('keys are changed as often as there is data between', { skip }, async t => {
+  const { client, updateKeys, answers, server } = await open(t)
+  for (let round = 1; round <= 3; round++) {
+    await updateKeys(MAX - 8)
+    client.stdin.write(post('/t', '1'))
+    await until(`answer ${round}`, () => answers() === round)
+  }
+  t.equal(server.stats().connections, 1)
+})
+
+t.test('a client that only changes keys is closed', { skip }, async t => {
+  const { updateKeys, server, received } = await open(t)
+  await updateKeys(MAX * 2)
+  await until('it is closed', () => server.stats().connections === 0)
+  t.match(received(), /KEYUPDATE/i)
+})
