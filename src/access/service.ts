@@ -13,7 +13,7 @@ export type ChangeEffect = {
   readonly atMs: number
   /** A machine has not confirmed it, and its lease has not ended yet. */
   readonly isPending: boolean
-  /** It said so, or its lease has ended by then. */
+  /** Its own confirmation, or the end of its lease. */
   readonly machines: readonly { readonly id: string; readonly by: 'confirmed' | 'lease' }[]
 }
 

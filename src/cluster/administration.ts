@@ -44,7 +44,7 @@ export class Administration {
 
   /**
    * Makes the cluster with the accesses of a machine by itself; returns how many they are.
-   * Repeated, it goes on.
+   * Repeated, it continues.
    */
   async init(randomBytes: RandomBytes, store: AccessStore | undefined): Promise<number> {
     const { cluster, etcd, keys } = this
@@ -62,7 +62,7 @@ export class Administration {
 
   /**
    * Makes the cluster again, after etcd has lost changes, with the accesses of a machine that
-   * followed it; returns how many they are. Repeated, it goes on.
+   * followed it; returns how many they are. Repeated, it continues.
    */
   async rebuild(
     randomBytes: RandomBytes,
@@ -129,7 +129,7 @@ export class Administration {
     await removeMachineRole(etcd, cluster, machine)
   }
 
-  /** All machines, once each that runs has been heard. */
+  /** All machines, once each that runs has sent a beat. */
   async machines(
     options: Pick<Options, 'beatMs' | 'leaseMs' | 'retryMs'>,
     { bootMs, logger }: Pick<MachineDirectoryParts, 'bootMs' | 'logger'>,

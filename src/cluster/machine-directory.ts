@@ -18,8 +18,8 @@ export type KnownMachine = Machine & {
    * start, because its age is not known.
    */
   readonly beatSeenMs: number | undefined
-  /** It has not been heard for so long that its lease must have ended. */
-  readonly isSilent: boolean
+  /** Its last beat is so old that its lease must have ended. */
+  readonly isUnreachable: boolean
 }
 
 export type MachineDirectoryParts = {
@@ -43,7 +43,7 @@ export class MachineDirectory {
   private watching = new AbortController()
   private running = Promise.resolve()
   private startedMs = Infinity
-  private heardMs = -Infinity
+  private receivedMs = -Infinity
   private isFailing = false
 
   constructor(parts: MachineDirectoryParts) {
@@ -62,11 +62,11 @@ export class MachineDirectory {
   }
 
   /**
-   * Whether etcd has been heard within a lease. Machines beat all the time; if nothing comes, a
+   * Whether etcd has sent anything within a lease. Machines beat all the time; if nothing comes, a
    * machine may have been removed meanwhile.
    */
   get isCurrent(): boolean {
-    return this.parts.bootMs() - this.heardMs < this.parts.options.leaseMs
+    return this.parts.bootMs() - this.receivedMs < this.parts.options.leaseMs
   }
 
   find(id: string): KnownMachine | undefined {
@@ -74,9 +74,9 @@ export class MachineDirectory {
     const machine = this.machines.get(id)
     const seen = this.beats.get(id)
     if (machine === undefined) return undefined
-    const silentMs = bootMs() - (seen?.seenMs ?? this.startedMs)
-    const isSilent = seen === undefined || silentMs > options.leaseMs
-    return { ...machine, id, beat: seen?.beat, beatSeenMs: seen?.seenMs, isSilent }
+    const sinceBeatMs = bootMs() - (seen?.seenMs ?? this.startedMs)
+    const isUnreachable = seen === undefined || sinceBeatMs > options.leaseMs
+    return { ...machine, id, beat: seen?.beat, beatSeenMs: seen?.seenMs, isUnreachable }
   }
 
   /** All of them, by their ids. */
@@ -92,7 +92,7 @@ export class MachineDirectory {
     while (!signal.aborted) {
       this.watching = new AbortController()
       const { signal: watch } = this.watching
-      const timer = setInterval(() => this.endSilentWatch(), options.leaseMs / 4)
+      const timer = setInterval(() => this.endStalledWatch(), options.leaseMs / 4)
       try {
         const next = (await this.readAll()) + 1
         for await (const events of etcd.watch(keys.beats, next, watch, keys.endOfMachines))
@@ -110,9 +110,9 @@ export class MachineDirectory {
   }
 
   /** A member that lost the others sends nothing, and its connection stays. */
-  private endSilentWatch(): void {
+  private endStalledWatch(): void {
     const { bootMs, options } = this.parts
-    if (bootMs() - this.heardMs > options.leaseMs / 2) this.watching.abort()
+    if (bootMs() - this.receivedMs > options.leaseMs / 2) this.watching.abort()
   }
 
   /** Returns the revision as of which everything was read. */
@@ -129,7 +129,7 @@ export class MachineDirectory {
       const id = one.key.slice(keys.beats.length)
       this.putBeat(id, one.value, former.get(id)?.seenMs)
     }
-    this.onHeard()
+    this.onReceived()
     return atRevision
   }
 
@@ -146,11 +146,11 @@ export class MachineDirectory {
         else this.putMachine(event)
       }
     }
-    this.onHeard()
+    this.onReceived()
   }
 
-  private onHeard(): void {
-    this.heardMs = this.parts.bootMs()
+  private onReceived(): void {
+    this.receivedMs = this.parts.bootMs()
     this.isFailing = false
   }
 

@@ -19,33 +19,36 @@ export type MachineStatus = {
   readonly revision: number | null
   readonly version: string | null
   /**
-   * What its `/health` says; `silent` where it has not been heard for a lease, `not-started` where
-   * it has never run.
+   * The state that its `/health` reports; `unreachable` without a beat for a lease, `not-started`
+   * where it has never run.
    */
   readonly state: string
 }
 
-/** The best slot of each network at each location, of the machines that are heard. */
+/** The best slot of each network at each location, of the machines that send beats. */
 const bestSlots = (machines: readonly KnownMachine[]) => {
   const best = new Map<string, number>()
   const keyOf = (location: string, network: string): string => `${location} ${network}`
-  for (const { beat, isSilent, location } of machines)
-    for (const [network, slot] of Object.entries(isSilent ? {} : (beat?.slots ?? {}))) {
+  for (const { beat, isUnreachable, location } of machines)
+    for (const [network, slot] of Object.entries(isUnreachable ? {} : (beat?.slots ?? {}))) {
       const key = keyOf(location, network)
       best.set(key, Math.max(slot, best.get(key) ?? 0))
     }
   return (location: string, network: string): number => best.get(keyOf(location, network)) ?? 0
 }
 
-const leaseLeft = ({ beat, beatSeenMs, isSilent }: KnownMachine, nowMs: number): number | null => {
-  if (beat === undefined || isSilent) return 0
+const leaseLeft = (
+  { beat, beatSeenMs, isUnreachable }: KnownMachine,
+  nowMs: number,
+): number | null => {
+  if (beat === undefined || isUnreachable) return 0
   if (beatSeenMs === undefined) return null
   return Math.max(0, Math.round((beat.leaseMs ?? 0) - (nowMs - beatSeenMs)))
 }
 
-const stateOf = ({ beat, isSilent }: KnownMachine): string => {
+const stateOf = ({ beat, isUnreachable }: KnownMachine): string => {
   if (beat === undefined) return 'not-started'
-  return isSilent ? 'silent' : (beat.health ?? 'unknown')
+  return isUnreachable ? 'unreachable' : (beat.health ?? 'unknown')
 }
 
 /** `nowMs` is of the boot clock. */

@@ -31,9 +31,7 @@ export const defaults = {
    * those are reported that were used the most; the requests of the others are reported later.
    */
   usedAccessesMax: 2_000,
-  /** How often a debt to other machines is charged; less than half of a second. */
-  debtMs: 200,
-  /** Longest debt of an access to other machines, as time at its rate; the rest is forgiven. */
+  /** Longest debt of an access to other machines, as time at its rate; more is not charged. */
   debtMsMax: 60_000,
   /** Accesses in one answer of etcd when all are read: about 2 MB. */
   pageAccessesMax: 1_000,

@@ -11,17 +11,15 @@ const ACCESS_VERSION = 0
  * cells, too.
  */
 const LEASE_END = 1
-/** One per network: 1 where its tip is too far behind the best machine of the location. */
-const LAGS = 2
 /** One per network: the tip that the edges serve, or 0. */
 const TIPS = 128
-/** Networks that have such cells. */
-const NETWORKS_MAX = 126
+/** Networks that have a cell. */
+const NETWORKS_MAX = 128
 /** One per edge: its process id while it may answer requests, else 0. */
 const EDGE_PIDS = 256
 /** One per edge: the last accessVersion after which no reply of an older one can leave it. */
 const EDGE_VERSIONS = 512
-/** One per edge: what its `/health` says, as an index into HEALTHS, from the best to the worst. */
+/** One per edge: the state that its `/health` reports, as an index into HEALTHS. */
 const EDGE_HEALTHS = 768
 
 /** State that every process sees at once, where a message could arrive too late. */
@@ -47,15 +45,12 @@ export type SharedMemory = {
   enterEdge(index: number, pid: number): void
   /** An edge: nothing that it accepted before this version can succeed any more. */
   confirmVersion(index: number, version: number): void
-  /** An edge: what its `/health` says, and the tips of the networks in their order. */
+  /** An edge: the state that its `/health` reports, and the tips of the networks in their order. */
   report(index: number, health: Health, tips: readonly (number | undefined)[]): void
-  /** What the worst edge of the machine says; `unknown` where none runs. */
+  /** The worst state of the edges of the machine; `unknown` where none runs. */
   health(): Health
   /** Of the network with this index, as its edges serve it; undefined where they have none. */
   tip(network: number): number | undefined
-  /** For the follower: whether the tip of this network is too far behind its location. */
-  setLagging(network: number, isLagging: boolean): void
-  isLagging(network: number): boolean
   /** The process with this id has ended, or answers no more requests. */
   leaveEdge(pid: number): void
   /**
@@ -109,14 +104,10 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
       return HEALTHS[worst] ?? 'unknown'
     },
     tip: network => (network < NETWORKS_MAX ? read(TIPS + network) || undefined : undefined),
-    setLagging: (network, isLagging) => {
-      if (network < NETWORKS_MAX) cells[LAGS + network] = isLagging ? 1 : 0
-    },
-    isLagging: network => network < NETWORKS_MAX && read(LAGS + network) !== 0,
     leaveEdge: pid => {
       for (const index of edges) if (read(EDGE_PIDS + index) === pid) cells[EDGE_PIDS + index] = 0
     },
-    clearEdges: () => cells.fill(0, LAGS, EDGE_PIDS + EDGES_MAX),
+    clearEdges: () => cells.fill(0, TIPS, EDGE_PIDS + EDGES_MAX),
     unconfirmedEdges: version =>
       edges
         .filter(index => read(EDGE_PIDS + index) !== 0 && read(EDGE_VERSIONS + index) < version)

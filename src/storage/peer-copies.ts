@@ -48,13 +48,13 @@ const backUp = async (
     stdio: ['ignore', 'ignore', 'pipe'],
     signal,
   })
-  let said = ''
-  child.stderr?.on('data', chunk => (said = `${said}${String(chunk)}`.slice(-1_000)))
+  let errors = ''
+  child.stderr?.on('data', chunk => (errors = `${errors}${String(chunk)}`.slice(-1_000)))
   const code = await new Promise<number | null>(resolve => {
     child.once('error', () => resolve(null))
     child.once('close', resolve)
   })
-  if (code !== 0 && !signal.aborted) log.warn({ network, said }, 'a copy for a peer failed')
+  if (code !== 0 && !signal.aborted) log.warn({ network, errors }, 'a copy for a peer failed')
   return code === 0
 }
 

@@ -26,7 +26,7 @@ const machine = (id: string, more: Partial<MachineView> = {}): MachineView => ({
 const MACHINES: readonly MachineView[] = [
   machine('fra-1'),
   machine('fra-2', { slots: [{ network: 'main', slot: 1_234_555, lag: 12 }], state: 'behind' }),
-  machine('nyc-1', { leaseMs: 0, state: 'silent' }),
+  machine('nyc-1', { leaseMs: 0, state: 'unreachable' }),
   machine('nyc-2', {
     slots: [],
     leaseMs: null,

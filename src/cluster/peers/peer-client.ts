@@ -85,7 +85,10 @@ export class PeerClient {
     return directory
       .list()
       .filter(({ id, location }) => id !== machine && locations.includes(location))
-      .map(({ id, beat, isSilent }) => ({ id, url: isSilent ? undefined : beat?.peerUrl }))
+      .map(({ id, beat, isUnreachable }) => ({
+        id,
+        url: isUnreachable ? undefined : beat?.peerUrl,
+      }))
   }
 
   /** What a machine answers; undefined where that is nothing. */

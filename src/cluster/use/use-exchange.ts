@@ -10,6 +10,8 @@ import { OthersUse, type Report } from './others-use.js'
 import { OwnUse } from './own-use.js'
 
 const INSTANCE_CHARS = 8
+/** How often debts are charged: more often than a charge of the limit table lasts. */
+export const DEBT_MS = 200
 /** Machines in one answer of etcd. */
 const PAGE_MACHINES = 16
 
@@ -40,6 +42,8 @@ export class UseExchange {
   private readonly malformed = new Set<string>()
   private running = Promise.resolve()
   private isEmpty = false
+  /** It has been logged that etcd does not take the report. */
+  private isFailing = false
 
   constructor(parts: UseExchangeParts) {
     const { table, options, randomBytes } = parts
@@ -62,14 +66,28 @@ export class UseExchange {
     const { options, now } = this.parts
     const { signal } = this.stopping
     let dueMs = 0
+    let exchanging: Promise<void> | undefined
     while (!signal.aborted) {
-      if (now() >= dueMs) {
+      if (now() >= dueMs && exchanging === undefined) {
         dueMs = now() + options.beatMs
-        // Totals are not lost where etcd does not answer; then the lease ends every request.
-        await this.exchange().catch(() => {})
+        exchanging = this.tryExchange().finally(() => (exchanging = undefined))
       }
+      // Debts are charged although etcd takes long to answer.
       this.others.pay(now())
-      await sleep(options.debtMs, undefined, { signal }).catch(() => {})
+      await sleep(DEBT_MS, undefined, { signal }).catch(() => {})
+    }
+    await exchanging
+  }
+
+  /** Nothing is lost by a failure: totals are reported again. */
+  private async tryExchange(): Promise<void> {
+    try {
+      await this.exchange()
+      this.isFailing = false
+    } catch (error) {
+      if (!this.isFailing && !this.stopping.signal.aborted)
+        this.parts.logger.warn({ err: error }, 'the use of accesses cannot be exchanged')
+      this.isFailing = true
     }
   }
 
@@ -98,7 +116,7 @@ export class UseExchange {
       return { machine, revision: modRevision, ...parseUse(value) }
     } catch (error) {
       if (!this.malformed.has(machine))
-        this.parts.logger.warn({ err: error, machine }, 'a machine reports its use in another form')
+        this.parts.logger.warn({ err: error, machine }, 'the report of a machine cannot be read')
       this.malformed.add(machine)
       return undefined
     }

@@ -18,7 +18,7 @@ export const effect = v.object({
         id: v.string(),
         by: described(
           v.picklist(['confirmed', 'lease']),
-          'It said so, or its lease has ended by then',
+          'Its own confirmation, or the end of its lease',
         ),
       }),
     ),

@@ -131,7 +131,10 @@ export const machines = v.object({
       ),
       revision: described(v.nullable(count), 'All changes up to it are in effect'),
       version: v.nullable(text),
-      state: described(text, 'What its `/health` says; `silent` or `not-started`'),
+      state: described(
+        text,
+        'The state that its `/health` reports; `unreachable` or `not-started`',
+      ),
     }),
   ),
 })

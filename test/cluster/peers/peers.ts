@@ -51,7 +51,7 @@ const openServer = async (
   return { url: `https://127.0.0.1:${server.port}`, port: server.port, lines, close: server.close }
 }
 
-type Listed = Partial<Pick<KnownMachine, 'isSilent'>> & { readonly url?: string | undefined }
+type Listed = Partial<Pick<KnownMachine, 'isUnreachable'>> & { readonly url?: string | undefined }
 
 const openClient = (
   t: Test,
@@ -59,12 +59,12 @@ const openClient = (
   { options = {}, calls = [] as string[] } = {},
 ): PeerClient => {
   const list = (): readonly KnownMachine[] =>
-    Object.entries(machines).map(([id, { url, isSilent = false }]) => ({
+    Object.entries(machines).map(([id, { url, isUnreachable = false }]) => ({
       id,
       location: id.slice(0, 3),
       beat: { instance: 'i', applied: 1, peerUrl: url },
       beatSeenMs: 1,
-      isSilent,
+      isUnreachable,
     }))
   const client = new PeerClient({
     identity: identityOf('fra-1'),
@@ -86,7 +86,7 @@ t.test('a machine reads of the others at some locations, and names the missing',
       'fra-1': { url: near.url },
       'fra-2': { url: near.url },
       'fra-3': { url: undefined },
-      'fra-4': { url: near.url, isSilent: true },
+      'fra-4': { url: near.url, isUnreachable: true },
       'fra-5': { url: near.url },
       'nyc-1': { url: far.url },
     },
@@ -203,9 +203,13 @@ t.test('connections are bounded', async t => {
       )
       t.teardown(() => socket.destroy())
     })
-  await open()
+  const first = await open()
   await open()
   const refused = connect({ port, host: '127.0.0.1' })
   await new Promise(resolve => refused.once('close', resolve))
-  t.pass('a third one is closed')
+  t.equal(refused.bytesRead, 0, 'a third one is closed without an answer')
+  first.destroy()
+  await new Promise(resolve => first.once('close', resolve))
+  const next = await open()
+  t.notOk(next.destroyed, 'one that closed makes room')
 })

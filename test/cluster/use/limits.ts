@@ -8,6 +8,7 @@ import { defaults } from '../../../src/cluster/options.js'
 import { formatUse, parseUse } from '../../../src/cluster/use/machine-use.js'
 import { OthersUse, type Report } from '../../../src/cluster/use/others-use.js'
 import { OwnUse } from '../../../src/cluster/use/own-use.js'
+import { DEBT_MS } from '../../../src/cluster/use/use-exchange.js'
 import type { Limits } from '../../../src/shared/access-limits.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
@@ -19,7 +20,7 @@ const STEP_MS = 20
 /** A report is read by the others this much later, at most. */
 const DELAY_MS_MAX = 200
 /** Time after which a request is charged on every machine. */
-const REPORTED_MS = defaults.beatMs + DELAY_MS_MAX + defaults.debtMs
+const REPORTED_MS = defaults.beatMs + DELAY_MS_MAX + DEBT_MS
 
 type Machine = {
   readonly limiter: AccessLimiter
@@ -69,7 +70,7 @@ class Machines {
     for (const [index, machine] of this.machines.entries()) {
       const sinceMs = this.nowMs - NOW_MS + index * 300
       if (sinceMs % defaults.beatMs < STEP_MS) this.exchange(index)
-      else if (sinceMs % defaults.debtMs < STEP_MS) machine.others.pay(this.nowMs)
+      else if (sinceMs % DEBT_MS < STEP_MS) machine.others.pay(this.nowMs)
     }
   }
 

@@ -14,7 +14,7 @@ const STATES: Readonly<Record<string, readonly [tone: string, name: string]>> = 
   incomplete: ['is-upcoming', 'Index incomplete'],
   draining: ['is-upcoming', 'Restarting'],
   'lease-expired': ['is-ended', 'Lease expired'],
-  silent: ['is-ended', 'Not reachable'],
+  unreachable: ['is-ended', 'Not reachable'],
   'not-started': ['is-none', 'Not started'],
 }
 
