@@ -14,11 +14,21 @@ export type SocketClient = {
   wake: () => void
 }
 
+/** Of a frame with up to 65,535 bytes: the length in one byte, or in two behind `126`. */
+export const toLength = (bytes: number): [number, ...number[]] =>
+  bytes < 126 ? [bytes] : [126, bytes >> 8, bytes & 0xff]
+
 /** A text frame with a mask of zeros, which leaves the payload as it is. */
-export const toFrame = (text: string): Buffer => {
+export const toFrame = (text: string | Uint8Array): Buffer => {
   const body = Buffer.from(text)
-  return Buffer.concat([Buffer.from([0x81, 0x80 | body.length, 0, 0, 0, 0]), body])
+  const [length, ...rest] = toLength(body.length)
+  return Buffer.concat([Buffer.from([0x81, 0x80 | length, ...rest, 0, 0, 0, 0]), body])
 }
+
+/** The request of a handshake. */
+export const toHandshake = (path: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
+  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
 
 const open = (port: number, path: string): Promise<SocketClient> =>
   new Promise((resolve, reject) => {
@@ -38,10 +48,7 @@ const open = (port: number, path: string): Promise<SocketClient> =>
       if (path === '/control') client.text = data.subarray(data[1] === 126 ? 4 : 2).toString()
       client.wake()
     })
-    socket.write(
-      `GET ${path} HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-    )
+    socket.write(toHandshake(path))
   })
 
 export const openMany = async (port: number, count: number): Promise<SocketClient[]> => {

@@ -1,24 +1,14 @@
 import { connect, type Socket } from 'node:net'
 import type { Exchange, Outcome, Target, Wire } from './connection.js'
-
-const TEXT_OF_A_CLIENT = [0x81, 0x80]
-/** Leaves the payload as it is; the server unmasks it as any other. */
-const MASK = [0, 0, 0, 0]
-
-/** Of a frame with up to 65,535 bytes: the length in one byte, or in two behind `126`. */
-const toLength = (bytes: number): readonly number[] =>
-  bytes < 126 ? [bytes] : [126, bytes >> 8, bytes & 0xff]
+import { toFrame, toHandshake, toLength } from './socket.js'
 
 /** The text frames of each exchange. */
 export const toFrames = (exchanges: readonly Exchange[]): Wire[] =>
   exchanges.map(({ body, reply }) => {
-    const [first, masked] = TEXT_OF_A_CLIENT as [number, number]
-    const [length, ...rest] = toLength(Buffer.byteLength(body))
-    const head = [first, masked | (length ?? 0), ...rest, ...MASK]
-    const replyHead = [first, ...toLength(Buffer.byteLength(reply))]
+    const head = [0x81, ...toLength(Buffer.byteLength(reply))]
     return {
-      request: Buffer.concat([Buffer.from(head), Buffer.from(body)]),
-      reply: Buffer.concat([Buffer.from(replyHead), Buffer.from(reply)]),
+      request: toFrame(body),
+      reply: Buffer.concat([Buffer.from(head), Buffer.from(reply)]),
     }
   })
 
@@ -36,10 +26,7 @@ export class WebSocketConnection {
   ) {
     this.#onReply = onReply
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.write(
-      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
-    )
+    this.#socket.write(toHandshake(path))
     this.#socket.once('data', head => {
       if (!head.toString('latin1').startsWith('HTTP/1.1 101 ')) return this.#finish('lost')
       this.#socket.on('data', chunk => this.#onData(chunk))

@@ -16,7 +16,7 @@ export type Start = {
 export type Listening = { readonly port: number; readonly serverPid: number } | undefined
 
 const C_FILES = ['bsd', 'context', 'loop', 'socket', 'udp', 'eventing/epoll_kqueue']
-const DEFINES = ['-DLIBUS_NO_SSL', '-DUWS_NO_ZLIB']
+const DEFINES = ['-D_GNU_SOURCE', '-DLIBUS_NO_SSL', '-DUWS_NO_ZLIB']
 
 // Compiled benchmarks are in dist/bench/bench/peers.
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
@@ -34,7 +34,10 @@ const findSources = (): string | undefined => {
 }
 
 const compile = ({ dir }: Start, sources: string): string => {
-  const includes = [`-I${join(sources, 'src')}`, `-I${join(sources, 'uSockets/src')}`]
+  const includes = [
+    ...[`-I${join(sources, 'src')}`, `-I${join(sources, 'uSockets/src')}`],
+    `-I${join(root, 'native/uws/cpp')}`,
+  ]
   const objects = C_FILES.map(file => {
     const object = join(dir, `${file.replace('/', '-')}.o`)
     const source = join(sources, 'uSockets/src', `${file}.c`)
@@ -44,10 +47,9 @@ const compile = ({ dir }: Start, sources: string): string => {
     return object
   })
   const program = join(dir, 'bare-cpp')
-  const cppIncludes = [...includes, `-I${join(root, 'native/uws/cpp')}`]
   const source = join(root, 'bench/peers/bare.cpp')
   execFileSync('c++', [
-    ...['-std=c++20', '-O2', ...DEFINES, ...cppIncludes],
+    ...['-std=c++20', '-O2', ...DEFINES, ...includes],
     ...[source, ...objects, '-o', program],
   ])
   return program

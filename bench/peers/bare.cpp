@@ -5,10 +5,12 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <sys/prctl.h>
 
 #include "clock.h"
+#include "tls.h"
 
 /** Of the clock that libuv reads. */
 uint64_t uv_hrtime() {
@@ -19,6 +21,17 @@ uint64_t uv_hrtime() {
 
 /** Called where a connection cannot be accepted. */
 extern "C" void slotline_on_accept_error(int) {}
+
+// TLS of sockets, which this server does not have.
+slotline_tls *slotline_tls_accept(slotline_tls_listener *, int) { std::abort(); }
+int slotline_tls_read(slotline_tls *, char *, int) { std::abort(); }
+int slotline_tls_has_unread(const slotline_tls *) { std::abort(); }
+int slotline_tls_is_established(const slotline_tls *) { std::abort(); }
+int slotline_tls_write(slotline_tls *, const char *, int) { std::abort(); }
+int slotline_tls_has_unsent(const slotline_tls *) { std::abort(); }
+int slotline_tls_flush(slotline_tls *) { std::abort(); }
+int slotline_tls_end(slotline_tls *) { std::abort(); }
+void slotline_tls_free(slotline_tls *) { std::abort(); }
 
 int main(int, char **arguments) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
