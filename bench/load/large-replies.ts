@@ -1,46 +1,71 @@
-// Large replies over HTTP: lists of a hundred accounts, pages of both sizes through each index.
+// Large replies over HTTP: lists of accounts and pages of both sizes against a bare server that
+// sends the same bytes, and beside a bystander that reads single accounts; then the largest page
+// through each index.
 import bs58 from 'bs58'
 import { recordExchanges, type CheckedCall } from '../data/record-exchanges.js'
-import { runJob } from '../child.js'
-import type { Exchange } from '../load-generators/connection.js'
+import { runJob, startChild } from '../child.js'
+import type { Exchange, Target } from '../load-generators/connection.js'
 import type { Download, DownloadResult } from '../load-generators/download.js'
 import type { Context } from '../context.js'
 import { sampleTokens, tokenPubkey } from '../data/data.js'
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../options.js'
 import { pageReads } from '../data/pages.js'
 import { accountValue } from '../data/reference.js'
+import type * as bare from '../peers/bare.js'
+import { median } from '../report/report.js'
+import { measureBystander } from './bystander.js'
+
+/** Targets of docs/performance.md. */
+const OF_BARE = 0.7
+const OF_IDLE = 2
 
 /** As many connections as keep an edge's pools busy and its event loop, too. */
 const CONNECTIONS = 4
 /** Addresses of one request. */
-const LIST_LENGTH = 100
+const LIST_LENGTHS = [100, 1_000]
 const LISTS = 32
+/** Of the bystander: an outside client that is far from any limit. */
+const BYSTANDER_PER_SECOND = 300
 
-const listQuestions = ({ expected }: Context): CheckedCall[] => {
-  const indexes = sampleTokens(expected.set, LIST_LENGTH * LISTS)
-  return Array.from({ length: LISTS }, (_, nth) => {
+type Kind = { readonly name: string; readonly calls: readonly CheckedCall[] }
+
+const listsOf = ({ expected }: Context, length: number): Kind => {
+  const name = `getMultipleAccounts of ${length}`
+  const indexes = sampleTokens(expected.set, length * LISTS)
+  const calls = Array.from({ length: LISTS }, (_, nth) => {
     // Every 32nd, so that a list, too, is spread over the store.
     const list = indexes.filter((_, position) => position % LISTS === nth)
-    const keys = list.map(index => bs58.encode(tokenPubkey(expected.set, index)))
     return {
-      name: `getMultipleAccounts of ${LIST_LENGTH}`,
+      name,
       method: 'getMultipleAccounts',
-      params: [keys, { encoding: 'base64' }],
+      params: [
+        list.map(index => bs58.encode(tokenPubkey(expected.set, index))),
+        { encoding: 'base64' },
+      ],
       result: {
         context: { slot: expected.slot },
         value: list.map(index => accountValue(expected.token(index))),
       },
     }
   })
+  return { name, calls }
 }
 
-const pull = async (
-  { edge, plan, report }: Context,
+/** A page through each index. */
+const pagesOf = ({ expected, plan }: Context, limit: number): Kind[] =>
+  pageReads(expected, limit, plan.history.changeBlocks).map(({ name, method, params, result }) => ({
+    name: `page of ${limit}, ${name}`,
+    calls: [{ name, method, params, result: result() }],
+  }))
+
+const download = async (
+  { plan }: Context,
   name: string,
+  target: Target,
   exchanges: readonly Exchange[],
-): Promise<void> => {
+): Promise<DownloadResult> => {
   const downloaded = await runJob<Download, DownloadResult>('load-generators/download.js', {
-    target: edge.target,
+    target,
     exchanges,
     connectionCount: CONNECTIONS,
     warmMs: plan.warmMs,
@@ -48,32 +73,101 @@ const pull = async (
     isBackground: false,
   })
   if (downloaded.failures > 0) throw new Error(`${name}: ${downloaded.failures} wrong answers`)
-  const [p50, p99] = [downloaded.p50, downloaded.p99].map(ms => ms.toFixed(1))
+  return downloaded
+}
+
+const reportDownloads = (
+  { report }: Context,
+  name: string,
+  rounds: readonly DownloadResult[],
+): void => {
+  const of = (key: keyof DownloadResult): number => median(rounds.map(result => result[key]))
   report({
     name,
-    value: downloaded.repliesPerSecond,
+    value: of('repliesPerSecond'),
     unit: 'replies/s',
     better: 'higher',
-    detail: `${Math.round(downloaded.megabytesPerSecond)} MB/s, p50 ${p50} ms, p99 ${p99} ms`,
+    detail:
+      `${Math.round(of('megabytesPerSecond'))} MB/s, ` +
+      `p50 ${of('p50').toFixed(1)} ms, p99 ${of('p99').toFixed(1)} ms`,
   })
+}
+
+/** Replies a second, the edge and a bare server in turn. */
+const compare = async (
+  context: Context,
+  { name }: Kind,
+  exchanges: readonly Exchange[],
+): Promise<void> => {
+  const { edge, plan, report } = context
+  const reply = exchanges[0]?.reply ?? ''
+  const peer = await startChild<bare.Start, bare.Listening>('peers/bare.js', { reply })
+  // The replies to lists of one length differ by a few bytes at most.
+  const sameReply = exchanges.map(({ body }) => ({ body, reply }))
+  const ours: DownloadResult[] = []
+  const theirs: DownloadResult[] = []
+  try {
+    for (let round = 0; round < plan.rounds; round++) {
+      ours.push(await download(context, name, edge.target, exchanges))
+      const bareTarget = { port: peer.answer.port, path: edge.target.path }
+      theirs.push(await download(context, `${name}, bare`, bareTarget, sameReply))
+    }
+  } finally {
+    await peer.stop()
+  }
+  reportDownloads(context, name, ours)
+  report({
+    name: `${name}, edge / bare`,
+    value: median(
+      ours.map((one, nth) => one.repliesPerSecond / (theirs[nth]?.repliesPerSecond ?? NaN)),
+    ),
+    unit: '×',
+    better: 'higher',
+    target: OF_BARE,
+  })
+}
+
+/** Latency of single accounts beside a client that pulls these replies without pause. */
+const reportBystander = async (
+  context: Context,
+  { name }: Kind,
+  exchanges: readonly Exchange[],
+): Promise<void> => {
+  const rounds = await measureBystander(context, exchanges, BYSTANDER_PER_SECOND)
+  const of = (state: 'idle' | 'beside', key: 'p50' | 'p999'): string =>
+    median(rounds.map(round => round[state][key])).toFixed(2)
+  context.report({
+    name: `${name}, p99.9 of a bystander / idle`,
+    value: median(rounds.map(({ idle, beside }) => beside.p999 / idle.p999)),
+    unit: '×',
+    better: 'lower',
+    target: OF_IDLE,
+    isTail: true,
+  })
+  context.note(
+    `a bystander's p50 ${of('idle', 'p50')} ms idle and ${of('beside', 'p50')} ms beside it, ` +
+      `p99.9 ${of('idle', 'p999')} and ${of('beside', 'p999')} ms`,
+  )
 }
 
 /** Large replies per second, for clients that pull without pause. */
 export const benchLargeReplies = async (context: Context): Promise<void> => {
-  const { edge, plan, expected, note } = context
-  note(`${CONNECTIONS} connections, each with one request in flight`)
-  const lists = await recordExchanges(edge.target, listQuestions(context))
-  await pull(context, `getMultipleAccounts of ${LIST_LENGTH}`, lists)
-  const pages = (limit: number) => pageReads(expected, limit, plan.history.changeBlocks)
-  // The smaller page through one index, the largest through each.
-  for (const [limit, reads] of [
-    [PAGE_LIMIT_DEFAULT, pages(PAGE_LIMIT_DEFAULT).slice(0, 1)],
-    [PAGE_LIMIT_MAX, pages(PAGE_LIMIT_MAX)],
-  ] as const)
-    for (const { name, method, params, result } of reads) {
-      const exchanges = await recordExchanges(edge.target, [
-        { name, method, params, result: result() },
-      ])
-      await pull(context, `page of ${limit}, ${name}`, exchanges)
-    }
+  const { edge, note } = context
+  const [largestPage, ...otherPages] = pagesOf(context, PAGE_LIMIT_MAX)
+  const lists = LIST_LENGTHS.map(length => listsOf(context, length))
+  const pages = [...pagesOf(context, PAGE_LIMIT_DEFAULT).slice(0, 1), largestPage]
+  note(
+    `${CONNECTIONS} connections, each with one request in flight, against a bare server in turn; ` +
+      `one connection beside a bystander with ${BYSTANDER_PER_SECOND} requests/s`,
+  )
+  for (const kind of [...lists, ...pages]) {
+    if (kind === undefined) throw new Error('there is no page to download')
+    const exchanges = await recordExchanges(edge.target, kind.calls)
+    await compare(context, kind, exchanges)
+    await reportBystander(context, kind, exchanges)
+  }
+  for (const { name, calls } of otherPages) {
+    const exchanges = await recordExchanges(edge.target, calls)
+    reportDownloads(context, name, [await download(context, name, edge.target, exchanges)])
+  }
 }
