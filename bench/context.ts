@@ -2,6 +2,7 @@ import type { Config } from '../src/config/config.js'
 import type { CheckedCall } from './data/record-exchanges.js'
 import type { Exchange, Target } from './load-generators/connection.js'
 import type { Plan } from './options.js'
+import type { Edge } from './service/deployment.js'
 import type { Figure } from './report/report.js'
 import type { ExpectedState } from './data/expected-state.js'
 
@@ -17,7 +18,7 @@ export type Context = {
   readonly config: Config
   /** The accounts store, which no process writes any more. */
   readonly storeDir: string
-  readonly edge: Server
+  readonly edge: Edge
   /** Of the peer that the edge forwards submissions to. */
   readonly upstreamPort: number
   readonly token: string

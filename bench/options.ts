@@ -29,6 +29,8 @@ export type Plan = {
   readonly socketRounds: number
   /** Blocks of which every account is subscribed to. */
   readonly notifiedBlocks: number
+  /** Of all kinds of requests together. */
+  readonly mixedMs: number
 }
 
 const HISTORY: History = {
@@ -57,6 +59,7 @@ export const FULL: Plan = {
   socketCount: 10_000,
   socketRounds: 3,
   notifiedBlocks: 300,
+  mixedMs: 600_000,
 }
 
 /** Plan of `--quick`: checks that everything works; its figures are imprecise. */
@@ -73,6 +76,7 @@ export const QUICK: Plan = {
   socketCount: 1_000,
   socketRounds: 1,
   notifiedBlocks: 50,
+  mixedMs: 10_000,
 }
 
 /** Accounts of a page: the default and the maximum (contract: page-limit). */

@@ -16,6 +16,7 @@ import { benchAccountInfo } from './load/account-info.js'
 import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
+import { benchMixed } from './load/mixed.js'
 import { benchNotifications } from './load/notifications.js'
 import { benchStoppedReaders } from './load/stopped-readers.js'
 import { benchSubmission } from './load/submission.js'
@@ -48,9 +49,11 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'stopped-readers': benchStoppedReaders,
   notifications: benchNotifications,
 }
-/** Measured only if it is named: it explains other figures. */
+/** Measured only if named: what explains other figures, and what takes ten minutes. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   layers: benchLayers,
+  // The last one, because it writes the store.
+  mixed: benchMixed,
 }
 /**
  * Needs neither store nor servers, and is measured only where it is named: it takes minutes and the
@@ -62,6 +65,7 @@ const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { sca
  */
 const WITHOUT_CPU_IDLE: ReadonlySet<string> = new Set([
   'latency',
+  'mixed',
   'submission',
   'tls',
   'notifications',

@@ -42,7 +42,6 @@ export type ExpectedState = {
 
 /** One block of a history, as the indexer takes it. */
 export type Block = {
-  readonly isFill: boolean
   readonly slot: number
   readonly parentSlot: number
   readonly blockhash: Buffer
@@ -52,9 +51,23 @@ export type Block = {
   readonly accounts: Account[]
 }
 
+/** The same, and whether it fills the store. */
+export type HistoryBlock = Block & { readonly isFill: boolean }
+
 /** Height and time of the first block. */
 const FIRST_HEIGHT = 380_000_000
 const FIRST_TIME = 1_800_000_000
+
+/** The block of a slot, on top of the slot before. */
+export const blockAt = (set: DataSet, slot: number, accounts: Account[]): Block => ({
+  slot,
+  parentSlot: slot - 1,
+  blockhash: blockhashOf(set, slot),
+  parentBlockhash: blockhashOf(set, slot - 1),
+  blockHeight: FIRST_HEIGHT + slot - FIRST_SLOT,
+  blockTime: FIRST_TIME + slot - FIRST_SLOT,
+  accounts,
+})
 
 /** The first half of the blocks of changes is uniform, the second skewed. */
 export const spreadOf = (history: History, nth: number): Spread =>
@@ -66,20 +79,11 @@ const changeOf = (history: History, nth: number) => ({
 })
 
 /** Every block of a history: those that fill the store, then those that change it. */
-export function* blocksOf(set: DataSet, history: History): Generator<Block> {
+export function* blocksOf(set: DataSet, history: History): Generator<HistoryBlock> {
   let slot = FIRST_SLOT - 1
-  const next = (isFill: boolean, accounts: Account[]): Block => {
+  const next = (isFill: boolean, accounts: Account[]): HistoryBlock => {
     slot += 1
-    return {
-      isFill,
-      slot,
-      parentSlot: slot - 1,
-      blockhash: blockhashOf(set, slot),
-      parentBlockhash: blockhashOf(set, slot - 1),
-      blockHeight: FIRST_HEIGHT + slot - FIRST_SLOT,
-      blockTime: FIRST_TIME + slot - FIRST_SLOT,
-      accounts,
-    }
+    return { isFill, ...blockAt(set, slot, accounts) }
   }
   let accounts: Account[] = []
   for (const account of accountsOf(set))

@@ -51,11 +51,15 @@ const open = (port: number, path: string): Promise<SocketClient> =>
     socket.write(toHandshake(path))
   })
 
-export const openMany = async (port: number, count: number): Promise<SocketClient[]> => {
+export const openMany = async (
+  port: number,
+  count: number,
+  path = '/token',
+): Promise<SocketClient[]> => {
   const clients: SocketClient[] = []
   while (clients.length < count) {
     const opening = Array.from({ length: Math.min(TOGETHER, count - clients.length) }, () =>
-      open(port, '/token'),
+      open(port, path),
     )
     clients.push(...(await Promise.all(opening)))
   }

@@ -114,6 +114,15 @@ const ask = async (target: Target, bodies: Case['bodies']): Promise<Exchange[]> 
   return exchanges
 }
 
+/** Different bundles for `/relay-bundle`. */
+export const recordBundles = async (edge: Target): Promise<Exchange[]> => {
+  const one = cases().find(({ route }) => route === '/relay-bundle')
+  if (one === undefined) throw new Error('there are no bundles')
+  const { route, bodies } = one
+  const exchanges = await ask({ port: edge.port, path: `${edge.path}${route}` }, bodies)
+  return exchanges.map(({ body, reply }) => ({ body, reply, route }))
+}
+
 const probe = async (
   { plan }: Context,
   target: Target,

@@ -14,6 +14,7 @@ import { toConfig, type Config } from '../../src/config/config.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
 import type { Command, Event } from '../../src/supervision/messages.js'
 import type { ListenerTls } from '../../src/server/tls/certificate.js'
+import { formatMetrics } from '../../src/shared/metrics.js'
 import type { Limits } from '../../src/shared/access-limits.js'
 import { makeCertificate } from '../../test/fixtures/server/certificates.js'
 import { stopProcess } from '../child.js'
@@ -138,6 +139,8 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
 export type Edge = Server & {
   /** Sends a command of the supervisor. */
   send(command: Command): void
+  /** Its metrics, as `/metrics` has them. */
+  metrics(): Promise<string>
   stop(): Promise<void>
 }
 
@@ -181,6 +184,17 @@ export const startEdge = async (
     pid: child.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
     send: command => void child.send(command),
+    metrics: () =>
+      new Promise(resolve => {
+        const take = (message: unknown): void => {
+          const event = message as Event
+          if (event.kind !== 'metrics') return
+          child.off('message', take)
+          resolve(formatMetrics([event.snapshot]))
+        }
+        child.on('message', take)
+        child.send({ kind: 'collectMetrics', call: 0 } satisfies Command)
+      }),
     stop: () => stopProcess(child),
   }
 }
