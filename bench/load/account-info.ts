@@ -1,5 +1,5 @@
 // getAccountInfo at full speed: the edge with authentication against bare servers in JavaScript and
-// C++, and against a Fastify server. Limits are checked and never reached. The sampled accounts are
+// C++, and against services in the usual way, on Fastify and on uWebSockets.js with json-rpc-2.0. Limits are checked and never reached. The sampled accounts are
 // more than an edge caches results of, so nearly every one is read; the result of one account is
 // read once and cached, because nothing is committed during the run (recentResultsMax). In C++ and
 // Rust, without JavaScript, the edge adds to the bare C++ server: a look-up of the token, a load of
@@ -15,7 +15,7 @@ import type { Context, Server } from '../context.js'
 import { CLOSED_LOOP_CONNECTIONS } from '../options.js'
 import type * as bare from '../peers/bare.js'
 import type * as bareCpp from '../peers/bare-cpp.js'
-import type * as fastify from '../peers/fastify.js'
+import type * as stored from '../peers/stored-accounts.js'
 import { formatCpuTime, median } from '../report/report.js'
 
 /** Targets of docs/performance.md. */
@@ -25,13 +25,14 @@ const USER_MICROS = 6
 const OF_FASTIFY = 5
 const OF_BARE_WEBSOCKETS = 0.9
 
-type Listening = bare.Listening & fastify.Listening
+type Listening = bare.Listening & stored.Listening
 type Child = ChildOf<Listening>
 
 type Peers = {
   readonly bare: Child
   readonly bareCpp: ChildOf<bareCpp.Listening>
   readonly fastify: Child
+  readonly jsonRpc: Child
 }
 
 type Contender = {
@@ -92,29 +93,31 @@ const ratio = (rounds: Map<string, number[]>, theirs: string): number =>
 const startPeers = async (context: Context): Promise<Peers> => {
   const { accountInfo, dir, expected, plan, token } = context
   const reply = accountInfo[0]?.reply ?? ''
+  const startUsual = (name: string): Promise<Child> =>
+    startChild<stored.Start, Listening>(`peers/${name}.js`, {
+      dir: join(dir, name),
+      set: expected.set,
+      history: plan.history,
+      token,
+    })
   return {
     bare: await startChild<bare.Start, Listening>('peers/bare.js', { reply }),
     bareCpp: await startChild<bareCpp.Start, bareCpp.Listening>('peers/bare-cpp.js', {
       dir,
       reply,
     }),
-    fastify: await startChild<fastify.Start, Listening>('peers/fastify.js', {
-      dir: join(dir, 'fastify'),
-      set: expected.set,
-      history: plan.history,
-      token,
-    }),
+    fastify: await startUsual('fastify'),
+    jsonRpc: await startUsual('json-rpc'),
   }
 }
 
 const contenders = async (
   context: Context,
-  { bare: bareServer, bareCpp, fastify: fastifyServer }: Peers,
+  { bare: bareServer, bareCpp, fastify, jsonRpc }: Peers,
 ): Promise<Contender[]> => {
   const { accountInfo, accountCalls, edge } = context
   const { path } = edge.target
   const reply = accountInfo[0]?.reply ?? ''
-  const fastifyTarget = { port: fastifyServer.answer.port, path }
   // All replies are of one length, so one that is the same for every call costs a bare server what
   // each would.
   const sameReply = accountInfo.map(({ body }) => ({ body, reply }))
@@ -123,16 +126,18 @@ const contenders = async (
     server: { pid, target: { port, path } },
     exchanges: sameReply,
   })
+  const ofUsual = async (name: string, { pid, answer }: Child): Promise<Contender> => {
+    const target = { port: answer.port, path }
+    const exchanges = await recordExchanges(target, accountCalls)
+    return { name, server: { pid, target }, exchanges }
+  }
   const cpp = bareCpp.answer
   return [
     ofBare('bare', bareServer.pid, bareServer.answer.port),
     ...(cpp === undefined ? [] : [ofBare('bare C++', cpp.serverPid, cpp.port)]),
     { name: 'edge', server: edge, exchanges: accountInfo },
-    {
-      name: 'fastify',
-      server: { pid: fastifyServer.pid, target: fastifyTarget },
-      exchanges: await recordExchanges(fastifyTarget, accountCalls),
-    },
+    await ofUsual('fastify', fastify),
+    await ofUsual('json-rpc-2.0', jsonRpc),
   ]
 }
 
@@ -186,6 +191,8 @@ const compare = async (
     ['edge / bare C++, per CPU second', rounds.perCpuSecond, 'bare C++', OF_BARE_CPP],
     ['edge / fastify', rounds.perSecond, 'fastify', OF_FASTIFY],
     ['edge / fastify, per CPU second', rounds.perCpuSecond, 'fastify', OF_FASTIFY],
+    ['edge / json-rpc-2.0', rounds.perSecond, 'json-rpc-2.0', undefined],
+    ['edge / json-rpc-2.0, per CPU second', rounds.perCpuSecond, 'json-rpc-2.0', undefined],
   ] as const
   for (const [name, map, theirs, target] of ratios)
     if (map.has(theirs))
@@ -194,7 +201,7 @@ const compare = async (
         value: ratio(map, theirs),
         unit: '×',
         better: 'higher',
-        target,
+        ...(target !== undefined && { target }),
       })
 }
 
@@ -285,6 +292,7 @@ const secondOpinion = async (
   note(
     `wrk: ${seen.join(', ')}; edge / bare ${ratio(perSecond, 'bare').toFixed(2)}, ` +
       `edge / bare C++ ${ratio(perSecond, 'bare C++').toFixed(2)}, ` +
-      `edge / fastify ${ratio(perSecond, 'fastify').toFixed(2)}`,
+      `edge / fastify ${ratio(perSecond, 'fastify').toFixed(2)}, ` +
+      `edge / json-rpc-2.0 ${ratio(perSecond, 'json-rpc-2.0').toFixed(2)}`,
   )
 }
