@@ -4,6 +4,7 @@ import type { Config } from '../config/config.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
 import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
 import { formatDuration } from './format-duration.js'
+import { formatOwnMachine, ownMachineStatus } from './machine-status.js'
 import { isAlive } from './service/indexer-process.js'
 
 /** One network in the output of `slotline status`. */
@@ -107,19 +108,20 @@ const status = async (
       readTip: dir => readStoredTip(dir, toStoreOptions(config, network)),
     })
   })
-  const isHealthy = networks.every(network => network.isHealthy)
+  const machine = ownMachineStatus(config, Date.now())
+  const isHealthy = machine?.isHealthy !== false && networks.every(network => network.isHealthy)
   process.stdout.write(
     options.json
-      ? `${JSON.stringify({ isHealthy, networks })}\n`
-      : networks.map(formatNetwork).join(''),
+      ? `${JSON.stringify({ isHealthy, ...(machine && { machine }), networks })}\n`
+      : [...(machine ? [formatOwnMachine(machine)] : []), ...networks.map(formatNetwork)].join(''),
   )
   return isHealthy ? 0 : 1
 }
 
-/** `slotline status`: exit code 0 if all networks are healthy, 1 if one is not, else 2. */
+/** `slotline status`: exit code 0 if all is healthy, 1 if it is not, 2 if it is unknown. */
 export const addStatusCommand = (program: Command, load: ConfigLoader): void => {
   withService(program.command('status'))
-    .description('show the tip, health, feed, bootstrap and repair of each network')
+    .description('show the tip, health, feed, bootstrap and repair of each network; lease and lag')
     .option('--network <id>', 'only this network')
     .option('--json', 'print it as one line of JSON')
     .action(options => exitWithAnswer(async () => status(await load.service(options), options)))

@@ -49,6 +49,7 @@ export class Lease {
   private wake = (): void => {}
   private running = Promise.resolve()
   private problem: string | undefined
+  private message: string | undefined
 
   constructor(parts: LeaseParts, state: ClusterState) {
     this.parts = parts
@@ -65,6 +66,11 @@ export class Lease {
     await this.running
   }
 
+  /** Why the last proof failed; undefined where it did not. */
+  get reason(): string | undefined {
+    return this.message
+  }
+
   /** Proves it now, so that others learn what was applied. */
   prove(): void {
     this.isDue = true
@@ -78,13 +84,14 @@ export class Lease {
       try {
         await this.beat()
         if (this.problem !== undefined) logger.info('the accesses are proved to be current again')
-        this.problem = undefined
+        this.problem = this.message = undefined
       } catch (error) {
         // Each cause once; how etcd does not answer may differ from one attempt to the next.
         const problem = error instanceof NotProvedError ? error.message : 'etcd'
         if (problem !== this.problem)
           logger.error({ err: error }, 'the accesses cannot be proved to be current')
         this.problem = problem
+        this.message = String(error instanceof Error ? error.message : error)
       }
       await this.pause(this.problem === undefined ? options.beatMs : options.retryMs)
     }

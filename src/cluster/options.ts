@@ -37,6 +37,13 @@ export const defaults = {
   pageAccessesMax: 1_000,
   /** Longest text of an access with its tokens: etcd accepts 1.5 MiB in one change. */
   accessBytesMax: 1024 ** 2,
+  /** Slots that a tip may be behind the other machines of its location, as of their last beats. */
+  lagSlotsMax: 5,
+  /**
+   * A tip that is further behind for this long fails `/health`. With a beat and two checks of a
+   * balancer it is less than 3 s.
+   */
+  lagMs: 1_000,
   /**
    * Longest wait for an answer of another machine; then it is missing from a sum. A first call
    * needs three round trips: for machines over 80 ms apart 1,000.

@@ -64,7 +64,7 @@ const CONTROL = [
   'processes',
   'log',
 ] as const
-const FOLLOWER = ['dataDir', 'cluster', 'processes', 'log'] as const
+const FOLLOWER = ['dataDir', 'cluster', 'processes', 'status', 'log'] as const
 /** Control shows networks by their names; it calls none of their sources and upstreams. */
 const CONTROL_NETWORK = ['id', 'name'] as const
 

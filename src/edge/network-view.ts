@@ -23,6 +23,8 @@ export type NetworkView = {
   readonly tipSlot: number | undefined
   /** The store lacks accounts that have not changed since its feed began. */
   readonly isIncomplete: boolean
+  /** The tip has not moved for too long, or the other machines of the location are ahead. */
+  isBehind(nowMs: number): boolean
   /** Monotonic milliseconds since the tip last moved. */
   tipAgeMs(nowMs: number): number
   /** Reads the tip, and opens another store where it has become the live one. */
@@ -42,6 +44,8 @@ export type NetworkViewModules = {
   readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now'>
   readonly log: Log
   readonly follower?: StoreFollower
+  /** Whether the other machines of the location are ahead; there are none without a cluster. */
+  readonly isLagging: () => boolean
 }
 
 const noIndex = (): never => {
@@ -88,6 +92,11 @@ class LiveNetworkView implements NetworkView {
     this.dispatch = this.createDispatch(NO_READS)
   }
 
+  isBehind(nowMs: number): boolean {
+    const { tipAgeMaxMs } = this.config.processes
+    return this.tipAgeMs(nowMs) > tipAgeMaxMs || this.modules.isLagging()
+  }
+
   tipAgeMs(nowMs: number): number {
     return nowMs - this.tipMovedMs
   }
@@ -112,9 +121,7 @@ class LiveNetworkView implements NetworkView {
   private createDispatch(reads: Reads): Dispatch {
     const { calls } = this.modules
     const isHealthy = (): boolean =>
-      !this.isIncomplete &&
-      this.tipSlot !== undefined &&
-      this.tipAgeMs(calls.now()) <= this.config.processes.tipAgeMaxMs
+      !this.isIncomplete && this.tipSlot !== undefined && !this.isBehind(calls.now())
     const connectionMethods = SUBSCRIPTION_METHODS
     const isIncomplete = (): boolean => this.isIncomplete
     const modules = { ...calls, connectionMethods, isHealthy, isIncomplete, reads }

@@ -10,6 +10,8 @@ import { openPubSub, type OpenPubSub } from './open-pubsub.js'
 export type NetworksModules = SubmissionModules & {
   /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
   readonly publish: (topic: string, frame: Uint8Array) => void
+  /** Whether the network with this index is behind the other machines of the location. */
+  readonly isLagging: (network: number) => boolean
 }
 
 type Network = {
@@ -23,12 +25,10 @@ type Network = {
 export class EdgeNetworks {
   readonly views: ReadonlyMap<string, NetworkView>
   private readonly networks: ReadonlyMap<string, Network>
-  private readonly tipAgeMaxMs: number
 
-  constructor(networks: readonly Network[], tipAgeMaxMs: number) {
+  constructor(networks: readonly Network[]) {
     this.networks = new Map(networks.map(network => [network.id, network]))
     this.views = new Map(networks.map(({ id, view }) => [id, view]))
-    this.tipAgeMaxMs = tipAgeMaxMs
   }
 
   /** Every network has a store with at least one block. */
@@ -59,7 +59,7 @@ export class EdgeNetworks {
     const views = [...this.views.values()]
     if (views.some(view => view.tipSlot === undefined)) return 'unknown'
     if (views.some(view => view.isIncomplete)) return 'incomplete'
-    return views.some(view => view.tipAgeMs(nowMs) > this.tipAgeMaxMs) ? 'behind' : 'ok'
+    return views.some(view => view.isBehind(nowMs)) ? 'behind' : 'ok'
   }
 
   async close(): Promise<void> {
@@ -75,19 +75,24 @@ export const openNetworks = async (
   config: EdgeConfig,
   modules: NetworksModules,
 ): Promise<EdgeNetworks> => {
-  const { log, now, metrics, publish } = modules
+  const { isLagging, log, now, metrics, publish } = modules
   const onCall = createCallMeter(metrics)
   const onFault = (fault: unknown, method: string, { id, tokenId }: CallContext): void =>
     log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed')
   const networks = await Promise.all(
-    config.networks.map(async network => {
+    config.networks.map(async (network, index) => {
       const { id } = network
       const forward = await openForward(network, modules)
       const pubsub = openPubSub(config, network, { log, metrics, publish })
       const calls = { forward: forward?.forward, onCall, onFault, now }
-      const view = createNetworkView(config, id, { calls, log, follower: pubsub.follower })
+      const view = createNetworkView(config, id, {
+        calls,
+        log,
+        follower: pubsub.follower,
+        isLagging: () => isLagging(index),
+      })
       return { id, view, pubsub, forward }
     }),
   )
-  return new EdgeNetworks(networks, config.processes.tipAgeMaxMs)
+  return new EdgeNetworks(networks)
 }

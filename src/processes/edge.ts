@@ -166,7 +166,13 @@ export const startEdge: Start<'edge'> = async ({ config, index }, send) => {
   const access = await openAccess(config, { index, edgeCount: edgeCountOf(config), version, log })
   let edge: Edge | undefined
   const publish = (topic: string, frame: Uint8Array): void => edge?.publish(topic, frame)
-  const networks = await openNetworks(config, { log, metrics, now, publish })
+  const networks = await openNetworks(config, {
+    log,
+    metrics,
+    now,
+    publish,
+    isLagging: shared.isLagging,
+  })
   const running = new Edge({ config, index, send, log, metrics, shared, access, networks })
   edge = running
   await running.open()

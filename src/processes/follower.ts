@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
@@ -10,15 +11,20 @@ import { EtcdLog } from '../cluster/etcd-log.js'
 import { EtcdError, type Etcd } from '../cluster/etcd/client.js'
 import { Follower } from '../cluster/follower.js'
 import { keysOf } from '../cluster/keys.js'
+import { LagWatch } from '../cluster/lag-watch.js'
 import { Lease } from '../cluster/lease.js'
+import { MachineDirectory } from '../cluster/machine-directory.js'
 import { join as joinCluster, type Membership } from '../cluster/membership.js'
 import { UseExchange } from '../cluster/use/use-exchange.js'
 import type { FollowerConfig } from '../config/child-config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import type { MachineEdges } from '../control/edge-notifier.js'
 import { bootMs, lockFile } from '../native/os.js'
+import type { FollowerStatus } from '../storage/follower-status.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
+import { followerPath } from '../storage/status-file.js'
+import { startStatusWriter } from '../storage/status-writer.js'
 import type { SendEvent } from '../supervision/messages.js'
 import type { Description } from '../cluster/values.js'
 import { readVersion } from './build.js'
@@ -50,10 +56,21 @@ class ClusterFollower {
   private follower: Follower | undefined
   private lease: Lease | undefined
   private exchange: UseExchange | undefined
+  private readonly directory: MachineDirectory
+  private readonly lagWatch: LagWatch
+  /** Why it has not joined. */
+  private problem: string | undefined
 
   constructor(parts: Parts) {
+    const { cluster, etcd, log: logger, networks, shared } = parts
+    const { machine, location } = cluster
     this.parts = parts
-    this.keys = keysOf(parts.cluster.id)
+    this.keys = keysOf(cluster.id)
+    const of = { etcd, keys: this.keys, options: cluster, bootMs, logger }
+    this.directory = new MachineDirectory(of)
+    const { directory } = this
+    const { setLagging, tip } = shared
+    this.lagWatch = new LagWatch({ ...of, directory, machine, location, networks, tip, setLagging })
   }
 
   /**
@@ -67,6 +84,7 @@ class ClusterFollower {
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error
       log.error({ err: error }, 'etcd does not answer: this machine answers nothing until it does')
+      this.problem = error.message
       this.joinLater().catch((failure: unknown) => {
         if (!this.stopping.signal.aborted) exitWithFailure(send, String(failure))
       })
@@ -78,8 +96,27 @@ class ClusterFollower {
     return this.follower?.applied ?? 0
   }
 
+  /** Slots that the network with this index is behind the other machines of the location. */
+  lag(network: number): number {
+    return this.lagWatch.lag(network)
+  }
+
+  /** What `slotline status` shows. */
+  status(): Omit<FollowerStatus, 'pid' | 'atMs'> {
+    const { networks, shared } = this.parts
+    const reason = this.problem ?? this.lease?.reason
+    return {
+      leaseMs: Math.max(0, shared.leaseEnd() - bootMs()),
+      ...(reason === undefined ? {} : { reason }),
+      lags: Object.fromEntries(networks.map((id, index) => [id, this.lag(index)])),
+      lagging: networks.filter((_, index) => shared.isLagging(index)),
+    }
+  }
+
   async stop(): Promise<void> {
     this.stopping.abort()
+    this.lagWatch.stop()
+    await this.directory.stop()
     await this.exchange?.stop()
     await this.lease?.stop()
     await this.follower?.stop()
@@ -131,6 +168,7 @@ class ClusterFollower {
   }
 
   private start({ state, machineCreated }: Membership): void {
+    this.problem = undefined
     const { cluster, edges, etcd, log, send, shared, store, table } = this.parts
     const { keys } = this
     const accessLog = new EtcdLog({
@@ -182,6 +220,8 @@ class ClusterFollower {
     follower.start()
     this.lease.start()
     this.exchange.start()
+    this.directory.start()
+    this.lagWatch.start()
   }
 }
 
@@ -202,6 +242,9 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
   const parts = { cluster, etcd, store, table, edges, shared, networks, send, log }
   const running = new ClusterFollower(parts)
   await running.open()
+  const statusDir = followerPath(dataDir)
+  mkdirSync(statusDir, { recursive: true, mode: 0o700 })
+  const status = startStatusWriter(statusDir, config.status.writeMs, () => running.status(), log)
   const [leaseSeconds, accessRevision] = [
     metrics.gauge('leaseSeconds'),
     metrics.gauge('accessRevision'),
@@ -209,12 +252,15 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
   metrics.beforeSnapshot(() => {
     leaseSeconds.set((shared.leaseEnd() - bootMs()) / 1_000)
     accessRevision.set(running.applied)
+    for (const [index, network] of networks.entries())
+      metrics.gauge('machineLag', { network }).set(running.lag(index))
   })
   return {
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
+      status.stop()
       await running.stop()
       etcd.close()
       await store.close()

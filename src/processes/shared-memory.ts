@@ -4,7 +4,7 @@ import { HEALTHS, type Health } from '../edge/health.js'
 import { bootMs, sharedCells } from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
-const CELLS = 1024
+const CELLS = 1152
 const ACCESS_VERSION = 0
 /**
  * When the lease of this machine ends, in milliseconds of the boot clock. `native/edge/` reads both
@@ -21,6 +21,8 @@ const EDGE_PIDS = 256
 const EDGE_VERSIONS = 512
 /** One per edge: the state that its `/health` reports, as an index into HEALTHS. */
 const EDGE_HEALTHS = 768
+/** One per network: 1 where its tip is too far behind the other machines of the location. */
+const LAGGING = 1024
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
@@ -51,6 +53,9 @@ export type SharedMemory = {
   health(): Health
   /** Of the network with this index, as its edges serve it; undefined where they have none. */
   tip(network: number): number | undefined
+  /** For the follower: whether the tip of this network is too far behind its location. */
+  setLagging(network: number, isLagging: boolean): void
+  isLagging(network: number): boolean
   /** The process with this id has ended, or answers no more requests. */
   leaveEdge(pid: number): void
   /**
@@ -107,7 +112,14 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     leaveEdge: pid => {
       for (const index of edges) if (read(EDGE_PIDS + index) === pid) cells[EDGE_PIDS + index] = 0
     },
-    clearEdges: () => cells.fill(0, TIPS, EDGE_PIDS + EDGES_MAX),
+    setLagging: (network, isLagging) => {
+      if (network < NETWORKS_MAX) cells[LAGGING + network] = isLagging ? 1 : 0
+    },
+    isLagging: network => network < NETWORKS_MAX && read(LAGGING + network) !== 0,
+    clearEdges: () => {
+      cells.fill(0, TIPS, EDGE_PIDS + EDGES_MAX)
+      cells.fill(0, LAGGING, LAGGING + NETWORKS_MAX)
+    },
     unconfirmedEdges: version =>
       edges
         .filter(index => read(EDGE_PIDS + index) !== 0 && read(EDGE_VERSIONS + index) < version)

@@ -1,31 +1,48 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { IndexerStatus } from '../shared/indexer-status.js'
 import { replaceFile } from '../shared/atomic-file.js'
+import type { FollowerStatus } from './follower-status.js'
+import type { IndexerStatus } from '../shared/indexer-status.js'
 
 const NAME = 'status.json'
 
-/** Writes the status of an indexer. Not synced: after a power cut it is outdated anyway. */
-export const writeStatus = (stores: string, status: IndexerStatus): void =>
-  replaceFile(join(stores, NAME), `${JSON.stringify(status)}\n`)
+/** Writes the status of a process. Not synced: after a power cut it is outdated anyway. */
+export const writeStatus = (dir: string, status: IndexerStatus | FollowerStatus): void =>
+  replaceFile(join(dir, NAME), `${JSON.stringify(status)}\n`)
 
-const isStatus = (value: unknown): value is IndexerStatus =>
+const isOfProcess = (value: unknown): value is { readonly pid: number; readonly atMs: number } =>
   typeof value === 'object' &&
   value !== null &&
   'pid' in value &&
   typeof value.pid === 'number' &&
   'atMs' in value &&
-  typeof value.atMs === 'number' &&
-  'tip' in value &&
-  'isHealthy' in value &&
-  'source' in value
+  typeof value.atMs === 'number'
 
-/** The last status of the indexer of these stores; undefined before the first. */
-export const readStatus = (stores: string): IndexerStatus | undefined => {
+const isStatus = (value: unknown): value is IndexerStatus =>
+  isOfProcess(value) && 'tip' in value && 'isHealthy' in value && 'source' in value
+
+const isFollowerStatus = (value: unknown): value is FollowerStatus =>
+  isOfProcess(value) && 'leaseMs' in value && 'lags' in value && 'lagging' in value
+
+const readFile = (dir: string): unknown => {
   try {
-    const value: unknown = JSON.parse(readFileSync(join(stores, NAME), 'utf8'))
-    return isStatus(value) ? value : undefined
+    return JSON.parse(readFileSync(join(dir, NAME), 'utf8'))
   } catch {
     return undefined
   }
+}
+
+/** The last status of the indexer of these stores; undefined before the first. */
+export const readStatus = (stores: string): IndexerStatus | undefined => {
+  const value = readFile(stores)
+  return isStatus(value) ? value : undefined
+}
+
+/** Folder of the status of the follower. */
+export const followerPath = (dataDir: string): string => join(dataDir, 'cluster')
+
+/** The last status of the follower of a machine; undefined before the first. */
+export const readFollowerStatus = (dataDir: string): FollowerStatus | undefined => {
+  const value = readFile(followerPath(dataDir))
+  return isFollowerStatus(value) ? value : undefined
 }

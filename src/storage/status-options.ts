@@ -1,7 +1,7 @@
-/** Bounds of an indexer's status file. */
+/** Bounds of the status files of indexers and of the follower. */
 export const defaults = {
-  /** How often each indexer writes its status: the age of what `slotline status` shows. */
+  /** How often each process writes its status: the age of what `slotline status` shows. */
   writeMs: 1_000,
-  /** An older status is of an indexer that is stopped or stuck. Five writes were missed. */
+  /** An older status is of a process that is stopped or stuck. Five writes were missed. */
   staleMs: 5_000,
 }

@@ -1,5 +1,5 @@
 import { defaults } from '../../storage/status-options.js'
 import { optionsSchema } from '../validators/options-schema.js'
 
-/** The status file of each indexer. */
+/** The status files of indexers and of the follower. */
 export const statusSection = optionsSchema(defaults)

@@ -17,6 +17,7 @@ import {
   type TestMachine,
 } from '../../fixtures/cluster/machine.js'
 import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
+import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { openSocket } from '../../fixtures/server/socket.js'
 import { until } from '../../fixtures/until.js'
 
@@ -100,7 +101,7 @@ const revokeUnderLoad = async (
   return { tookMs, after: load.successesAfter, status, confirmations }
 }
 
-const pidOf = ({ service }: Running, role: string): number => service.pidsOf(role)[0] ?? 0
+const pidOf = ({ service }: Running, role: string): number => requirePid(service.pidsOf(role)[0])
 
 const openCluster = async (
   t: Test,

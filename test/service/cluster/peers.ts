@@ -11,6 +11,7 @@ import {
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
 import { freePorts, type Service } from '../../fixtures/processes/deployment.js'
+import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
 import { until } from '../../fixtures/until.js'
 
@@ -161,7 +162,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   })
 
   await t.test('a machine that does not answer is named, in time', async t => {
-    const [control = 0] = second.service.pidsOf('control')
+    const control = requirePid(second.service.pidsOf('control')[0])
     process.kill(control, 'SIGSTOP')
     const { json, tookMs } = await read(tokenUsage)
     t.strictSame(json['missing'], ['fra-2'])
@@ -178,7 +179,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
       const { result } = await relay(first, token, findBody(id))
       return result !== null
     })
-    const [own = 0] = first.service.pidsOf('control')
+    const own = requirePid(first.service.pidsOf('control')[0])
     process.kill(own, 'SIGSTOP')
     const without = await relay(first, token, findBody(id))
     t.equal(without.result, null, 'without control of its own machine it is not found')

@@ -1,0 +1,48 @@
+import type { Config } from '../config/config.js'
+import { readFollowerStatus } from '../storage/status-file.js'
+import { formatDuration } from './format-duration.js'
+import { isAlive } from './service/indexer-process.js'
+
+/** This machine of a cluster in the output of `slotline status`. */
+export type OwnMachineStatus = {
+  readonly machine: string
+  readonly cluster: string
+  readonly location: string
+  readonly isHealthy: boolean
+  /** Why it is not, and what to do. */
+  readonly reason: string | null
+  readonly leaseMs: number
+  /** Slots that each network is behind the other machines of the location. */
+  readonly lags: Readonly<Record<string, number>>
+}
+
+/** Status of this machine from the file of its follower; undefined without a cluster. */
+export const ownMachineStatus = (config: Config, nowMs: number): OwnMachineStatus | undefined => {
+  const { cluster, dataDir, status } = config
+  if (cluster === undefined) return undefined
+  const { id, machine, location } = cluster
+  const of = { machine, cluster: id, location }
+  const written = readFollowerStatus(dataDir)
+  const silentMs = written === undefined ? Infinity : nowMs - written.atMs
+  if (written === undefined || !isAlive(written.pid) || silentMs > status.staleMs)
+    return { ...of, isHealthy: false, reason: 'no follower runs', leaseMs: 0, lags: {} }
+  const { lagging, lags, leaseMs } = written
+  const behind = lagging.map(
+    network => `${network} is ${lags[network] ?? 0} slots behind ${location}`,
+  )
+  const noLease = leaseMs > 0 ? [] : [written.reason ?? 'it has not proved its accesses yet']
+  const [reason = null] = [...noLease, ...behind]
+  return { ...of, isHealthy: reason === null, reason, leaseMs, lags }
+}
+
+export const formatOwnMachine = (status: OwnMachineStatus): string => {
+  const { cluster, isHealthy, lags, leaseMs, location, machine, reason } = status
+  const lag = Object.entries(lags).map(([network, slots]) => `${network} ${slots}`)
+  const lines = [
+    `machine ${machine} of cluster ${cluster} at ${location}: ` +
+      (isHealthy ? 'healthy' : `not healthy: ${reason}`),
+    `  lease      ${formatDuration(leaseMs / 1_000)}`,
+    ...(lag.length === 0 ? [] : [`  lag        ${lag.join(', ')} slots`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
