@@ -84,7 +84,7 @@ const OWNERS = {
   '@hono/node-server': ['src/dashboard/http/'],
   preact: ['src/dashboard/pages/'],
   uplot: ['src/dashboard/pages/'],
-  vite: ['src/dashboard/pages/vite.config.ts'],
+  vite: ['src/dashboard/pages/vite.config.ts', 'src/dashboard/pages/lib/samples.ts'],
   '@valibot/to-json-schema': ['src/dashboard/'],
   valibot: [
     'src/access/',

@@ -220,7 +220,8 @@ const compileTests = async () => {
 }
 
 const buildPage = async () => {
-  const page = digestOf(['package.json', 'package-lock.json', ...filesUnder(pages, [])])
+  const samples = filesUnder(join('docs', 'samples'), [])
+  const page = digestOf(['package.json', 'package-lock.json', ...samples, ...filesUnder(pages, [])])
   if (existsSync(join(root, 'dist/dashboard/pages/index.html')) && isDone('page', page)) return
   await run('Building the dashboard page', 'npm', ['run', 'build:page'])
   markDone('page', page)

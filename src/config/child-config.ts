@@ -67,6 +67,14 @@ const CONTROL = [
 const FOLLOWER = ['dataDir', 'cluster', 'processes', 'status', 'log'] as const
 /** Control shows networks by their names; it calls none of their sources and upstreams. */
 const CONTROL_NETWORK = ['id', 'name'] as const
+/** Of the submission routes it shows which tips they take. */
+const LANDER_TIPS = ['tipAddresses', 'serviceTipAddresses', 'tipFloorLamports'] as const
+const RELAY_TIPS = [
+  'serviceTipAddresses',
+  'serviceTipFloorLamports',
+  'engineTipAddresses',
+  'engineTipFloorLamports',
+] as const
 
 /** A network as its edges know it. */
 export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
@@ -92,9 +100,19 @@ export type IndexerConfig = Pick<Config, (typeof INDEXER)[number]> & {
   readonly networks: readonly IndexerNetwork[]
 }
 
+/** Tips of a relay route. */
+export type RelayTips = Pick<NonNullable<Network['relay']>, (typeof RELAY_TIPS)[number]>
+
+/** A network as control knows it. */
+export type ControlNetwork = Pick<Network, (typeof CONTROL_NETWORK)[number]> & {
+  readonly lander?: Pick<NonNullable<Network['lander']>, (typeof LANDER_TIPS)[number]> | undefined
+  readonly relay?: RelayTips | undefined
+  readonly relayBundle?: RelayTips | undefined
+}
+
 /** The configuration of control. */
 export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
-  readonly networks: readonly Pick<Network, (typeof CONTROL_NETWORK)[number]>[]
+  readonly networks: readonly ControlNetwork[]
 }
 
 /** The configuration of the follower of a cluster. */
@@ -131,7 +149,12 @@ export const toIndexerConfig = (config: Config, id: string): IndexerConfig => ({
 /** What control receives: no source of accounts and no upstream. */
 export const toControlConfig = (config: Config): ControlConfig => ({
   ...pick(config, CONTROL),
-  networks: config.networks.map(network => pick(network, CONTROL_NETWORK)),
+  networks: config.networks.map(network => ({
+    ...pick(network, CONTROL_NETWORK),
+    lander: network.lander && pick(network.lander, LANDER_TIPS),
+    relay: network.relay && pick(network.relay, RELAY_TIPS),
+    relayBundle: network.relayBundle && pick(network.relayBundle, RELAY_TIPS),
+  })),
 })
 
 /** What a follower receives: the access store, the limit table, the cluster, names of networks. */

@@ -74,7 +74,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   })
   const routes = [
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
-    ...createApi(parts),
+    ...createApi({ ...parts, docsUrl: options.docsUrl }),
     ...parts.adminRoutes,
   ]
   const origins = config.locations.flatMap(({ id }) => {

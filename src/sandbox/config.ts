@@ -81,7 +81,13 @@ const locationsOf = (ports: Place) => [
     id: 'fra',
     name: 'Frankfurt',
     listeners: listenersFrom(ports.fra),
-    streamingTargets: [{ name: 'Yellowstone gRPC', url: urlOf(ports.geyser) }],
+    streamingTargets: [
+      {
+        name: 'Yellowstone gRPC',
+        url: urlOf(ports.geyser),
+        authentication: 'none, the dev chain accepts every client',
+      },
+    ],
   },
   { id: 'nyc', name: 'New York', listeners: listenersFrom(ports.nyc) },
 ]

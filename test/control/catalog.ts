@@ -34,3 +34,39 @@ t.test('the addresses of a location are those of its first listener, or its publ
   }
   t.end()
 })
+
+t.test('each submission route of a network has the tips that its checks demand', t => {
+  const [a, b, c] = [
+    '1'.repeat(32),
+    'Stake11111111111111111111111111111111111111',
+    'Vote111111111111111111111111111111111111111',
+  ]
+  const upstream = { urls: ['http://127.0.0.1:1'], credential: 'canary' }
+  const relay = { upstream, serviceTipAddresses: [a], engineTipAddresses: [b] }
+  const network = { ...MINIMAL.networks[0], id: 'one' }
+  const networks = [
+    {
+      ...network,
+      lander: { upstream, tipAddresses: [a, b], serviceTipAddresses: [c], tipFloorLamports: 5 },
+      relayBundle: { ...relay, serviceTipFloorLamports: 7, engineTipFloorLamports: 9 },
+    },
+    { ...network, id: 'other' },
+  ]
+  const catalog = createCatalog(toControlConfig(toConfig({ ...MINIMAL, networks })))
+  const lander = [{ payee: 'lander', lamportsMin: 5, accounts: [a, b, c] }]
+  t.strictSame(catalog.submissionRoutes(network.id), [
+    { path: '/lander', tips: lander },
+    { path: '/lander-submit-bundle', tips: lander },
+    { path: '/lander-submit-batch', tips: lander },
+    {
+      path: '/relay-bundle',
+      tips: [
+        { payee: 'service', lamportsMin: 7, accounts: [a] },
+        { payee: 'engine', lamportsMin: 9, accounts: [b] },
+      ],
+    },
+  ])
+  t.strictSame(catalog.submissionRoutes('other'), [])
+  t.strictSame(catalog.submissionRoutes('gone'), [])
+  t.end()
+})

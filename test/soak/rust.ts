@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { SAMPLE_CALLS } from '../../src/dashboard/pages/lib/sample-text.js'
+import { checkSample, payerFile, samplesOf } from '../fixtures/docs/samples.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
@@ -18,10 +21,10 @@ const builtAt = (file: string): number => (existsSync(file) ? statSync(file).mti
 const isBuilt = (): boolean =>
   [...SOURCES, path('rust/Cargo.lock')].every(source => builtAt(source) <= builtAt(BINARY))
 
-/** Returns the output of a failed build. */
-const build = (): string | undefined => {
+/** Builds a crate; returns the output of a failed build. */
+const build = (manifest: string): string | undefined => {
   const args = ['build', '--locked', '--target-dir', TARGET, '--manifest-path']
-  const { status, error, stderr } = spawnSync('cargo', [...args, path('rust/Cargo.toml')], {
+  const { status, error, stderr } = spawnSync('cargo', [...args, manifest], {
     timeout: BUILD_MS,
     encoding: 'utf8',
   })
@@ -37,7 +40,7 @@ const skip =
 
 t.test('the Rust clients read, send and subscribe', { skip }, async t => {
   t.setTimeout(BUILD_MS + 120_000)
-  if (!isBuilt()) t.equal(build(), undefined, 'it builds')
+  if (!isBuilt()) t.equal(build(path('rust/Cargo.toml')), undefined, 'it builds')
   const deployment = await startDeployment(t, {
     args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
   })
@@ -46,4 +49,21 @@ t.test('the Rust clients read, send and subscribe', { skip }, async t => {
   const [edge] = deployment.pidsOf('edge')
   await t.spawn(BINARY, [rpcUrl, wsUrl, JSON.stringify(samples), String(edge)], 'its checks')
   t.equal(await deployment.stop(), 0)
+})
+
+t.test('the samples of the dashboard for Rust do what they say', { skip }, async t => {
+  t.setTimeout(BUILD_MS + 120_000)
+  const deployment = await startDeployment(t, { args: ['--edges', '1', '--slot-ms', '100'] })
+  const sample = await samplesOf(deployment)
+  // The dependencies of the client, with a program for each sample.
+  const crate = join(deployment.dataDir, 'samples')
+  mkdirSync(join(crate, 'src/bin'), { recursive: true })
+  for (const name of ['Cargo.toml', 'Cargo.lock'])
+    copyFileSync(path(`rust/${name}`), join(crate, name))
+  for (const { id: call } of SAMPLE_CALLS)
+    writeFileSync(join(crate, `src/bin/${call}.rs`), sample(call, 'rust.rs'))
+  t.equal(build(join(crate, 'Cargo.toml')), undefined, 'they build')
+  const env = { KEYPAIR: payerFile(crate, deployment) }
+  for (const { id: call } of SAMPLE_CALLS)
+    await t.test(call, t => checkSample(t, deployment, call, [`${TARGET}debug/${call}`], env))
 })

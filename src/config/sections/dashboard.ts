@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import {
+  base,
   described,
   host,
   privateBase,
@@ -33,6 +34,10 @@ export const dashboardSection = v.strictObject({
   identity: described(
     v.optional(identity),
     'The OpenID Connect provider for sign-in; without it no one can sign in.',
+  ),
+  docsUrl: described(
+    v.optional(base),
+    'Where people read how to use the service, such as a copy of `docs/`; linked on the page.',
   ),
   adminHosts: described(
     v.optional(v.array(host), []),

@@ -50,6 +50,10 @@ export const location = v.strictObject({
         v.strictObject({
           name: described(text(), 'Display name.'),
           url: described(text('a URL'), 'Shown as it is.'),
+          authentication: described(
+            v.optional(text()),
+            'How clients authenticate there, such as `x-token: the location token`; shown as it is.',
+          ),
         }),
       ),
       [],

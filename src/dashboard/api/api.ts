@@ -20,6 +20,7 @@ export type ApiParts = {
   readonly catalog: Catalog
   readonly usage: Usage
   readonly now: () => number
+  readonly docsUrl: string | undefined
   readonly submissions: Submissions
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
@@ -80,7 +81,7 @@ const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] 
 
 /** The API of the page. A signed-in person can only see their own accesses. */
 export const createApi = (parts: ApiParts): readonly Route[] => {
-  const { accessService, machines, now, submissions } = parts
+  const { accessService, docsUrl, machines, now, submissions } = parts
   return [
     route({
       method: 'GET',
@@ -94,6 +95,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
             .listOf(session.subject)
             .map(access => toAccessView(parts, access, now())),
           ...(machines === undefined ? {} : { hasMachines: true }),
+          docsUrl,
         }),
     }),
     ...createTokenRoutes(parts),

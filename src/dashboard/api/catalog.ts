@@ -3,6 +3,7 @@ export type Catalog = {
   product(id: string): { readonly id: string; readonly name: string; readonly kind: string }
   networkName(id: string): string
   location(id: string): CatalogLocation | undefined
+  submissionRoutes(networkId: string): readonly SubmissionRoute[]
 }
 
 export type CatalogLocation = {
@@ -11,5 +12,36 @@ export type CatalogLocation = {
   /** Origins of the location's URLs; the token follows after `/`. */
   readonly rpcOrigin: string
   readonly wsOrigin: string
-  readonly streamingTargets: readonly { readonly name: string; readonly url: string }[]
+  readonly streamingTargets: readonly StreamingTarget[]
 }
+
+/** A further service of a location. */
+export type StreamingTarget = {
+  readonly name: string
+  readonly url: string
+  /** How clients authenticate there; undefined where the operator does not say. */
+  readonly authentication?: string | undefined
+}
+
+/** A submission route of a network. */
+export type SubmissionRoute = {
+  /** What follows the RPC URL. */
+  readonly path: SubmissionPath
+  /** What a submission has to pay, to one of the accounts of each. */
+  readonly tips: readonly Tip[]
+}
+
+export type Tip = {
+  readonly payee: 'lander' | 'service' | 'engine'
+  readonly lamportsMin: number
+  readonly accounts: readonly string[]
+}
+
+export const SUBMISSION_PATHS = [
+  '/lander',
+  '/lander-submit-bundle',
+  '/lander-submit-batch',
+  '/relay',
+  '/relay-bundle',
+] as const
+type SubmissionPath = (typeof SUBMISSION_PATHS)[number]

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SUBMISSION_PATHS } from './catalog.js'
 import { effect, effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
 
@@ -39,6 +40,7 @@ export const accesses = v.object({
     }),
   ),
   hasMachines: described(v.optional(v.boolean()), 'Whether the service is a cluster'),
+  docsUrl: described(v.optional(text), 'Where the documentation is, if the operator says so'),
 })
 
 const token = v.object({
@@ -50,10 +52,31 @@ const token = v.object({
 
 const urls = { rpcUrl: text, wsUrl: text }
 
+const tip = v.object({
+  payee: v.picklist(['lander', 'service', 'engine']),
+  lamportsMin: count,
+  accounts: described(v.pipe(v.array(text), v.readonly()), 'A tip to any of them counts'),
+})
+
 const activePanel = v.object({
   token,
   ...urls,
-  streamingTargets: v.array(v.object({ name: text, url: text })),
+  streamingTargets: v.array(
+    v.object({
+      name: text,
+      url: text,
+      authentication: described(v.optional(text), 'How clients authenticate there'),
+    }),
+  ),
+  submissionRoutes: described(
+    v.array(
+      v.object({
+        path: described(v.picklist(SUBMISSION_PATHS), 'What follows the RPC URL'),
+        tips: v.pipe(v.array(tip), v.readonly()),
+      }),
+    ),
+    'Routes of the network for transactions, with the tips that a submission pays',
+  ),
 })
 
 export const panel = v.union([activePanel, v.object({ token: v.null() })])

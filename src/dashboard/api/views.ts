@@ -27,6 +27,7 @@ export const toPanel = (catalog: Catalog, info: TokenInfo, token = `${MASK}${inf
   },
   ...urlsOf(catalog, info, token),
   streamingTargets: catalog.location(info.location)?.streamingTargets ?? [],
+  submissionRoutes: catalog.submissionRoutes(info.network),
 })
 
 /** A new token as the page shows it, with its secret. */

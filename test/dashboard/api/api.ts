@@ -8,6 +8,8 @@ import {
   BEN,
   LIMITS,
   startDashboard,
+  STREAMING_TARGET,
+  TIP_ACCOUNT,
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
@@ -94,13 +96,20 @@ t.test('a token is created, shown, changed and revoked', async t => {
   const { secret, token } = membersOf(made) as { secret: string; token: { tokenId: string } }
   t.match(secret, TOKEN)
   const masked = `slt_••••••••${secret.slice(-4)}`
-  const streamingTargets = [{ name: 'geyser', url: 'https://fra.rpc.example:10000' }]
+  const tips = [{ payee: 'lander', lamportsMin: 1_000_000, accounts: [TIP_ACCOUNT] }]
+  const connection = {
+    streamingTargets: [STREAMING_TARGET],
+    submissionRoutes: ['/lander', '/lander-submit-bundle', '/lander-submit-batch'].map(path => ({
+      path,
+      tips,
+    })),
+  }
   const info = { tokenId: token.tokenId, masked, createdAtMs: clock.nowMs, address: null }
   t.strictSame(made.json, {
     token: info,
     rpcUrl: `https://fra.rpc.example/${secret}`,
     wsUrl: `wss://fra.rpc.example/${secret}`,
-    streamingTargets,
+    ...connection,
     secret,
   })
   const panel = await ada.ask(fra)
@@ -108,7 +117,7 @@ t.test('a token is created, shown, changed and revoked', async t => {
     token: info,
     rpcUrl: `https://fra.rpc.example/${masked}`,
     wsUrl: `wss://fra.rpc.example/${masked}`,
-    streamingTargets,
+    ...connection,
   })
   t.match(await ada.call('POST', `${fra}/token`), {
     status: 409,
@@ -365,4 +374,10 @@ t.test('usage and submissions are returned', async t => {
   t.match((await ada.ask(`${list}?order=asc`)).json, {
     error: { message: 'query.order is unknown' },
   })
+})
+
+t.test('the documentation is where the operator says it is', async t => {
+  const docsUrl = 'https://docs.example/slotline'
+  const ada = await signIn(await startDashboard(t, { dashboard: { docsUrl } }))
+  t.strictSame((await ada.ask('/api/accesses')).json, { accesses: [], docsUrl })
 })

@@ -108,6 +108,7 @@ export const Dashboard = ({
                 network={network}
                 location={location}
                 hasMachines={value?.hasMachines === true}
+                docsUrl={value?.docsUrl}
                 tab={route.tab}
                 onTab={tab => go({ ...route, tab })}
                 onTokensChanged={reload}

@@ -25,6 +25,16 @@ const EXPLAINED = {
     'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it starts.',
 } as const
 
+const DocsLink = ({ url }: { readonly url: string }) => (
+  <p class="muted docs-link">
+    Every method, route, limit and error is described in the{' '}
+    <a href={url} target="_blank" rel="noreferrer">
+      documentation
+    </a>
+    .
+  </p>
+)
+
 /** The panel of a location: its token, usage and submissions. */
 export const LocationView = (options: {
   readonly access: Access
@@ -32,12 +42,13 @@ export const LocationView = (options: {
   readonly location: Named
   /** The service is a cluster. */
   readonly hasMachines: boolean
+  readonly docsUrl: string | undefined
   readonly tab: Tab
   readonly onTab: (tab: Tab) => void
   /** Called when the dots beside the locations may be outdated. */
   readonly onTokensChanged: () => Promise<void>
 }) => {
-  const { access, network, location, hasMachines, onTab, onTokensChanged } = options
+  const { access, network, location, hasMachines, docsUrl, onTab, onTokensChanged } = options
   const tabs = TABS.filter(tab => hasMachines || tab !== 'machines')
   const tab = tabs.includes(options.tab) ? options.tab : 'connect'
   const { api } = useServices()
@@ -100,6 +111,7 @@ export const LocationView = (options: {
             }}
           />
         )}
+        {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
         {tab === 'usage' && <UsageTab access={access} scope={scope} />}
         {tab === 'submissions' && <SubmissionsTab access={access} />}
         {tab === 'machines' && <MachinesTab access={access} network={network} />}

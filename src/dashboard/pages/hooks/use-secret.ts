@@ -6,27 +6,24 @@ import type { TokenSecret } from '../lib/wire.js'
 /** How long a revealed secret is shown. */
 const SHOWN_MS = 60_000
 
-/** The token, or one of the URLs that contain it. */
-export type SecretPart = keyof TokenSecret
-
 /** The secret of an active token. It is requested when needed, and kept only while it is shown. */
 export type SecretView = {
   /** Rejects with the error of the service. */
   readonly get: () => Promise<TokenSecret>
-  /** The value while it is shown. */
-  readonly shown: (part: SecretPart) => string | undefined
-  readonly toggle: (part: SecretPart) => Promise<void>
+  /** What a field of this name shows of it; undefined while the field is masked. */
+  readonly shown: (field: string) => TokenSecret | undefined
+  readonly toggle: (field: string) => Promise<void>
 }
 
 export const useSecret = (scope: TokenScope, onFailure: (error: unknown) => void): SecretView => {
   const { api } = useServices()
   const [secret, setSecret] = useState<TokenSecret>()
-  const [parts, setParts] = useState<readonly SecretPart[]>([])
+  const [fields, setFields] = useState<readonly string[]>([])
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
   const hide = (): void => {
     setSecret(undefined)
-    setParts([])
+    setFields([])
   }
   useEffect(() => () => clearTimeout(timer.current), [])
 
@@ -38,19 +35,19 @@ export const useSecret = (scope: TokenScope, onFailure: (error: unknown) => void
       throw error
     }
   }
-  const toggle = async (part: SecretPart): Promise<void> => {
-    if (parts.includes(part)) {
-      const left = parts.filter(other => other !== part)
+  const toggle = async (field: string): Promise<void> => {
+    if (fields.includes(field)) {
+      const left = fields.filter(other => other !== field)
       if (left.length === 0) hide()
-      else setParts(left)
+      else setFields(left)
       return
     }
     setSecret(await get())
-    setParts(old => [...old, part])
+    setFields(old => [...old, field])
     clearTimeout(timer.current)
     timer.current = setTimeout(hide, SHOWN_MS)
   }
-  const shown = (part: SecretPart): string | undefined =>
-    parts.includes(part) ? secret?.[part] : undefined
+  const shown = (field: string): TokenSecret | undefined =>
+    fields.includes(field) ? secret : undefined
   return { get, shown, toggle }
 }

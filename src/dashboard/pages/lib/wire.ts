@@ -6,6 +6,7 @@ export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */
 export type ActivePanel = Exclude<Panel, { token: null }>
+export type SubmissionRoute = ActivePanel['submissionRoutes'][number]
 /** The token and its URLs. */
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>

@@ -3,6 +3,8 @@ import { CheckConnection } from './check-connection.js'
 import { EndpointTable } from './endpoint-table.js'
 import { formatMoment } from '../../lib/format.js'
 import { RestrictionForm } from './restriction-form.js'
+import { SamplesCard } from './samples-card.js'
+import { SubmissionCard } from './submission-card.js'
 import { useSecret } from '../../hooks/use-secret.js'
 import type { ActivePanel } from '../../lib/wire.js'
 
@@ -41,6 +43,8 @@ export const ActiveToken = (options: {
         onChanged={onChanged}
         onOutdated={onOutdated}
       />
+      <SubmissionCard panel={panel} secret={secret} />
+      <SamplesCard panel={panel} secret={secret} />
       <section class="card" aria-labelledby="replace-heading">
         <h2 id="replace-heading">Replace or revoke</h2>
         <div class="actions">

@@ -14,6 +14,8 @@ export type Reveal = { readonly isShown: boolean; readonly toggle: () => Promise
 
 type Options = {
   readonly name: string
+  /** Several lines of code, all of which are shown. */
+  readonly isCode?: boolean
   /** The displayed text. */
   readonly value: string
   /** The text to copy. */
@@ -22,11 +24,11 @@ type Options = {
 }
 
 /** Copies the value, and explains a failure next to it. */
-const useValue = ({ name, getText, reveal }: Omit<Options, 'value'>) => {
+const useValue = ({ name, getText, reveal }: Pick<Options, 'name' | 'getText' | 'reveal'>) => {
   const { announce } = useServices()
   const [isCopied, markCopied] = useCopied()
   const [problem, setProblem] = useState<string>()
-  const field = useRef<HTMLInputElement>(null)
+  const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null)
   const isMasked = reveal !== undefined && !reveal.isShown
 
   const toggle = async (): Promise<void> => {
@@ -65,19 +67,28 @@ const useValue = ({ name, getText, reveal }: Omit<Options, 'value'>) => {
 
 /** A value with a copy button. Its box keeps its size. */
 export const ValueField = (options: Options) => {
-  const { name, value, reveal } = options
+  const { name, isCode = false, value, reveal } = options
   const { isCopied, isMasked, problem, field, toggle, copy } = useValue(options)
+  const attributes = {
+    ref: field,
+    readOnly: true,
+    autoComplete: 'off',
+    spellcheck: false,
+    'aria-label': isMasked ? `${name}, masked` : name,
+    value,
+  } as const
   return (
     <div class="value">
-      <input
-        ref={field}
-        class="value-text"
-        readOnly
-        autoComplete="off"
-        spellcheck={false}
-        aria-label={isMasked ? `${name}, masked` : name}
-        value={value}
-      />
+      {isCode ? (
+        <textarea
+          {...attributes}
+          class="value-text is-code"
+          wrap="off"
+          rows={value.trimEnd().split('\n').length}
+        />
+      ) : (
+        <input {...attributes} class="value-text" />
+      )}
       <div class="value-buttons">
         {reveal !== undefined && (
           <button

@@ -1,5 +1,5 @@
 import { useServices } from '../../hooks/context.js'
-import { CopyId } from './copy-id.js'
+import { CopyId } from '../shared/copy-id.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { formatMoment, formatPlural } from '../../lib/format.js'

@@ -1,6 +1,6 @@
 import { useServices } from '../../hooks/context.js'
 import { copyText } from '../../lib/copy-text.js'
-import { Icon } from '../shared/icon.js'
+import { Icon } from './icon.js'
 import { useCopied } from '../../hooks/use-copied.js'
 
 /** How many characters of each end are shown. */

@@ -1,0 +1,13 @@
+// cargo add solana-pubsub-client futures-util tokio --features tokio/full
+use futures_util::StreamExt;
+use solana_pubsub_client::nonblocking::pubsub_client::PubsubClient;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let socket = PubsubClient::new("SLOTLINE_WS_URL").await?;
+    let (mut slots, _unsubscribe) = socket.slot_subscribe().await?;
+    while let Some(info) = slots.next().await {
+        println!("{} {}", info.slot, info.root);
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+import type { ActivePanel, SubmissionRoute } from './wire.js'
+
+/** What a sample does, in display order. */
+export const SAMPLE_CALLS = [
+  { id: 'read', name: 'Read' },
+  { id: 'subscribe', name: 'Subscribe' },
+  { id: 'lander', name: 'Lander' },
+  { id: 'relay', name: 'Relay' },
+] as const
+export type SampleCall = (typeof SAMPLE_CALLS)[number]['id']
+
+/** What samples are written for, and the names of their files. */
+export const SAMPLE_LANGUAGES = [
+  { id: 'curl', name: 'curl', file: 'curl.sh' },
+  { id: 'web3', name: 'web3.js', file: 'web3.mjs' },
+  { id: 'kit', name: 'Kit', file: 'kit.mjs' },
+  { id: 'python', name: 'Python', file: 'python.py' },
+  { id: 'rust', name: 'Rust', file: 'rust.rs' },
+] as const
+
+/** The route that a sample of a submission uses. */
+const PATHS = { lander: '/lander', relay: '/relay-bundle' } as const
+
+const routeOf = (
+  routes: readonly SubmissionRoute[],
+  call: keyof typeof PATHS,
+): SubmissionRoute | undefined => routes.find(({ path }) => path === PATHS[call])
+
+/** The samples that work for a network with these routes. */
+export const sampleCallsFor = (routes: readonly SubmissionRoute[]) =>
+  SAMPLE_CALLS.filter(
+    ({ id }) => (id !== 'lander' && id !== 'relay') || routeOf(routes, id) !== undefined,
+  )
+
+/**
+ * Fills the placeholders of a sample: `SLOTLINE_RPC_URL`, `SLOTLINE_WS_URL`, and account and
+ * lamports of each tip of its route, such as `SLOTLINE_LANDER_TIP_ACCOUNT`.
+ */
+export const fillSample = (
+  text: string,
+  { rpcUrl, wsUrl }: { readonly rpcUrl: string; readonly wsUrl: string },
+  call: SampleCall,
+  { submissionRoutes }: Pick<ActivePanel, 'submissionRoutes'>,
+): string => {
+  const tips = call === 'lander' || call === 'relay' ? routeOf(submissionRoutes, call)?.tips : []
+  const values = new Map([
+    ['RPC_URL', rpcUrl],
+    ['WS_URL', wsUrl],
+  ])
+  for (const { payee, lamportsMin, accounts } of tips ?? []) {
+    values.set(`${payee.toUpperCase()}_TIP_ACCOUNT`, accounts[0] ?? '')
+    values.set(`${payee.toUpperCase()}_TIP_LAMPORTS`, String(lamportsMin))
+  }
+  return text.replace(/SLOTLINE_([A-Z_]+)/g, (found, name: string) => values.get(name) ?? found)
+}

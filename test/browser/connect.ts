@@ -1,0 +1,101 @@
+import t from 'tap'
+import {
+  axeFaults,
+  choose,
+  clipboardOf,
+  copy,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { samplesOf } from '../fixtures/docs/samples.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { SAMPLE_CALLS, SAMPLE_LANGUAGES } from '../../src/dashboard/pages/lib/sample-text.js'
+
+const ROUTES = [
+  '/lander',
+  '/lander-submit-bundle',
+  '/lander-submit-batch',
+  '/relay',
+  '/relay-bundle',
+]
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const deployment = await startDeployment(t, { args: ['--edges', '1'] })
+  const { dashboardUrl, locations, tips } = deployment.description
+
+  await t.test('Connect shows where and with which tips to submit', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await choose(page, 'Frankfurt')
+    for (const route of ROUTES)
+      t.equal(await copy(page, `${route} URL`), `${locations[0].submitUrl}${route}`)
+    const reveal = page.getByRole('button', { name: 'Reveal /relay URL', exact: true })
+    await reveal.click()
+    const shown = page.getByLabel('/relay URL', { exact: true })
+    t.equal(await shown.inputValue(), `${locations[0].submitUrl}/relay`)
+    t.match(await page.getByLabel('RPC URL, masked').inputValue(), /•/, 'only what was asked for')
+    await page.getByRole('button', { name: 'Hide /relay URL', exact: true }).click()
+
+    const sections = page.locator('.tips')
+    t.equal(await sections.count(), 2, 'the routes of a kind have one list')
+    t.match(await sections.first().textContent(), /at least 1,000,000 lamports/)
+    t.match(await sections.last().textContent(), /Engine tip: at least 1,000 lamports/)
+    await sections
+      .last()
+      .getByText(/^Engine tip/)
+      .click()
+    const account = sections.last().getByRole('button', { name: /Copy engine tip account/ })
+    t.equal(await account.count(), tips.engine.length)
+    await account.first().click()
+    await page.getByText('engine tip account copied').waitFor()
+    t.equal(await clipboardOf(page), tips.engine[0])
+    await page.getByText('Authentication: none, the dev chain accepts every client').waitFor()
+    t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('each sample is copied as the tests run it', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await choose(page, 'Frankfurt')
+    const sample = await samplesOf(deployment)
+    for (const call of SAMPLE_CALLS) {
+      await page.getByRole('radio', { name: call.name, exact: true }).check()
+      for (const language of SAMPLE_LANGUAGES) {
+        await page.getByRole('radio', { name: language.name, exact: true }).check()
+        const name = `${call.name.toLowerCase()} sample for ${language.name}`
+        t.notMatch(await page.getByLabel(`${name}, masked`).inputValue(), /SLOTLINE_|slt_\w{9}/)
+        t.equal(await copy(page, name), sample(call.id, language.file), name)
+      }
+    }
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  for (const view of [
+    { width: 360, scheme: 'dark' },
+    { width: 1280, scheme: 'light' },
+    { width: 1920, scheme: 'dark' },
+  ] as const)
+    await t.test(`Connect fits ${view.width} px in ${view.scheme}`, async t => {
+      const { page, context } = await openVisit(browser, view)
+      await page.goto(dashboardUrl)
+      await signIn(page, deployment, 'ada')
+      await page.getByRole('radio', { name: 'Frankfurt' }).click()
+      await page.getByRole('radio', { name: 'Relay', exact: true }).check()
+      await page.getByRole('radio', { name: 'web3.js', exact: true }).check()
+      await page.getByLabel(/^relay sample for web3.js/).waitFor()
+      await page.getByText(/^Lander tip/).click()
+      t.equal(await overflowPx(page), 0)
+      t.strictSame(await axeFaults(page), [])
+      await saveScreenshot(page, `connect-${view.width}-${view.scheme}`)
+      await context.close()
+    })
+}
