@@ -1,13 +1,10 @@
 import type { Config } from '../src/config/config.js'
 import type { CheckedCall } from './data/record-exchanges.js'
-import type { Exchange, Target } from './load-generators/connection.js'
+import type { Exchange } from './load-generators/connection.js'
 import type { Plan } from './options.js'
 import type { Edge } from './service/deployment.js'
 import type { Figure } from './report/report.js'
 import type { ExpectedState } from './data/expected-state.js'
-
-/** A server under load. */
-export type Server = { readonly target: Target; readonly pid: number }
 
 /** What every measurement gets. */
 export type Context = {

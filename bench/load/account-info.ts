@@ -1,17 +1,19 @@
 // getAccountInfo at full speed: the edge with authentication against bare servers in JavaScript and
-// C++, and against services in the usual way, on Fastify and on uWebSockets.js with json-rpc-2.0. Limits are checked and never reached. The sampled accounts are
-// more than an edge caches results of, so nearly every one is read; the result of one account is
-// read once and cached, because nothing is committed during the run (recentResultsMax). In C++ and
-// Rust, without JavaScript, the edge adds to the bare C++ server: a look-up of the token, a load of
-// the access version, the limits, and the read, which parses the body, walks the B-tree and writes
-// the reply (1 µs, 2.7 µs with cold caches), one counter and one histogram (0.2 µs).
+// C++, and against services in the usual way, on Fastify and on uWebSockets.js with json-rpc-2.0.
+// Limits are checked and never reached. The sampled accounts are more than an edge caches results
+// of, so nearly every one is read; the result of one account is read once and cached, because
+// nothing is committed during the run (recentResultsMax). In C++ and Rust, without JavaScript, the
+// edge adds to the bare C++ server: a look-up of the token, a load of the access version, the
+// limits, and the read, which parses the body, walks the B-tree and writes the reply (1 µs, 2.7 µs
+// with cold caches), one counter and one histogram (0.2 µs).
 import { join } from 'node:path'
 import { recordExchanges } from '../data/record-exchanges.js'
 import { cpuTimesOf, runJob, startChild, type Child as ChildOf } from '../child.js'
 import type { Exchange } from '../load-generators/connection.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
 import { hasWrk, runWrk } from '../load-generators/wrk.js'
-import type { Context, Server } from '../context.js'
+import type { Context } from '../context.js'
+import type { Server } from '../service/deployment.js'
 import { CLOSED_LOOP_CONNECTIONS } from '../options.js'
 import type * as bare from '../peers/bare.js'
 import type * as bareCpp from '../peers/bare-cpp.js'

@@ -1,5 +1,6 @@
 // What a service in the usual way has behind its server: npm lmdb with its own encoding, bs58,
-// schemas of its replies. It authenticates, checks its parameters and keeps u64 exact, as ours does.
+// schemas of its replies. It authenticates, checks its parameters and keeps u64 exact, as ours
+// does.
 import { createHash } from 'node:crypto'
 import bs58 from 'bs58'
 import { open, type Database } from 'lmdb'

@@ -18,7 +18,7 @@ import { formatMetrics } from '../../src/shared/metrics.js'
 import type { Limits } from '../../src/shared/access-limits.js'
 import { makeCertificate } from '../../test/fixtures/server/certificates.js'
 import { stopProcess } from '../child.js'
-import type { Server } from '../context.js'
+import type { Target } from '../load-generators/connection.js'
 import { PATHS } from '../peers/upstream-paths.js'
 import { ENGINE_TIP, LANDER_TIP, SERVICE_TIP } from '../data/transactions.js'
 
@@ -134,6 +134,9 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
   await ownStore.close()
   return token.reveal()
 }
+
+/** A server under load. */
+export type Server = { readonly target: Target; readonly pid: number }
 
 /** A running edge. */
 export type Edge = Server & {
