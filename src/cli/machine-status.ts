@@ -24,8 +24,13 @@ export const ownMachineStatus = (config: Config, nowMs: number): OwnMachineStatu
   const of = { machine, cluster: id, location }
   const written = readFollowerStatus(dataDir)
   const silentMs = written === undefined ? Infinity : nowMs - written.atMs
-  if (written === undefined || !isAlive(written.pid) || silentMs > status.staleMs)
-    return { ...of, isHealthy: false, reason: 'no follower runs', leaseMs: 0, lags: {} }
+  const hasProcess = written !== undefined && isAlive(written.pid)
+  if (!hasProcess || silentMs > status.staleMs) {
+    const reason = hasProcess
+      ? `process ${written.pid} has not written its status for ${formatDuration(silentMs / 1_000)}`
+      : 'no follower runs'
+    return { ...of, isHealthy: false, reason, leaseMs: 0, lags: {} }
+  }
   const { lagging, lags, leaseMs } = written
   const behind = lagging.map(
     network => `${network} is ${lags[network] ?? 0} slots behind ${location}`,
