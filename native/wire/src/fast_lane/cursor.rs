@@ -1,6 +1,18 @@
 //! A parser for the subset of JSON in canonical requests. Input that is invalid, or that needs more
 //! than one pass over its bytes, is `None`: the general path parses it.
 
+/// Bytes that are part of a string and stand for themselves. A table, because one load for each byte
+/// is a third of the instructions of comparisons.
+const IS_PLAIN: [bool; 256] = {
+    let mut is_plain = [false; 256];
+    let mut byte = 0x20;
+    while byte < 0x80 {
+        is_plain[byte] = byte != b'"' as usize && byte != b'\\' as usize;
+        byte += 1;
+    }
+    is_plain
+};
+
 /// A position in the body. Each method advances past what it reads, or returns `None`.
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -49,18 +61,13 @@ impl<'a> Cursor<'a> {
         Some(self.peek()? != close || self.eat(close).is_none())
     }
 
-    /// The content of a string without escapes.
+    /// The content of a string of ASCII without escapes.
     pub fn string(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"')?;
         let text = self.rest;
-        let stop = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-        let end = text
-            .iter()
-            .position(stop)
-            .filter(|end| text[*end] == b'"')?;
+        let end = text.iter().position(|byte| !IS_PLAIN[usize::from(*byte)])?;
         let (text, rest) = text.split_at(end);
-        std::str::from_utf8(text).ok()?;
-        self.rest = &rest[1..];
+        self.rest = rest.strip_prefix(b"\"")?;
         Some(text)
     }
 

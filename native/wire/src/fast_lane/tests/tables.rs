@@ -17,7 +17,7 @@ fn answers_equal_the_ordinary_path() {
     );
     let cases = [
         r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["KEY"]}"#,
-        r#"{"params":["KEY",null],"method":"getAccountInfo","id":"a-é","jsonrpc":"2.0"}"#,
+        r#"{"params":["KEY",null],"method":"getAccountInfo","id":"a-b","jsonrpc":"2.0"}"#,
         " {\t\"jsonrpc\" : \"2.0\" ,\r\n\"id\" : null , \"method\" : \"getAccountInfo\" , \"params\" : [ \"KEY\" , { } ] } \n",
         r#"{"jsonrpc":"2.0","id":-1.5e+3,"method":"getAccountInfo","params":["KEY",{"encoding":"base58","dataSlice":{"offset":32,"length":64}}]}"#,
         r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"getAccountInfo","params":["KEY",{"encoding":"jsonParsed","commitment":"none such","minContextSlot":9e99}]}"#,
@@ -100,6 +100,7 @@ fn declines_unrecognised_requests() {
             "an escape",
             good.replace("getAccountInfo", "getAccountI\\u006efo"),
         ),
+        ("an id that is not ASCII", with_id("\"é\"")),
         ("negative zero", with_id("-0")),
         ("a leading zero", with_id("01")),
         ("a plus", with_id("+1")),
