@@ -7,6 +7,22 @@ export type ConnectionOptions = CertificateFiles & {
 }
 
 /**
+ * Why no member of etcd can be called, where that is a certificate on either side; what is wrong
+ * and what to do.
+ */
+export const explainConnection = async (
+  { store, callMs, ...files }: ConnectionOptions,
+  name: string,
+): Promise<string | undefined> => {
+  try {
+    await checkServers(store, readIdentity(files, name, Date.now()), callMs)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/**
  * A client of etcd under the name of a certificate; throws where a certificate on either side is
  * wrong.
  */

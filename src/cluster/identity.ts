@@ -28,6 +28,9 @@ const readCertificate = (file: string): X509Certificate => {
   }
 }
 
+/** When the certificate of this file ends, in Unix milliseconds. */
+export const certificateEndMs = (file: string): number => Date.parse(readCertificate(file).validTo)
+
 const readKey = (file: string): Buffer => {
   try {
     const text = readPrivateFile(file)
@@ -57,7 +60,7 @@ export const readIdentity = (
     [certFile, cert],
   ] as const) {
     if (nowMs >= Date.parse(one.validTo))
-      throw new IdentityError(`${file} expired on ${one.validTo}; make a new one`)
+      throw new IdentityError(`${file} expired on ${one.validTo}; make a new one and restart`)
     if (nowMs < Date.parse(one.validFrom))
       throw new IdentityError(`${file} is valid from ${one.validFrom} on; check the clock`)
   }

@@ -29,6 +29,8 @@ export type LeaseParts = {
   readonly setLeaseEnd: (bootMs: number) => void
   /** What others learn of this machine with each proof. */
   readonly describe: () => Description
+  /** Why etcd cannot be called, where that is known; what to do. */
+  readonly explain: () => Promise<string | undefined>
   /** This process must end: another one runs as this machine. */
   readonly onReplaced: (message: string) => void
 }
@@ -50,6 +52,7 @@ export class Lease {
   private running = Promise.resolve()
   private problem: string | undefined
   private message: string | undefined
+  private explainedMs = -Infinity
 
   constructor(parts: LeaseParts, state: ClusterState) {
     this.parts = parts
@@ -86,15 +89,29 @@ export class Lease {
         if (this.problem !== undefined) logger.info('the accesses are proved to be current again')
         this.problem = this.message = undefined
       } catch (error) {
-        // Each cause once; how etcd does not answer may differ from one attempt to the next.
-        const problem = error instanceof NotProvedError ? error.message : 'etcd'
-        if (problem !== this.problem)
-          logger.error({ err: error }, 'the accesses cannot be proved to be current')
-        this.problem = problem
-        this.message = String(error instanceof Error ? error.message : error)
+        await this.onFailure(error)
       }
       await this.pause(this.problem === undefined ? options.beatMs : options.retryMs)
     }
+  }
+
+  /** Logs each cause once. */
+  private async onFailure(error: unknown): Promise<void> {
+    const { bootMs, explain, logger, options } = this.parts
+    let problem = error instanceof NotProvedError ? error.message : this.problem
+    // How etcd does not answer may differ from one attempt to the next: it is looked up at times.
+    if (!(error instanceof NotProvedError) && bootMs() - this.explainedMs > options.leaseMs) {
+      this.explainedMs = bootMs()
+      problem = await explain()
+    }
+    problem ??= 'etcd'
+    this.message = problem === 'etcd' && error instanceof Error ? error.message : problem
+    if (problem !== this.problem)
+      logger.error(
+        { err: error, reason: this.message },
+        'the accesses cannot be proved to be current',
+      )
+    this.problem = problem
   }
 
   /** Waits for the next proof, which a change may ask for earlier. */

@@ -37,6 +37,11 @@ export const defaults = {
   pageAccessesMax: 1_000,
   /** Longest text of an access with its tokens: etcd accepts 1.5 MiB in one change. */
   accessBytesMax: 1024 ** 2,
+  /**
+   * Clocks of two machines that differ by more are reported. No lease depends on them; accesses end
+   * by the clock of each machine.
+   */
+  clockSkewMs: 10_000,
   /** Slots that a tip may be behind the other machines of its location, as of their last beats. */
   lagSlotsMax: 5,
   /**

@@ -21,6 +21,8 @@ const beat = v.object({
   health: v.optional(v.pipe(v.string(), v.maxLength(32))),
   /** Tip of each network that has one. */
   slots: v.optional(v.record(v.string(), count)),
+  /** Its clock, in Unix milliseconds. */
+  timeMs: v.optional(v.number()),
   /** What was left of its lease. */
   leaseMs: v.optional(v.pipe(v.number(), v.minValue(0))),
 })

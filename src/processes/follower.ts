@@ -6,10 +6,12 @@ import { openLimitTable } from '../access/limiter/access-limiter.js'
 import type { LimitTable } from '../access/limiter/limit-table.js'
 import type { AccessStore } from '../access/store/access-store.js'
 import { openWriter } from '../access/store/store.js'
-import { connectEtcd } from '../cluster/connection.js'
+import { ClockWatch } from '../cluster/clock-watch.js'
+import { connectEtcd, explainConnection } from '../cluster/connection.js'
 import { EtcdLog } from '../cluster/etcd-log.js'
 import { EtcdError, type Etcd } from '../cluster/etcd/client.js'
 import { Follower } from '../cluster/follower.js'
+import { certificateEndMs } from '../cluster/identity.js'
 import { keysOf } from '../cluster/keys.js'
 import { LagWatch } from '../cluster/lag-watch.js'
 import { Lease } from '../cluster/lease.js'
@@ -22,8 +24,8 @@ import type { MachineEdges } from '../control/edge-notifier.js'
 import { bootMs, lockFile } from '../native/os.js'
 import type { FollowerStatus } from '../storage/follower-status.js'
 import { openLog, type Log } from '../shared/log.js'
-import { createMetrics } from '../shared/metrics.js'
-import { followerPath } from '../storage/status-file.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { followerPath, writeStatus } from '../storage/status-file.js'
 import { startStatusWriter } from '../storage/status-writer.js'
 import type { SendEvent } from '../supervision/messages.js'
 import type { Description } from '../cluster/values.js'
@@ -58,6 +60,7 @@ class ClusterFollower {
   private exchange: UseExchange | undefined
   private readonly directory: MachineDirectory
   private readonly lagWatch: LagWatch
+  private readonly clockWatch: ClockWatch
   /** Why it has not joined. */
   private problem: string | undefined
 
@@ -71,6 +74,7 @@ class ClusterFollower {
     const { directory } = this
     const { setLagging, tip } = shared
     this.lagWatch = new LagWatch({ ...of, directory, machine, location, networks, tip, setLagging })
+    this.clockWatch = new ClockWatch({ ...of, directory, machine, now: Date.now })
   }
 
   /**
@@ -78,13 +82,13 @@ class ClusterFollower {
    * Throws where it may not join.
    */
   async open(): Promise<void> {
-    const { log, send } = this.parts
+    const { cluster, log, send } = this.parts
     try {
       this.start(await this.join())
     } catch (error) {
       if (!(error instanceof EtcdError)) throw error
       log.error({ err: error }, 'etcd does not answer: this machine answers nothing until it does')
-      this.problem = error.message
+      this.problem = (await explainConnection(cluster, cluster.machine)) ?? error.message
       this.joinLater().catch((failure: unknown) => {
         if (!this.stopping.signal.aborted) exitWithFailure(send, String(failure))
       })
@@ -110,12 +114,14 @@ class ClusterFollower {
       ...(reason === undefined ? {} : { reason }),
       lags: Object.fromEntries(networks.map((id, index) => [id, this.lag(index)])),
       lagging: networks.filter((_, index) => shared.isLagging(index)),
+      clocks: this.clockWatch.problems,
     }
   }
 
   async stop(): Promise<void> {
     this.stopping.abort()
     this.lagWatch.stop()
+    this.clockWatch.stop()
     await this.directory.stop()
     await this.exchange?.stop()
     await this.lease?.stop()
@@ -161,6 +167,7 @@ class ClusterFollower {
     return {
       ...(peerUrl === undefined ? {} : { peerUrl }),
       version: this.version,
+      timeMs: Date.now(),
       health: shared.health(),
       slots: Object.fromEntries(slots),
       leaseMs: Math.max(0, shared.leaseEnd() - bootMs()),
@@ -202,6 +209,7 @@ class ClusterFollower {
         confirmed: () => edges.confirmed(),
         setLeaseEnd: shared.setLeaseEnd,
         describe: () => this.describe(),
+        explain: () => explainConnection(cluster, cluster.machine),
         onReplaced: message => exitWithFailure(send, message),
       },
       state,
@@ -222,16 +230,42 @@ class ClusterFollower {
     this.exchange.start()
     this.directory.start()
     this.lagWatch.start()
+    this.clockWatch.start()
   }
 }
 
-/** The follower of a cluster: the only writer of the access store, and holder of the lease. */
-export const startFollower: Start<'follower'> = async ({ config }, send): Promise<Running> => {
+type Metered = {
+  readonly cluster: ClusterConfig
+  readonly shared: SharedMemory
+  readonly networks: readonly string[]
+  readonly running: Pick<ClusterFollower, 'applied' | 'lag'>
+}
+
+const meterFollower = (metrics: Metrics, parts: Metered): void => {
+  const { cluster, networks, running, shared } = parts
+  const leaseSeconds = metrics.gauge('leaseSeconds')
+  const accessRevision = metrics.gauge('accessRevision')
+  metrics.gauge('machineCertificateEnd').set(certificateEndMs(cluster.certFile) / 1_000)
+  metrics.beforeSnapshot(() => {
+    leaseSeconds.set((shared.leaseEnd() - bootMs()) / 1_000)
+    accessRevision.set(running.applied)
+    for (const [index, network] of networks.entries())
+      metrics.gauge('machineLag', { network }).set(running.lag(index))
+  })
+}
+
+/** Leaves for `slotline status` why no follower runs. */
+const writeFailedStart = (dir: string, error: unknown): void => {
+  const reason = error instanceof Error ? error.message : String(error)
+  const { pid } = process
+  const none = { leaseMs: 0, lags: {}, lagging: [], clocks: [] }
+  writeStatus(dir, { pid, atMs: Date.now(), reason, ...none })
+}
+
+const openFollower: Start<'follower'> = async ({ config }, send): Promise<Running> => {
   const { log, flush } = openLog('follower', config.log)
   const { cluster, dataDir, access } = config
   if (cluster === undefined) throw new Error('a follower needs a cluster')
-  if (!lockFile(join(dataDir, 'follower.lock')))
-    throw new Error(`another follower runs on ${dataDir}`)
   const metrics = createMetrics('follower')
   const etcd = await connectEtcd(cluster, cluster.machine)
   const store = await openWriter(dataDir, access.store)
@@ -242,19 +276,9 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
   const parts = { cluster, etcd, store, table, edges, shared, networks, send, log }
   const running = new ClusterFollower(parts)
   await running.open()
-  const statusDir = followerPath(dataDir)
-  mkdirSync(statusDir, { recursive: true, mode: 0o700 })
-  const status = startStatusWriter(statusDir, config.status.writeMs, () => running.status(), log)
-  const [leaseSeconds, accessRevision] = [
-    metrics.gauge('leaseSeconds'),
-    metrics.gauge('accessRevision'),
-  ]
-  metrics.beforeSnapshot(() => {
-    leaseSeconds.set((shared.leaseEnd() - bootMs()) / 1_000)
-    accessRevision.set(running.applied)
-    for (const [index, network] of networks.entries())
-      metrics.gauge('machineLag', { network }).set(running.lag(index))
-  })
+  const { writeMs } = config.status
+  const status = startStatusWriter(followerPath(dataDir), writeMs, () => running.status(), log)
+  meterFollower(metrics, { cluster, shared, networks, running })
   return {
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
@@ -266,5 +290,20 @@ export const startFollower: Start<'follower'> = async ({ config }, send): Promis
       await store.close()
       flush()
     },
+  }
+}
+
+/** The follower of a cluster: the only writer of the access store, and holder of the lease. */
+export const startFollower: Start<'follower'> = async (assignment, send): Promise<Running> => {
+  const { dataDir } = assignment.config
+  if (!lockFile(join(dataDir, 'follower.lock')))
+    throw new Error(`another follower runs on ${dataDir}`)
+  const dir = followerPath(dataDir)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  try {
+    return await openFollower(assignment, send)
+  } catch (error) {
+    writeFailedStart(dir, error)
+    throw error
   }
 }

@@ -11,4 +11,6 @@ export type FollowerStatus = {
   readonly lags: Readonly<Record<string, number>>
   /** Networks that are too far behind for too long: `/health` is `behind`. */
   readonly lagging: readonly string[]
+  /** Machines whose clocks differ from that of this one, a sentence for each. */
+  readonly clocks: readonly string[]
 }

@@ -22,7 +22,11 @@ const isStatus = (value: unknown): value is IndexerStatus =>
   isOfProcess(value) && 'tip' in value && 'isHealthy' in value && 'source' in value
 
 const isFollowerStatus = (value: unknown): value is FollowerStatus =>
-  isOfProcess(value) && 'leaseMs' in value && 'lags' in value && 'lagging' in value
+  isOfProcess(value) &&
+  'leaseMs' in value &&
+  'lags' in value &&
+  'lagging' in value &&
+  'clocks' in value
 
 const readFile = (dir: string): unknown => {
   try {

@@ -13,6 +13,7 @@ const RUNNING: FollowerStatus = {
   leaseMs: 4_400,
   lags: { main: 2 },
   lagging: [],
+  clocks: [],
 }
 const CLUSTER = {
   id: 's1',
@@ -59,6 +60,16 @@ t.test('status of a machine of a cluster', t => {
       `not healthy: process ${process.pid} has not written its status for 60 s\n`,
     ],
     ['ended', { pid: NO_PID }, 'not healthy: no follower runs\n'],
+    [
+      'that could not start',
+      { pid: NO_PID, leaseMs: 0, reason: 'x.pem expired' },
+      'not healthy: no follower runs: x.pem expired\n',
+    ],
+    [
+      'with another clock',
+      { clocks: ['the clock of x'] },
+      'healthy\n  lease      5 s\n  lag        main 2 slots\n  clocks     the clock of x\n',
+    ],
   ]
   for (const [name, written, text] of cases)
     t.ok(shown(written).startsWith(`${machine}: ${text}`), `${name}: ${shown()}`)

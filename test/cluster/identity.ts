@@ -32,7 +32,13 @@ t.test('a certificate that etcd would refuse is refused in one line', t => {
       now,
       /was not issued by the authority of .*ca\.pem$/,
     ],
-    ['expired', own, 'fra-1', now + YEAR_MS, /fra-1\.pem expired on .*; make a new one$/],
+    [
+      'expired',
+      own,
+      'fra-1',
+      now + YEAR_MS,
+      /fra-1\.pem expired on .*; make a new one and restart$/,
+    ],
     ['not valid yet', own, 'fra-1', now - YEAR_MS, /is valid from .* on; check the clock$/],
     [
       'with another key',

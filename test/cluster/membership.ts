@@ -66,6 +66,7 @@ const openMachine = async (t: Test, etcd: Etcd, machine: string, dir = t.testdir
         setLeaseEnd: endMs => {
           leaseEndMs = endMs
         },
+        explain: async () => undefined,
         describe: () => ({ version: '9', health: 'ok', slots: { main: 7 }, leaseMs: 100 }),
         onReplaced: message => {
           replaced = message

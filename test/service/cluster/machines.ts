@@ -27,6 +27,7 @@ type Token = { readonly accessId: string; readonly location: string; readonly te
 /** Longest wait of a revocation for a machine that says nothing. */
 const LEASE_WAIT_MS = CLUSTER.leaseMs * 1.01
 const REVOCATIONS = 12
+const HOUR_MS = 3_600_000
 const UNLIMITED = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 
@@ -109,7 +110,8 @@ const openCluster = async (
   const etcd = await openEtcd(t)
   const prepared = [
     await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' }),
-    await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' }),
+    // Everything on this page holds whatever the clocks say.
+    await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra', clockAheadMs: 2 * HOUR_MS }),
     await prepareMachine(t, etcd, { id: 'nyc-1', location: 'nyc' }),
   ] as const
   const [first] = prepared
@@ -152,6 +154,18 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     const denied = await other.admin('POST', '/accesses', GRANT)
     t.equal(denied.status, 503, 'a machine without --control changes nothing')
     t.match(denied.body, { error: { message: /added without --control/ } })
+  })
+
+  await t.test('clocks that differ are reported, and what to do', async t => {
+    const status = async (): Promise<string> =>
+      (await runToEnd(t, ['status', '--config', control.configFile])).output
+    const said = 'the clock of fra-2 is 7200 s ahead of that of this machine: synchronise both'
+    await until('the log says it', () => control.service.output().includes(said))
+    await until('status says it', async () => (await status()).includes(`clocks     ${said}`))
+    await until('the other one says it, too', () =>
+      other.service.output().includes('the clock of fra-1 is 7200 s behind that of this machine'),
+    )
+    t.notMatch(control.service.output(), /the clock of nyc-1/)
   })
 
   await t.test('limits hold over all machines', async t => {
