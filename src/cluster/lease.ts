@@ -29,7 +29,7 @@ export type LeaseParts = {
   readonly setLeaseEnd: (bootMs: number) => void
   /** What others learn of this machine with each proof. */
   readonly describe: () => Description
-  /** Why etcd cannot be called, where that is known; what to do. */
+  /** Why etcd cannot be called, where that is known, and what to do; never rejects. */
   readonly explain: () => Promise<string | undefined>
   /** This process must end: another one runs as this machine. */
   readonly onReplaced: (message: string) => void
@@ -52,6 +52,8 @@ export class Lease {
   private running = Promise.resolve()
   private problem: string | undefined
   private message: string | undefined
+  /** What is wrong with a certificate; undefined where nothing is. */
+  private explained: string | undefined
   private explainedMs = -Infinity
 
   constructor(parts: LeaseParts, state: ClusterState) {
@@ -89,29 +91,35 @@ export class Lease {
         if (this.problem !== undefined) logger.info('the accesses are proved to be current again')
         this.problem = this.message = undefined
       } catch (error) {
-        await this.onFailure(error)
+        this.onFailure(error)
       }
       await this.pause(this.problem === undefined ? options.beatMs : options.retryMs)
     }
   }
 
-  /** Logs each cause once. */
-  private async onFailure(error: unknown): Promise<void> {
-    const { bootMs, explain, logger, options } = this.parts
-    let problem = error instanceof NotProvedError ? error.message : this.problem
-    // How etcd does not answer may differ from one attempt to the next: it is looked up at times.
-    if (!(error instanceof NotProvedError) && bootMs() - this.explainedMs > options.leaseMs) {
-      this.explainedMs = bootMs()
-      problem = await explain()
-    }
-    problem ??= 'etcd'
-    this.message = problem === 'etcd' && error instanceof Error ? error.message : problem
+  /** Logs each cause once; how etcd does not answer may differ from one attempt to the next. */
+  private onFailure(error: unknown): void {
+    const { logger } = this.parts
+    const isRefused = error instanceof NotProvedError
+    const problem = isRefused ? error.message : 'etcd'
     if (problem !== this.problem)
-      logger.error(
-        { err: error, reason: this.message },
-        'the accesses cannot be proved to be current',
-      )
+      logger.error({ err: error }, 'the accesses cannot be proved to be current')
     this.problem = problem
+    if (!isRefused) this.lookUp()
+    const message = error instanceof Error ? error.message : String(error)
+    this.message = isRefused ? message : (this.explained ?? message)
+  }
+
+  /** Looks up why etcd cannot be called, once in a lease; the next attempt does not wait for it. */
+  private lookUp(): void {
+    const { bootMs, explain, logger, options } = this.parts
+    if (bootMs() - this.explainedMs < options.leaseMs) return
+    this.explainedMs = bootMs()
+    void explain().then(reason => {
+      const isNew = reason !== undefined && reason !== this.explained
+      if (isNew && this.problem === 'etcd') logger.error({ reason }, 'etcd cannot be called')
+      this.explained = reason
+    })
   }
 
   /** Waits for the next proof, which a change may ask for earlier. */
