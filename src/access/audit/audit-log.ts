@@ -28,6 +28,10 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
+/** What was answered where a change may be stored although its request failed. */
+export const AUDIT_OUTCOMES = ['notConfirmed', 'changeUnknown'] as const
+export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
+
 /** One entry. It has no secret: a token is named by its scope. */
 export type AuditEntry = {
   readonly atMs: number
@@ -41,6 +45,11 @@ export type AuditEntry = {
   readonly location?: string
   /** What was asked for: the new end, the address of a restriction, the granted product. */
   readonly request?: unknown
+  /**
+   * Absent: in effect, or when that will be was answered. `notConfirmed`: stored, and a machine may
+   * not have known of it yet. `changeUnknown`: stored or not, because the answer of etcd was lost.
+   */
+  readonly outcome?: AuditOutcome
 }
 
 /** Which entries are read. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AUDIT_ACTIONS } from '../../access/audit/audit-log.js'
+import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/audit-log.js'
 import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
 
@@ -231,6 +231,10 @@ export const audit = v.object({
       network: v.optional(text),
       location: v.optional(text),
       request: described(v.optional(v.unknown()), 'The body of the request'),
+      outcome: described(
+        v.optional(v.picklist(AUDIT_OUTCOMES)),
+        'Where the request failed: stored and not confirmed, or stored or not',
+      ),
     }),
   ),
   next: described(v.nullable(instantMs), '`before` of the next page; null: no more'),

@@ -7,7 +7,7 @@ import { compress } from 'hono/compress'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { timingSafeEqual } from 'hono/utils/buffer'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { AuditEntry } from '../../access/audit/audit-log.js'
+import { AUDIT_OUTCOMES, type AuditEntry, type AuditOutcome } from '../../access/audit/audit-log.js'
 import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
@@ -137,11 +137,15 @@ const createAdminCheck = ({ adminToken, failures, log, options }: AppParts) => {
   }
 }
 
+/** Where a failure says that the change is stored, or may be. */
+const outcomeOf = (error: unknown): AuditOutcome | undefined =>
+  AUDIT_OUTCOMES.find(outcome => error instanceof RpcError && error.name === outcome)
+
 /** The entry of the audit log for what a route has done; undefined where there is none. */
 const toEntry = (
   { audit, guard }: Route,
   { body, params, peer, session }: Call,
-  answer: Answer,
+  answer: Pick<Answer, 'body' | 'signedIn'>,
 ): Omit<AuditEntry, 'atMs'> | undefined => {
   const by = session?.subject ?? answer.signedIn
   if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
@@ -198,10 +202,16 @@ export const createApp = (parts: AppParts): Hono<Env> => {
         peer: peerOf(c),
         cookie: kind => cookies.read(c.req.header('cookie'), kind),
       }
-      const answer = await route.run(call)
-      const entry = toEntry(route, call, answer)
-      if (entry !== undefined) audit(entry)
-      return send(c, answer)
+      try {
+        const answer = await route.run(call)
+        const entry = toEntry(route, call, answer)
+        if (entry !== undefined) audit(entry)
+        return send(c, answer)
+      } catch (error) {
+        const [outcome, entry] = [outcomeOf(error), toEntry(route, call, {})]
+        if (outcome !== undefined && entry !== undefined) audit({ ...entry, outcome })
+        throw error
+      }
     })
   // The page itself is a file.
   app.get('/', () => {

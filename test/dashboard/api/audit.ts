@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openAuditLog } from '../../../src/access/audit/audit-log.js'
 import { defaults } from '../../../src/access/audit/options.js'
+import { RpcError } from '../../../src/shared/errors.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ownDir } from '../../fixtures/own-dir.js'
@@ -41,4 +42,43 @@ t.test('what a person does is recorded when it succeeds, without a secret', asyn
   rmSync(dir, { recursive: true })
   t.equal(await ada.signIn(ADA), '/', 'it works where nothing can be recorded')
   t.match(dashboard.lines.join(''), 'an entry of the audit log was not stored')
+})
+
+t.test('a change that failed although it is stored, or may be, is recorded with that', async t => {
+  const dataDir = ownDir(t)
+  let failure: RpcError | undefined
+  const fail = <T>(value: T): T => {
+    if (failure !== undefined) throw failure
+    return value
+  }
+  const dashboard = await startDashboard(t, {
+    dataDir,
+    accessService: own => ({
+      ...own,
+      revoke: async scope => fail(await own.revoke(scope)),
+      restrict: async (scope, address) => fail(await own.restrict(scope, address)),
+    }),
+  })
+  const ada = new DashboardClient(dashboard.url)
+  t.equal(await ada.signIn(ADA), '/')
+  const { accessId } = await dashboard.grant('ada')
+  const token = `/api/accesses/${accessId}/networks/main/locations/fra/token`
+  t.equal((await ada.call('POST', token)).status, 201)
+  const change = { address: '8.8.8.8' }
+  failure = new RpcError('changeUnknown')
+  t.equal((await ada.call('PUT', `${token}/restriction`, change)).status, 503)
+  failure = new RpcError('accessBusy')
+  t.equal((await ada.call('PUT', `${token}/restriction`, change)).status, 409)
+  failure = new RpcError('notConfirmed')
+  t.equal((await ada.call('DELETE', token)).status, 503)
+  const scope = { by: ADA.subject, accessId, network: 'main', location: 'fra' }
+  const entries = openAuditLog(dataDir, defaults, Date.now)
+    .read({ beforeMs: Number.MAX_SAFE_INTEGER, limit: 100, accessId })
+    .map(({ atMs: _, from: _from, ...entry }) => entry)
+    .toReversed()
+  t.strictSame(entries, [
+    { action: 'generate', ...scope },
+    { action: 'restrict', ...scope, request: change, outcome: 'changeUnknown' },
+    { action: 'revoke', ...scope, outcome: 'notConfirmed' },
+  ])
 })
