@@ -1,7 +1,9 @@
 import type { TransactionChecks } from '../native/transactions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import { METHODS } from '../rpc/registry.js'
+import { closedConnections } from '../server/compiled/closed.js'
 import { measureTurns } from '../server/compiled/turns.js'
+import { CONNECTION_LIMITS } from '../server/library.js'
 import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
 import type { ErrorName } from '../shared/errors.js'
@@ -72,6 +74,22 @@ export const meterServers = (metrics: Metrics, servers: readonly Server[]): void
     addMessages(sumOf(stats, one => one.messagesCount))
     for (const { code, addCloses } of closes)
       addCloses(sumOf(stats, one => one.closes.get(code) ?? 0))
+  })
+}
+
+/** Reports connections that were closed because they exceeded a limit. */
+export const meterConnections = (metrics: Metrics, servers: readonly Server[]): void => {
+  const gainOf = (limit: string) => createGain(metrics.counter('connectionsClosed', { limit }))
+  const limits = CONNECTION_LIMITS.map(limit => ({ limit, addClosed: gainOf(limit) }))
+  const addUnread = gainOf('unread')
+  metrics.beforeSnapshot(() => {
+    const stats = servers.map(server => server.stats())
+    addUnread(sumOf(stats, one => one.unreadCount))
+    const closed = closedConnections()
+    for (const { limit, addClosed } of limits) {
+      const abandoned = limit === 'response' ? sumOf(stats, one => one.abandonedCount) : 0
+      addClosed((closed?.[limit] ?? 0) + abandoned)
+    }
   })
 }
 

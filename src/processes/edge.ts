@@ -1,7 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EdgeConfig } from '../config/child-config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
-import { meterEdge, meterLog, meterLoop, meterServers, meterViews } from '../edge/metrics.js'
+import {
+  meterConnections,
+  meterEdge,
+  meterLog,
+  meterLoop,
+  meterServers,
+  meterViews,
+} from '../edge/metrics.js'
 import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
@@ -65,6 +72,7 @@ class Edge implements Running {
     await locations.open()
     this.timers.push(setInterval(() => locations.revalidateSockets(), socketCheckMs))
     meterServers(metrics, locations.servers)
+    meterConnections(metrics, locations.servers)
     meterViews(metrics, networks.views.values(), locations.servers)
     // Now: what opens stores takes longer than any later turn.
     meterLoop(metrics)

@@ -117,6 +117,24 @@ export interface App<Listener> {
   close(): unknown
 }
 
+/**
+ * What a connection exceeded for which the compiled server has closed it, as
+ * `native/uws/cpp/closed.h` explains.
+ */
+export const CONNECTION_LIMITS = [
+  'address',
+  'total',
+  'descriptors',
+  'handshake',
+  'records',
+  'idle',
+  'request',
+  'response',
+  'linger',
+] as const
+
+export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number]
+
 /** Options of the compiled server only. */
 export type AppOptions = {
   /** A connection without a request is closed after this time. */

@@ -65,6 +65,10 @@ export type ServerStats = SocketStats & {
   readonly replyBytesInFlight: number
   readonly requestsCount: number
   readonly abortedCount: number
+  /** Large replies that were ended because their clients stopped reading. */
+  readonly abandonedCount: number
+  /** Connections that were closed because their clients leave replies unread. */
+  readonly unreadCount: number
 }
 
 /** An open server. */
@@ -169,6 +173,8 @@ class OpenServer<Listening> implements Server {
       replyBytesInFlight: context.replies.bytes,
       requestsCount: context.requestsCount,
       abortedCount: context.abortedCount,
+      abandonedCount: context.scheduler.abandonedCount,
+      unreadCount: context.unreadReplies.closedCount,
       ...monitor.stats(),
     }
   }

@@ -18,6 +18,7 @@ export const METRICS = {
   requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
   requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
   httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
+  connectionsClosed: { name: 'slotline_connections_closed_total', type: 'counter', unit: 'connections', labels: ['limit'], help: 'HTTP connections that were closed because they exceeded a limit' },
   refusals:          { name: 'slotline_refusals_total', type: 'counter', unit: 'requests', labels: ['reason'], help: 'Requests refused before any of their calls ran; reason is the failure, or the limit that was exceeded' },
   bodiesInFlight:    { name: 'slotline_bodies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Request bodies in memory' },
   repliesInFlight:   { name: 'slotline_replies_in_flight_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Replies in memory that their clients have not read yet' },

@@ -41,6 +41,14 @@ const ask = async (connection: Connection, bytes: string): Promise<string> => {
   return reply === undefined ? '' : `${statusOf(reply.head)} ${reply.body}`
 }
 
+/** Connections that the edge has closed because of a limit, by its metrics. */
+const closedOf = async ({ description }: Deployment, limit: string): Promise<number> => {
+  const page = await (await fetch(description.metricsUrl)).text()
+  const name = `slotline_connections_closed_total{process="edge 0",limit="${limit}"} `
+  const line = page.split('\n').find(one => one.startsWith(name))
+  return Number(line?.slice(name.length))
+}
+
 /** The path of a token of a new access. */
 const createPath = async (deployment: Deployment): Promise<string> => {
   const { tokenPath } = await grantScope(deployment, 'fra')
@@ -89,12 +97,13 @@ t.test('a thousand connections leave an edge its descriptors', { skip }, async t
   const open = readdirSync(`/proc/${edge}/fd`).length
   t.ok(open <= DESCRIPTORS_MAX / 2 + 100, `${open} descriptors are open`)
   await sleep(1_000)
+  t.ok((await closedOf(deployment, 'total')) >= 900, 'those that were closed are counted')
   const share = (cpuMsOf(edge) - startedCpuMs) / (performance.now() - startedMs)
   t.ok(share < 0.7, `${share} of a processor, while a thousand connections opened`)
 })
 
 t.test('without a free descriptor new connections are closed at once', { skip }, async t => {
-  const { edge, port, read, checkClients } = await start(t)
+  const { deployment, edge, port, read, checkClients } = await start(t)
   const open = new Set(readdirSync(`/proc/${edge}/fd`).map(Number))
   let free = 0
   while (open.has(free)) free++
@@ -114,6 +123,7 @@ t.test('without a free descriptor new connections are closed at once', { skip },
   const share = (cpuMsOf(edge) - startedCpuMs) / (performance.now() - startedMs)
   t.ok(share < 0.5, `${share} of a processor at the limit`)
   execFileSync('prlimit', ['--pid', String(edge), `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`])
+  t.ok((await closedOf(deployment, 'descriptors')) >= 200, 'those that were closed are counted')
   const late = await connect(port)
   t.match(await ask(late, read), /^200 .*"result"/, 'with free descriptors a new client gets in')
   late.socket.destroy()

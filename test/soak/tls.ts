@@ -4,6 +4,7 @@ import { loadCompiled } from '../../src/server/compiled/library.js'
 
 if (isSoak && loadCompiled() !== undefined) {
   process.env['SLOTLINE_TEST_TLS'] = '1'
+  await import('../server/compiled/closed.js')
   await import('../server/compiled/connections.js')
   await import('../server/compiled/parser.js')
   await import('../server/compiled/turns.js')

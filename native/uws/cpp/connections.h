@@ -2,6 +2,7 @@
 #pragma once
 
 #include "App.h"
+#include "closed.h"
 
 #include <functional>
 #include <list>
@@ -47,8 +48,9 @@ public:
                               ofPeer.insert(ofPeer.end(), connection)};
         count++;
         peer->second.count++;
-        if (peer->second.count > perPeerMax && !isProxy(address)) closeOldest(ofPeer);
-        else if (count > max) closeOldest(unknown);
+        if (peer->second.count > perPeerMax && !isProxy(address))
+            closeOldest(ofPeer, SLOTLINE_ADDRESS);
+        else if (count > max) closeOldest(unknown, SLOTLINE_TOTAL);
     }
 
     /** A connection has closed. */
@@ -102,9 +104,10 @@ private:
         return address.substr(0, 12) == MAPPED ? address.substr(12) : address.substr(0, 8);
     }
 
-    static void closeOldest(const Unknown &connections) {
+    static void closeOldest(const Unknown &connections, slotline_limit limit) {
         for (Response *oldest : connections) {
             if (!oldest->hasResponded()) continue;
+            slotline_count_closed(limit);
             oldest->close();
             return;
         }

@@ -1,6 +1,8 @@
 // Connections at the limit of descriptors of the process.
 #pragma once
 
+#include "closed.h"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,6 +29,7 @@ inline void refuseConnections(int listener) {
         const int refused = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (refused == -1) break;
         close(refused);
+        slotline_count_closed(SLOTLINE_DESCRIPTORS);
     }
     openSpareDescriptor();
 }

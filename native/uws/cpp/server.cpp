@@ -2,10 +2,12 @@
 // Node.js. JavaScript refers to responses and sockets by number, never by pointer.
 
 #include "answers.h"
+#include "closed.h"
 #include "descriptors.h"
 #include "sockets.h"
 
 #include <cerrno>
+#include <iterator>
 
 #include <uv.h>
 
@@ -159,6 +161,24 @@ static napi_value setCertificate(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
+/** Connections that were closed because of a limit since the start, by limit. */
+static uint64_t closedConnections[SLOTLINE_LIMITS];
+
+/** The names that JavaScript has for `slotline_limit`, in its order. */
+static constexpr const char *LIMITS[] = {"address", "total",   "descriptors", "handshake", "records",
+                                         "idle",    "request", "response",    "linger"};
+static_assert(std::size(LIMITS) == SLOTLINE_LIMITS);
+
+/** Connections that were closed because of a limit, by its name. */
+static napi_value countClosed(napi_env env, napi_callback_info) {
+    napi_value result = nullptr;
+    napi_create_object(env, &result);
+    for (size_t limit = 0; limit < SLOTLINE_LIMITS; limit++)
+        napi_set_named_property(env, result, LIMITS[limit],
+                                toNumber(env, (double) closedConnections[limit]));
+    return result;
+}
+
 static napi_value publish(napi_env env, napi_callback_info info) {
     Arguments<5> call(env, info);
     Bytes topic, frame;
@@ -251,6 +271,7 @@ static const struct {
     {"publish", publish},
     {"numSubscribers", numSubscribers},
     {"answeredMessages", answeredMessages},
+    {"closedConnections", countClosed},
     {"closeApp", closeApp},
     {"measureTurns", measureTurns},
     {"takeTurns", takeTurns},
@@ -309,6 +330,10 @@ extern "C" napi_value slotline_server_functions(napi_env env) noexcept {
         napi_set_named_property(env, functions, name, function);
     }
     return functions;
+}
+
+extern "C" void slotline_count_closed(slotline_limit limit) {
+    slotline::closedConnections[limit]++;
 }
 
 /** Called by uSockets where a connection cannot be accepted. */

@@ -1,5 +1,6 @@
 #include "tls.h"
 #include "certificates.h"
+#include "closed.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -74,7 +75,10 @@ static int transmit(BIO *bio, const char *data, int length) {
     ssize_t sent = tls->unsent.empty() ? sendNow(tls, data, (size_t) length) : 0;
     if (sent == -1) return -1;
     size_t rest = (size_t) (length - sent);
-    if (tls->unsent.length() + rest > UNSENT_BYTES_MAX) return -1;
+    if (tls->unsent.length() + rest > UNSENT_BYTES_MAX) {
+        slotline_count_closed(SLOTLINE_RECORDS);
+        return -1;
+    }
     tls->unsent.append(data + sent, rest);
     return length;
 }
@@ -160,6 +164,7 @@ int slotline_tls_read(slotline_tls *tls, char *data, int length) {
         // Else a record was read that is no data.
         if (tls->isDry) break;
         if (SSL_is_init_finished(tls->ssl) && ++tls->stepsWithoutData > STEPS_WITHOUT_DATA_MAX) {
+            slotline_count_closed(SLOTLINE_RECORDS);
             errno = ECONNABORTED;
             return -1;
         }

@@ -1,5 +1,5 @@
 import { serverFunctions } from '../../native/server/functions.js'
-import type { AppOptions, Sendable } from '../library.js'
+import type { AppOptions, ConnectionLimit, Sendable } from '../library.js'
 
 /** A number in place of a pointer. The functions throw where it is no longer valid. */
 export type Handle = number
@@ -68,6 +68,8 @@ export type Functions = {
   ): boolean
   numSubscribers(app: number, topic: string): number
   answeredMessages(app: number): number
+  /** Connections of the process that were closed because of a limit, since its start. */
+  closedConnections(): Readonly<Record<ConnectionLimit, number>>
   closeApp(app: number): void
   /** Measures the turns of the event loop from now on. The bounds ascend. */
   measureTurns(upperSeconds: Float64Array): void

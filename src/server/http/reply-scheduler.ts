@@ -28,6 +28,8 @@ export class ReplyScheduler {
   private readonly replies = new Set<ScheduledReply>()
   private ready: ScheduledReply[] = []
   private isTurnScheduled = false
+  /** Replies whose clients stopped reading. */
+  abandonedCount = 0
   private readonly timer: NodeJS.Timeout
 
   constructor(options: ReplySchedulerOptions, now: () => number) {
@@ -85,6 +87,10 @@ export class ReplyScheduler {
 
   private abandonStalled(): void {
     const limitMs = this.now() - this.options.replyStallMs
-    for (const reply of this.replies) if (reply.progressAtMs <= limitMs) reply.abandon()
+    for (const reply of this.replies) {
+      if (reply.progressAtMs > limitMs) continue
+      this.abandonedCount++
+      reply.abandon()
+    }
   }
 }

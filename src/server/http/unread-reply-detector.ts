@@ -21,6 +21,8 @@ export class UnreadReplyDetector {
   private readonly now: () => number
   private readonly failedProbes = new Map<string, number>()
   private forgetAtMs: number
+  /** Connections that were closed. */
+  closedCount = 0
 
   constructor(options: UnreadReplyOptions, now: () => number) {
     this.options = options
@@ -37,7 +39,7 @@ export class UnreadReplyDetector {
     return true
   }
 
-  /** Records that `address` had not read an earlier reply. Returns true over the bound. */
+  /** Records that `address` had not read an earlier reply. Returns true where it must be closed. */
   recordUnread(address: string): boolean {
     if (this.now() >= this.forgetAtMs) {
       this.failedProbes.clear()
@@ -48,6 +50,8 @@ export class UnreadReplyDetector {
     if (this.failedProbes.size >= ADDRESSES_MAX && oldest.done === false)
       this.failedProbes.delete(oldest.value)
     this.failedProbes.set(address, count)
-    return count > this.options.unreadProbesMax
+    if (count <= this.options.unreadProbesMax) return false
+    this.closedCount++
+    return true
   }
 }

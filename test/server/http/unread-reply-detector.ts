@@ -6,8 +6,8 @@ import { dial } from '../../fixtures/server/transport.js'
 
 const MIB = 1024 ** 2
 
-/** A client that pipelines requests and never reads; returns the log lines of the server. */
-const flood = async (t: Test, options: Partial<Options>): Promise<string> => {
+/** A client that pipelines requests and never reads. */
+const flood = async (t: Test, options: Partial<Options>) => {
   const body = 'x'.repeat(20_000)
   const routes = [{ handle: () => text(body) }]
   const { port, server, lines } = await openTestServer(t, routes, { options })
@@ -23,21 +23,23 @@ const flood = async (t: Test, options: Partial<Options>): Promise<string> => {
   }, 5)
   await closed
   clearInterval(timer)
-  const { requestsCount } = server.stats()
+  const { requestsCount, unreadCount } = server.stats()
   t.ok(requestsCount < 3_000, `closed after ${requestsCount} replies of 20 kB`)
   t.ok(process.memoryUsage.rss() - before < 150e6)
-  return lines.join('')
+  return { logged: lines.join(''), unreadCount }
 }
 
 t.test('a client that pipelines requests and never reads is disconnected', async t => {
   await flood(t, {})
 })
 
-t.test('its replies that are not read are logged', async t => {
+t.test('its replies that are not read are logged, and it is counted', async t => {
   // The first probe comes when the buffers of both sockets are full. One that fills them would be
   // sent as the client reads, and the next request of the pipeline would end the connection.
-  const logged = await flood(t, { unreadProbeBytes: 8 * MIB, unreadProbesMax: 2 })
+  const options = { unreadProbeBytes: 8 * MIB, unreadProbesMax: 2 }
+  const { logged, unreadCount } = await flood(t, options)
   t.match(logged, /replies are not read/)
+  t.equal(unreadCount, 1)
 })
 
 t.test('one reply per this many bytes is a probe, and failed probes are bounded by address', t => {

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { closedConnections } from '../../../src/server/compiled/closed.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import { isPrebuilt, openTestServer, post, text } from '../../fixtures/server/server.js'
 import { until } from '../../fixtures/until.js'
@@ -48,5 +49,6 @@ t.test('a client that only changes keys is closed', { skip }, async t => {
   const { updateKeys, server, received } = await open(t)
   await updateKeys(MAX * 2)
   await until('it is closed', () => server.stats().connections === 0)
+  t.equal(closedConnections()?.records, 1)
   t.match(received(), /KEYUPDATE/i)
 })
