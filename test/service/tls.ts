@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,28 +6,51 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Agent, request, WebSocket } from 'undici'
+import { RELAY_ROUTES, type RelayRoute } from '../../src/submission/store/submission.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { makeCertificate } from '../fixtures/server/certificates.js'
 import { isPrebuilt } from '../fixtures/server/server.js'
+import { accepted, acceptedResult, idOf } from '../fixtures/submission/relay-engine.js'
+import { OPTIONS, sendBundle, TIPS, toBundle } from '../fixtures/submission/relay.js'
 import { until } from '../fixtures/until.js'
 
 const skip = isPrebuilt ? 'the prebuilt package has no TLS' : false
-const TIPS = [
+const LANDER_TIPS = [
   'tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe',
   'moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F',
 ]
 
-/** A lander that answers each request with its body. */
-const openLander = async (t: Test): Promise<string> => {
-  const server = createServer((incoming, outgoing) => void incoming.pipe(outgoing))
+const openUpstream = async (t: Test, answer: RequestListener): Promise<string> => {
+  const server = createServer(answer)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
   const address = server.address()
   return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`
 }
+
+/** A lander that answers each request with its body. */
+const openLander = (t: Test): Promise<string> =>
+  openUpstream(t, (incoming, outgoing) => void incoming.pipe(outgoing))
+
+/** A bundle engine that accepts every bundle. */
+const openEngine = (t: Test): Promise<string> =>
+  openUpstream(t, async (incoming, outgoing) => {
+    const parts = await incoming.toArray()
+    outgoing.end(accepted(Buffer.concat(parts)))
+  })
+
+/** The section of a relay route. */
+const relayOf = (route: RelayRoute, engine: string) => ({
+  upstream: { urls: [engine] },
+  serviceTipAddresses: TIPS[route].service,
+  engineTipAddresses: TIPS[route].engine,
+  requestsPerSecondMax: 1_000,
+  requestsBurstMax: 1_000,
+  tipCheckMs: 0,
+})
 
 t.test('a service whose listeners speak TLS', { skip }, async t => {
   const chain = await startSandboxChain({ seed: 'tls', slotMs: 0 })
@@ -41,10 +64,14 @@ t.test('a service whose listeners speak TLS', { skip }, async t => {
   const feed = { endpoint: chain.geyserUrl, startSlot: 1 }
   const lander = {
     upstream: { urls: [await openLander(t)] },
-    tipAddresses: [TIPS[0]],
-    serviceTipAddresses: [TIPS[1]],
+    tipAddresses: [LANDER_TIPS[0]],
+    serviceTipAddresses: [LANDER_TIPS[1]],
   }
-  const sections = { processes: { edgeCount: 1 }, networks: [{ id: 'one', feed, lander }] }
+  const engine = await openEngine(t)
+  const relay = relayOf('/relay', engine)
+  const relayBundle = relayOf('/relay-bundle', engine)
+  const networks = [{ id: 'one', feed, lander, relay, relayBundle }]
+  const sections = { processes: { edgeCount: 1 }, networks }
   const prepared = await prepareServe(t, { one: feed }, sections, files)
   const service = await prepared.start()
   const url = prepared.urlOf('one').replace('127.0.0.1', 'localhost')
@@ -70,6 +97,18 @@ t.test('a service whose listeners speak TLS', { skip }, async t => {
     const [{ data }] = (await once(socket, 'message')) as [{ data: string }]
     return JSON.parse(data)
   }
+  for (const route of RELAY_ROUTES) {
+    const http = toBundle(route, 'by HTTP')
+    const sent = await send(route, sendBundle(route, http))
+    const resultOf = (texts: readonly string[]): unknown =>
+      acceptedResult(Buffer.from(sendBundle(route, texts)))
+    t.strictSame(JSON.parse(sent), { jsonrpc: '2.0', id: 1, result: resultOf(http) }, route)
+    const messages = toBundle(route, 'by WebSocket')
+    socket.send(call(`${route.slice(1)}.sendBundle`, [messages, OPTIONS[route]]))
+    const headers = { 'x-bundle-id': idOf(messages), 'x-relay-submission-id': String }
+    t.match(await next(), { id: 1, result: resultOf(messages), headers }, `${route} by WebSocket`)
+  }
+
   socket.send(call('slotSubscribe', []))
   t.match(await next(), { result: Number, id: 1 })
   const notified = next()
