@@ -1,3 +1,4 @@
+import { mergeClients } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import * as shapes from '../dashboard/api/shapes.js'
 import type { AccessUsage, PlaceUsage, Usage } from '../dashboard/api/usage.js'
@@ -24,6 +25,7 @@ const addUp = (own: PlaceUsage, others: readonly PlaceUsage[]): PlaceUsage => {
   return {
     minutes: [...minutes.values()],
     refused: refused.toSorted((one, other) => other.atMs - one.atMs).slice(0, REFUSED_MAX),
+    clients: mergeClients([own, ...others].flatMap(one => one.clients)),
   }
 }
 
@@ -34,7 +36,7 @@ const sumOf = (all: readonly AccessUsage[], key: keyof AccessUsage): number =>
 export const createUsageSum = (own: Usage, peers: Read): Usage => ({
   ofPlace: async place => {
     const path = placeUsagePath(place)
-    const { answers, missing } = await peers.read([place.location], path, shapes.tokenUsage)
+    const { answers, missing } = await peers.read([place.location], path, shapes.placeUsage)
     return { ...addUp(await own.ofPlace(place), answers), missing }
   },
   ofAccess: async (accessId, locations) => {

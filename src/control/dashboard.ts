@@ -36,6 +36,8 @@ export type ControlDashboardParts = {
   /** The built page. */
   readonly pagesDir: string
   readonly submissions: Submissions
+  /** Address of the client of a TCP peer, which may be a trusted proxy. */
+  readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly machines?: (() => readonly MachineView[]) | undefined
 }
 
@@ -92,6 +94,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     cookies,
     adminToken: parts.adminToken,
     log,
+    clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
     session: id => sessions.find(id),
     audit: entry => {
       try {

@@ -30,8 +30,8 @@ export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): reado
   {
     path: placeUsagePath({ accessId: ':accessId', network: ':network', location: ':location' }),
     answer: async ({ accessId = '', network = '', location = '' }) => {
-      const { minutes, refused } = await usage.ofPlace({ accessId, network, location })
-      return { minutes: minutes.filter(isUsed), refused }
+      const { minutes, ...lists } = await usage.ofPlace({ accessId, network, location })
+      return { minutes: minutes.filter(isUsed), ...lists }
     },
   },
   {

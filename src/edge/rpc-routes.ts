@@ -119,7 +119,7 @@ const createRpcAdmission = (parts: EdgeParts) => {
 }
 
 const createRpcRoutes = (parts: EdgeParts): readonly Route<Admitted>[] => {
-  const { bodyBytesMax, location, log, limiter } = parts
+  const { bodyBytesMax, location, log, limiter, now } = parts
   const { admit, recheck } = createRpcAdmission(parts)
   // Read once, so that a disabled level costs requests nothing.
   const isLogged = log.isLevelEnabled('debug')
@@ -137,6 +137,7 @@ const createRpcRoutes = (parts: EdgeParts): readonly Route<Admitted>[] => {
     bodyBytesMax,
     isAuthenticated: true,
     open: request => admit(tokenOf(request), request),
+    onClient: ({ principal }, { address }) => principal.meter.addClient(address, now()),
     recheck,
     ownerOf: ({ principal }) => principal.grant.accessId,
     done: ({ principal, atOnce }) => limiter.release(principal, atOnce),

@@ -15,6 +15,7 @@ import { bootMs, lockFile } from '../native/os.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { createPeerCopies } from '../storage/peer-copies.js'
+import { createClientOf } from '../server/http/address.js'
 import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
 
@@ -38,15 +39,11 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
 
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const { machines } = access
-  const copies = createPeerCopies({
-    dataDir: config.dataDir,
-    networks: config.networks.map(({ id }) => id),
-    log,
-  })
+  const networks = config.networks.map(({ id }) => id)
   const activity = await openActivity(config, {
     accessService,
     machines,
-    streams: [copies],
+    streams: [createPeerCopies({ dataDir: config.dataDir, networks, log })],
     log,
     metrics,
   })
@@ -59,6 +56,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     catalog,
     usage: activity.usage,
     submissions: activity.submissions,
+    clientOf: createClientOf(config.trustedProxies),
     machines: machines && (() => statusesOf(machines.list(), bootMs())),
     adminToken,
     adminRoutes: createAdminApi({

@@ -21,10 +21,10 @@ export interface HttpRequest {
 /** One response. Every call throws after it was answered or aborted. */
 export interface HttpResponse {
   /**
-   * The request was authenticated: its connection is not closed for others. Only of the compiled
-   * server.
+   * The request was authenticated: its connection is not closed for others. Returns whether it is
+   * the first one of its connection. Only of the compiled server.
    */
-  setAuthenticated?(): void
+  setAuthenticated?(): boolean
   writeStatus(status: string): unknown
   writeHeader(name: string, value: string): unknown
   end(body?: Sendable, closeConnection?: boolean): unknown

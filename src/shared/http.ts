@@ -73,6 +73,11 @@ export type Route<T = unknown> = {
   readonly isAuthenticated?: boolean
   open(request: Request): T | Reply
   /**
+   * Called after `open` for the first request of a connection that it admitted, and for each that
+   * came through a proxy. For every request where the server does not know connections.
+   */
+  onClient?(context: T, request: Request): void
+  /**
    * Checks again what `open` decided: before `handle`, before a reply that was awaited is sent, and
    * before each chunk of a long one. A Reply refuses; the rest of a reply in progress is not sent.
    */

@@ -74,6 +74,7 @@ if (browser !== undefined) {
 
     await field.fill(' 8.8.8.8 ')
     await field.press('Enter')
+    await page.getByRole('button', { name: 'Restrict token' }).click()
     await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
     t.equal(await statusOf(first), 403, 'restricted once the page reports it')
     await page.getByRole('button', { name: 'Check' }).click()
@@ -172,6 +173,7 @@ if (browser !== undefined) {
     t.equal(await statusOf(elsewhere), 401)
     await page.getByLabel('Public IPv4 address').fill('8.8.8.8')
     await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Restrict token' }).click()
     await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
     t.equal(await statusOf(url), 403)
     await page.getByRole('button', { name: 'Clear' }).click()

@@ -26,12 +26,14 @@ inline std::string_view tokenOf(uWS::HttpRequest *request) {
 }
 
 /** Has `answer` try every request of an app whose whole body came with its head. */
-inline void mountAnswer(uWS::App &app, Connections &connections, Answer answer, void *data,
-                        std::string_view typeLines, size_t bodyBytesMax) {
-    app.onWholeRequest([&connections, answer, data, typeLines = std::string(typeLines),
+inline void mountAnswer(uWS::App &app, Answer answer, void *data, std::string_view typeLines,
+                        size_t bodyBytesMax) {
+    app.onWholeRequest([answer, data, typeLines = std::string(typeLines),
                         bodyBytesMax](auto *response, auto *request) {
         std::string_view body = request->getWholeBody();
         std::string_view token = tokenOf(request);
+        // JavaScript learns the address of each connection from its first request.
+        if (!response->isAuthenticated()) return false;
         // A client that does not take its replies is bounded by JavaScript.
         if (token.empty() || body.length() > bodyBytesMax || response->getBufferedAmount() > 0)
             return false;
@@ -39,7 +41,6 @@ inline void mountAnswer(uWS::App &app, Connections &connections, Answer answer, 
         size_t length =
             answer(data, token.data(), token.length(), body.data(), body.length(), &reply);
         if (length == 0) return false;
-        connections.authenticate(response);
         response->writeHeader("Content-Type", typeLines)->end({reply, length});
         return true;
     });

@@ -72,13 +72,15 @@ public:
         if (--peer->second.count == 0) peers.erase(peers.find(peer->first));
     }
 
-    void authenticate(Response *connection) {
-        if (connection->isAuthenticated()) return;
+    /** Returns whether no earlier request of the connection was authenticated. */
+    bool authenticate(Response *connection) {
+        if (connection->isAuthenticated()) return false;
         connection->isAuthenticated() = true;
         auto place = places.find(connection);
-        if (place == places.end()) return;
+        if (place == places.end()) return true;
         unknown.erase(place->second.inAll);
         place->second.peer->second.unknown.erase(place->second.inPeer);
+        return true;
     }
 
 private:

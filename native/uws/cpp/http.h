@@ -156,12 +156,15 @@ inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {
     return toArrayBuffer(env, call.response->getRemoteAddress());
 }
 
-/** The request was authenticated: its connection is not closed for others. */
+/**
+ * The request was authenticated: its connection is not closed for others. Returns whether it is the
+ * first one of its connection.
+ */
 inline napi_value setAuthenticated(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);
     if (call.response == nullptr) return nullptr;
-    if (Connections *known = library->connectionsOf(call.response)) known->authenticate(call.response);
-    return nullptr;
+    Connections *known = library->connectionsOf(call.response);
+    return toBoolean(env, known == nullptr || known->authenticate(call.response));
 }
 
 /** Has `onData` called with each chunk of the body. */

@@ -350,6 +350,6 @@ extern "C" bool slotline_mount_answer(double app, slotline::Answer answer, void 
     uWS::App *known = library == nullptr ? nullptr : library->appOf(app);
     if (known == nullptr) return false;
     library->answers[(size_t) app] = {answer, data};
-    mountAnswer(*known, *library->connections[(size_t) app], answer, data, {typeLines, typeLinesLength}, bodyBytesMax);
+    mountAnswer(*known, answer, data, {typeLines, typeLinesLength}, bodyBytesMax);
     return true;
 }

@@ -16,6 +16,7 @@ export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
  *     from DAYS    a ring of days: the day since 1970, then three counts for each method
  *     from MINUTES a ring of minutes, each of four counts of 32 bits
  *     from REFUSED a ring of refused attempts
+ *     from CLIENTS the addresses that were admitted, in any order: an older build ends before them
  */
 export const LAYOUT = 2
 export const CELL = { layout: 0, minute: 1, refused: 2, methods: 3 } as const
@@ -71,7 +72,19 @@ const ATTEMPTS_CELL = MINUTES_CELL + (MINUTES * COUNTS) / 2
 export const attemptAt = (number: number): number =>
   ATTEMPTS_CELL * 8 + (number % ATTEMPTS) * ATTEMPT_BYTES
 
-export const USAGE_CELLS = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
+/** How many addresses of clients are kept, those that were seen last. */
+export const CLIENTS = 64
+/** When it was seen (8 bytes; 0: no client), length of the address (1), address. */
+const CLIENT_BYTES = 64
+export const CLIENT_ADDRESS_AT = 8
+const CLIENTS_CELL = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
+
+/** Offset in bytes of a client, by its index. */
+export const clientAt = (index: number): number => CLIENTS_CELL * 8 + index * CLIENT_BYTES
+
+/** Bytes of a file of a build that kept no clients. */
+export const BYTES_WITHOUT_CLIENTS = CLIENTS_CELL * 8
+export const USAGE_CELLS = CLIENTS_CELL + (CLIENTS * CLIENT_BYTES) / 8
 
 export const MINUTE_MS = 60_000
 export const DAY_MS = 86_400_000

@@ -3,6 +3,9 @@ import {
   ADDRESS_CHARS_MAX,
   attemptAt,
   CELL,
+  CLIENT_ADDRESS_AT,
+  clientAt,
+  CLIENTS,
   COUNT_INDEX,
   COUNTS,
   DAY_CELLS,
@@ -57,6 +60,17 @@ export const readMethods = (bytes: Buffer): string[] => {
   })
 }
 
+/** The clients in a file, with the offset of each. */
+export const readClients = (
+  bytes: Buffer,
+): { readonly at: number; readonly address: string; readonly lastSeenMs: number }[] =>
+  Array.from({ length: CLIENTS }, (_, index) => {
+    const at = clientAt(index)
+    const text = at + CLIENT_ADDRESS_AT + 1
+    const address = bytes.toString('latin1', text, text + (bytes[text - 1] ?? 0))
+    return { at, address, lastSeenMs: bytes.readDoubleLE(at) }
+  }).filter(({ lastSeenMs }) => lastSeenMs > 0)
+
 /** Counts what the tokens of one place do at one edge, in a file that outlives the edge. */
 export class Meter {
   readonly #cells: Float64Array
@@ -70,6 +84,8 @@ export class Meter {
   #dayCell = 0
   #dayEndsMs = 0
   readonly #methods = new Map<string, number>()
+  /** Offsets of the addresses that are kept; read from the file at the first one. */
+  #clients: Map<string, number> | undefined
   /** Its file may have another meter, or none: what comes next must be counted in that. */
   isEvicted = false
 
@@ -144,6 +160,40 @@ export class Meter {
     bytes[attempt + REASON_AT + 1] = Math.min(address.length, ADDRESS_CHARS_MAX)
     bytes.write(address, attempt + ADDRESS_AT, ADDRESS_CHARS_MAX, 'latin1')
     this.#cells[CELL.refused] = number + 1
+  }
+
+  /** Keeps when a client was seen. The one that was not seen for the longest time makes room. */
+  addClient(address: string, nowMs: number): void {
+    if (address === '') return
+    const clients = (this.#clients ??= new Map(
+      readClients(this.#bytes).map(client => [client.address, client.at]),
+    ))
+    const at = clients.get(address) ?? this.#placeClient(clients, address)
+    this.#cells[at / 8] = nowMs
+  }
+
+  #placeClient(clients: Map<string, number>, address: string): number {
+    const at = clients.size < CLIENTS ? this.#freeClient(clients) : this.#evictClient(clients)
+    const bytes = this.#bytes
+    bytes[at + CLIENT_ADDRESS_AT] = Math.min(address.length, ADDRESS_CHARS_MAX)
+    bytes.write(address, at + CLIENT_ADDRESS_AT + 1, ADDRESS_CHARS_MAX, 'latin1')
+    clients.set(address, at)
+    return at
+  }
+
+  #freeClient(clients: ReadonlyMap<string, number>): number {
+    const used = new Set(clients.values())
+    const free = Array.from({ length: CLIENTS }, (_, index) => clientAt(index))
+    return free.find(at => !used.has(at)) ?? clientAt(0)
+  }
+
+  #evictClient(clients: Map<string, number>): number {
+    const seenMs = (at: number): number => this.#cells[at / 8] ?? 0
+    const [[address, at] = ['', clientAt(0)]] = [...clients].toSorted(
+      ([, one], [, other]) => seenMs(one) - seenMs(other),
+    )
+    clients.delete(address)
+    return at
   }
 
   #add(cell: number): void {

@@ -4,7 +4,9 @@ import {
   ADDRESS_AT,
   attemptAt,
   ATTEMPTS,
+  BYTES_WITHOUT_CLIENTS,
   CELL,
+  CLIENTS,
   COUNT_INDEX,
   COUNTS,
   fileOf,
@@ -19,6 +21,7 @@ import {
   type Place,
   type RefusalReason,
 } from './layout.js'
+import { readClients } from './meter.js'
 
 /** Counts of one place in one minute, over all edges. */
 export type UsageMinute = { readonly startMs: number } & Readonly<
@@ -33,12 +36,17 @@ export type RefusedAttempt = {
   readonly reason: RefusalReason
 }
 
+/** An address from which requests were admitted. */
+export type Client = { readonly address: string; readonly lastSeenMs: number }
+
 /** Usage of one place in the last 24 hours. */
 export type PlaceUsage = {
   /** Oldest first, including minutes without requests. */
   readonly minutes: readonly UsageMinute[]
   /** Newest first. */
   readonly refused: readonly RefusedAttempt[]
+  /** Those that were seen last, newest first. */
+  readonly clients: readonly Client[]
 }
 
 /** The edges that have counted on this machine. */
@@ -56,8 +64,9 @@ export const edgesOf = (dataDir: string): number[] => {
 const readCells = (path: string): Buffer | undefined => {
   try {
     const bytes = readFileSync(path)
-    const isWhole = bytes.length >= USAGE_CELLS * 8 && bytes.readDoubleLE(0) === LAYOUT
-    return isWhole ? bytes : undefined
+    if (bytes.length < BYTES_WITHOUT_CLIENTS || bytes.readDoubleLE(0) !== LAYOUT) return undefined
+    if (bytes.length >= USAGE_CELLS * 8) return bytes
+    return Buffer.concat([bytes], USAGE_CELLS * 8)
   } catch {
     return undefined
   }
@@ -87,16 +96,29 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   }).filter(attempt => attempt.atMs >= sinceMs)
 }
 
-/** Reads the counts of a place at all edges of this machine: a file of 36 KiB for each edge. */
+/** Each address once, the one that was seen last first. */
+export const mergeClients = (clients: readonly Client[]): readonly Client[] => {
+  const newestFirst = clients.toSorted((one, other) => other.lastSeenMs - one.lastSeenMs)
+  const seen = new Set<string>()
+  return newestFirst
+    .filter(({ address }) => !seen.has(address) && seen.add(address))
+    .slice(0, CLIENTS)
+}
+
+/** Reads the counts of a place at all edges of this machine: a file of 40 KiB for each edge. */
 export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => Array<number>(COUNTS).fill(0))
+  const sinceMs = (newest - MINUTES) * MINUTE_MS
   const refused: RefusedAttempt[] = []
+  const clients: Client[] = []
   for (const edge of edgesOf(dataDir)) {
     const bytes = readCells(join(usagePath(dataDir, edge), fileOf(place)))
     if (bytes === undefined) continue
     addMinutes(sums, bytes, newest)
-    refused.push(...attemptsOf(bytes, (newest - MINUTES) * MINUTE_MS))
+    refused.push(...attemptsOf(bytes, sinceMs))
+    for (const { address, lastSeenMs } of readClients(bytes))
+      if (lastSeenMs >= sinceMs) clients.push({ address, lastSeenMs })
   }
   const minutes = sums.map((sum, age) => ({
     startMs: (newest - age) * MINUTE_MS,
@@ -108,6 +130,7 @@ export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUs
   return {
     minutes: minutes.reverse(),
     refused: refused.sort((one, other) => other.atMs - one.atMs).slice(0, ATTEMPTS),
+    clients: mergeClients(clients),
   }
 }
 

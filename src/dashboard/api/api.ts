@@ -1,4 +1,5 @@
 import type { AccessService } from '../../access/service.js'
+import { parseRestriction } from '../../access/tokens/restriction.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess } from './own-access.js'
@@ -34,8 +35,31 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     summary: 'Usage of the network at the location per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
     errors: ['noSuchAccess', 'notOffered'],
-    handle: async ({ session, params }) =>
-      ok(await usage.ofPlace(checkOwnScope(accessService, session, params))),
+    handle: async ({ session, params }) => {
+      const place = await usage.ofPlace(checkOwnScope(accessService, session, params))
+      const { clients: _clients, ...shown } = place
+      return ok(shown)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/networks/:network/locations/:location/clients',
+    guard: 'session',
+    summary: 'Addresses that use the token, and which of them a restriction would refuse',
+    query: shapes.clientsQuery,
+    answers: { 200: { description: 'Of the last 24 hours', body: shapes.clients } },
+    errors: ['noSuchAccess', 'notOffered', 'notPublicIpv4', 'wrongInput'],
+    handle: async ({ session, params, query }) => {
+      const scope = checkOwnScope(accessService, session, params)
+      const only = parseRestriction(query.address)
+      const { clients, missing } = await usage.ofPlace(scope)
+      const shown = clients.map(({ address, lastSeenMs }) => ({
+        address,
+        lastSeenMs,
+        isRefused: only !== undefined && address !== only,
+      }))
+      return ok({ clients: shown, missing })
+    },
   }),
   route({
     method: 'GET',
@@ -79,6 +103,26 @@ const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] 
         }),
       ]
 
+/** Whether a token can be restricted to an address. */
+const isRestrictable = (address: string): boolean => {
+  try {
+    return parseRestriction(address) !== undefined
+  } catch {
+    return false
+  }
+}
+
+const addressRoute: Route = route({
+  method: 'GET',
+  path: '/api/address',
+  guard: 'session',
+  summary: 'The address from which this request came',
+  answers: {
+    200: { description: 'As a trusted proxy says, if one is in front', body: shapes.address },
+  },
+  handle: ({ client }) => ok({ address: client, isRestrictable: isRestrictable(client) }),
+})
+
 /** The API of the page. A signed-in person can only see their own accesses. */
 export const createApi = (parts: ApiParts): readonly Route[] => {
   const { accessService, docsUrl, machines, now, submissions } = parts
@@ -98,6 +142,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
           docsUrl,
         }),
     }),
+    addressRoute,
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
     ...machineRoutes(parts),

@@ -99,6 +99,11 @@ export const restriction = v.strictObject({
   ),
 })
 
+export const address = v.object({
+  address: text,
+  isRestrictable: described(v.boolean(), 'Whether it is one public IPv4 address'),
+})
+
 const missing = v.optional(
   described(
     v.pipe(v.array(text), v.readonly()),
@@ -117,6 +122,31 @@ export const tokenUsage = v.object({
     }),
   ),
   refused: v.array(v.object({ atMs: instantMs, address: text, reason: text })),
+  missing,
+})
+
+const client = { address: text, lastSeenMs: instantMs }
+
+/** What the machines of a cluster answer to each other. */
+export const placeUsage = v.object({
+  ...tokenUsage.entries,
+  clients: v.pipe(v.array(v.object(client)), v.readonly()),
+})
+
+export const clientsQuery = v.strictObject({
+  address: v.optional(v.pipe(text, v.maxLength(256, 'must be at most 256 characters')), ''),
+})
+
+export const clients = v.object({
+  clients: described(
+    v.array(
+      v.object({
+        ...client,
+        isRefused: described(v.boolean(), 'Whether a restriction to the address would refuse it'),
+      }),
+    ),
+    'Addresses from which requests were admitted in the last 24 hours, newest first, 64 at most',
+  ),
   missing,
 })
 

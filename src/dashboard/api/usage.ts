@@ -17,6 +17,9 @@ export type RefusedAttempt = {
   readonly reason: string
 }
 
+/** An address from which requests were admitted. */
+export type Client = { readonly address: string; readonly lastSeenMs: number }
+
 /**
  * Of one network at one location, whatever its tokens were: minutes oldest first, attempts newest
  * first.
@@ -24,6 +27,8 @@ export type RefusedAttempt = {
 export type PlaceUsage = {
   readonly minutes: readonly UsageMinute[]
   readonly refused: readonly RefusedAttempt[]
+  /** The 64 that were seen last, newest first. */
+  readonly clients: readonly Client[]
 }
 
 /** Current utilisation of one access, over all edges. */

@@ -41,6 +41,8 @@ export type AppParts = {
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>
   readonly log: Log
+  /** Address of the client of a TCP peer, which may be a proxy. */
+  clientOf(peer: string, forwardedFor: string): string
   session(id: string): Promise<Session | undefined>
   /** Adds an entry to the audit log. */
   audit(entry: Omit<AuditEntry, 'atMs'>): void
@@ -200,6 +202,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
         body: route.method === 'GET' ? undefined : await readJson(c),
         session,
         peer: peerOf(c),
+        client: parts.clientOf(peerOf(c), c.req.header('x-forwarded-for') ?? ''),
         cookie: kind => cookies.read(c.req.header('cookie'), kind),
       }
       try {

@@ -32,6 +32,8 @@ export type Call = {
   readonly session: Session | undefined
   /** Address of the TCP peer. */
   readonly peer: string
+  /** Address of the client: what a trusted proxy says, or the peer. */
+  readonly client: string
   cookie(kind: CookieKind): string | undefined
 }
 
@@ -86,6 +88,7 @@ type Spec<
     readonly session: G extends 'session' ? Session : undefined
     readonly search: string
     readonly peer: string
+    readonly client: string
     cookie(kind: CookieKind): string | undefined
   }): Answer | Promise<Answer>
 }
@@ -147,6 +150,7 @@ export const route = <
         session: call.session as G extends 'session' ? Session : undefined,
         search: call.search,
         peer: call.peer,
+        client: call.client,
         cookie: kind => call.cookie(kind),
       }),
   }

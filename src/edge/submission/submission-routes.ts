@@ -56,7 +56,7 @@ class SubmissionRoutes {
   }
 
   lander(route: LanderRoute): readonly Route<LanderContext>[] {
-    const { bodyBytesMax, limiter, submissions } = this.parts
+    const { bodyBytesMax, limiter, now, submissions } = this.parts
     const landerOf = (grant: Grant) => submissions.landerOf(grant) ?? NO_LANDER
     return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
@@ -69,6 +69,8 @@ class SubmissionRoutes {
         const found = this.admit(tokenOf(request), request, landerOf)
         return isReply(found) ? found : { ...found.submitter, lander: found.target }
       },
+      onClient: ({ principal }: LanderContext, { address }) =>
+        principal.meter.addClient(address, now()),
       handle: (context, body) => submissions.submit(context.lander, route, context, body),
       ownerOf: ({ principal }: LanderContext) => principal.grant.accessId,
       done: ({ principal }: LanderContext) => limiter.release(principal, 1),
@@ -76,7 +78,7 @@ class SubmissionRoutes {
   }
 
   relay(route: RelayRoute): readonly Route<RelayContext>[] {
-    const { bodyBytesMax, limiter, submissions } = this.parts
+    const { bodyBytesMax, limiter, now, submissions } = this.parts
     const relayOf = (grant: Grant) => submissions.relayOf(grant, route) ?? NO_RELAY
     return FORMS.map(([prefix, tokenOf]) => ({
       method: 'POST',
@@ -88,6 +90,8 @@ class SubmissionRoutes {
         const found = this.admit(tokenOf(request), request, relayOf)
         return isReply(found) ? found : { ...found.submitter, relay: found.target }
       },
+      onClient: ({ principal }: RelayContext, { address }) =>
+        principal.meter.addClient(address, now()),
       handle: (context, body) => submissions.relay(context.relay, route, context, body),
       ownerOf: ({ principal }: RelayContext) => principal.grant.accessId,
       done: ({ principal }: RelayContext) => limiter.release(principal, 1),

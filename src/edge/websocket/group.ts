@@ -65,6 +65,8 @@ export class SocketGroup {
   version: number
   /** Its sockets were admitted within limits that have become smaller since. */
   hasShrunkLimits = false
+  /** When its address was last counted as seen, in Unix milliseconds. */
+  seenMs = 0
   private readonly parts: GroupParts
 
   constructor(

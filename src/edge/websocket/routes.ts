@@ -50,6 +50,9 @@ export type EdgeSockets = {
 
 const CHUNK_BYTES = 64 * 1024
 
+/** How often the address of open sockets counts as seen: usage shows those of the last day. */
+const SEEN_MS = 3_600_000
+
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
   const { location, views, log, limiter, direct, now, timers, options, onRefusal, budget } = parts
   const isLogged = log.isLevelEnabled('debug')
@@ -79,6 +82,12 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
   const hosts = createHosts(parts)
   const groups = new Map<string, SocketGroup>()
 
+  const markSeen = (group: SocketGroup, nowMs: number): void => {
+    if (nowMs - group.seenMs < SEEN_MS) return
+    group.seenMs = nowMs
+    limiter.principalOf(group.grant).meter.addClient(group.address, nowMs)
+  }
+
   const open = (token: string, request: Request): SocketSession | Reply => {
     // Read before: a change after this line must revalidate the socket.
     const current = version()
@@ -95,6 +104,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     const group =
       groups.get(key) ?? new SocketGroup(parts, { token, address, grant, version: current })
     groups.set(key, group)
+    markSeen(group, nowMs)
     return new SocketSession(host, group, principal)
   }
 
@@ -119,9 +129,12 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     routes: [route('/:token', pathToken), route('/', headerToken)].map(one => one as SocketRoute),
     revalidateAll: () => {
       const nowMs = now()
-      for (const group of groups.values())
-        if (group.revalidateOrClose(nowMs) && group.hasShrunkLimits)
+      for (const group of groups.values()) {
+        if (!group.revalidateOrClose(nowMs)) continue
+        markSeen(group, nowMs)
+        if (group.hasShrunkLimits)
           group.closeOverLimits(() => limiter.openSockets(limiter.principalOf(group.grant)))
+      }
     },
   }
 }

@@ -87,7 +87,7 @@ export type Functions = {
   close(response: Handle): void
   getWriteOffset(response: Handle): number
   getRemoteAddress(response: Handle): ArrayBuffer
-  setAuthenticated(response: Handle): void
+  setAuthenticated(response: Handle): boolean
   readBody(response: Handle): void
   watchWritable(response: Handle): void
   upgrade(

@@ -24,8 +24,8 @@ export class CompiledResponse implements HttpResponse {
     this.openSocket = openSocket
   }
 
-  setAuthenticated(): void {
-    this.functions.setAuthenticated(this.handle)
+  setAuthenticated(): boolean {
+    return this.functions.setAuthenticated(this.handle)
   }
 
   writeStatus(status: string): void {

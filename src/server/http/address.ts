@@ -121,3 +121,14 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
     },
   }
 }
+
+/** Finds the client's address from that of a TCP peer as text, and what its proxy says. */
+export const createClientOf = (
+  trusted: readonly string[],
+): ((peer: string, forwardedFor: string) => string) => {
+  const proxies = createProxies(trusted)
+  return (peer, forwardedFor) => {
+    const address = parseAddress(peer) ?? peer
+    return proxies.isTrusted(address) ? (proxies.clientOf(forwardedFor) ?? address) : address
+  }
+}

@@ -103,11 +103,18 @@ export class Exchange extends Responder {
       this.context = opened
       this.isOpened = true
       this.owner = this.mounted.route.ownerOf?.(opened)
-      if (this.mounted.route.isAuthenticated === true) this.res.setAuthenticated?.()
+      if (this.mounted.route.isAuthenticated === true) this.onAuthenticated()
       return undefined
     } catch (error) {
       return this.toReply(error)
     }
+  }
+
+  private onAuthenticated(): void {
+    const isFirst = this.res.setAuthenticated?.() ?? true
+    // A connection of a proxy carries many clients.
+    if (isFirst || this.request.hasForwardedFor)
+      this.mounted.route.onClient?.(this.context, this.request)
   }
 
   private refuse(reply: Reply, mustClose: boolean): void {

@@ -69,6 +69,10 @@ export class RequestHead implements Request {
     this.forwardedFor = lines.join(',')
   }
 
+  get hasForwardedFor(): boolean {
+    return this.forwardedFor !== undefined
+  }
+
   /** The headers are handled: `req` becomes invalid. */
   onHeadersHandled(): void {
     this.req = undefined

@@ -1,7 +1,14 @@
-import { readdirSync, utimesSync } from 'node:fs'
+import { readdirSync, truncateSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { fileOf, MINUTE_MS, usagePath, type Place } from '../../../src/access/usage/layout.js'
+import {
+  BYTES_WITHOUT_CLIENTS,
+  CLIENTS,
+  fileOf,
+  MINUTE_MS,
+  usagePath,
+  type Place,
+} from '../../../src/access/usage/layout.js'
 import { readRate, readUsage } from '../../../src/access/usage/reader.js'
 import { defaults } from '../../../src/access/usage/options.js'
 import { NO_METHOD } from '../../../src/access/usage/meter.js'
@@ -109,6 +116,45 @@ t.test('counts of edges are added, and the newest refusals are kept', async t =>
   t.match(countedOf(dir, NOW_MS), [{ refused: 100 }])
   t.strictSame(readUsage(dir, placeOf('acc_other'), NOW_MS).refused, [])
   t.strictSame(readUsage(join(dir, 'nowhere'), PLACE, NOW_MS).refused, [])
+})
+
+t.test('addresses of clients are those seen last, each once over all edges', async t => {
+  const dir = t.testdir()
+  const seen = () => readUsage(dir, PLACE, NOW_MS).clients
+  const [one, other] = [open(dir).meterOf(PLACE), open(dir, 1).meterOf(PLACE)]
+  t.strictSame(seen(), [])
+  one.addClient('8.8.8.8', NOW_MS - 30)
+  one.addClient('2001:db8:0:1:2:3:4:5', NOW_MS - 20)
+  other.addClient('8.8.8.8', NOW_MS - 10)
+  one.addClient('', NOW_MS)
+  one.addClient('8.8.4.4', NOW_MS - 25 * 3_600_000)
+  t.strictSame(
+    seen(),
+    [
+      { address: '8.8.8.8', lastSeenMs: NOW_MS - 10 },
+      { address: '2001:db8:0:1:2:3:4:5', lastSeenMs: NOW_MS - 20 },
+    ],
+    'of the last day, and only where the address is known',
+  )
+  // The edge was killed: another meter of the file knows what it has.
+  const again = open(dir).meterOf(PLACE)
+  again.addClient('8.8.8.8', NOW_MS)
+  for (let index = 0; index < CLIENTS; index++) again.addClient(`1.1.1.${index}`, NOW_MS + index)
+  const addresses = seen().map(({ address }) => address)
+  t.equal(addresses.length, CLIENTS)
+  t.equal(addresses[0], `1.1.1.${CLIENTS - 1}`)
+  t.notOk(addresses.includes('2001:db8:0:1:2:3:4:5'), 'what was seen first makes room')
+})
+
+t.test('a file of a build without clients keeps its counts, and gets clients', async t => {
+  const { dir, meter } = setUp(t)
+  meter.addRequests(3, NOW_MS)
+  const path = join(usagePath(dir, 0), fileOf(PLACE))
+  truncateSync(path, BYTES_WITHOUT_CLIENTS)
+  t.match(countedOf(dir, NOW_MS), [{ requests: 3 }], 'read as it is')
+  open(dir).meterOf(PLACE).addClient('8.8.8.8', NOW_MS)
+  t.match(countedOf(dir, NOW_MS), [{ requests: 3 }])
+  t.match(readUsage(dir, PLACE, NOW_MS).clients, [{ address: '8.8.8.8' }])
 })
 
 t.test('the rate covers the last minute without refused requests', async t => {

@@ -338,7 +338,7 @@ t.test('usage and submissions are returned', async t => {
   }
   const dashboard = await startDashboard(t, {
     usage: {
-      ofPlace: place => (queried.push(place), { minutes, refused }),
+      ofPlace: place => (queried.push(place), { minutes, refused, clients: [] }),
       ofAccess: accessId => (queried.push(accessId), now),
     },
     submissions: (accessId, limit) => {

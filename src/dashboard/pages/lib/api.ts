@@ -84,6 +84,11 @@ export const createApi = (onSignedOut: () => void) => {
     restrict: async (scope: TokenScope, address: string) =>
       (await read(shapes.withEffect, 'PUT', `${scopePath(scope)}/token/restriction`, { address }))
         ?.effect,
+    clients: (scope: TokenScope, address = '') => {
+      const query = new URLSearchParams({ address })
+      return read(shapes.clients, 'GET', `${scopePath(scope)}/clients?${query}`)
+    },
+    ownAddress: () => read(shapes.address, 'GET', '/api/address'),
     tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),

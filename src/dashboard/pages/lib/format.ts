@@ -49,5 +49,5 @@ export const formatSpan = (ms: number): string => {
 }
 
 /** Formats a count with its noun: `1 token`, `2 tokens`. */
-export const formatPlural = (count: number, noun: string): string =>
-  `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
+export const formatPlural = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${formatCount(count)} ${count === 1 ? noun : plural}`

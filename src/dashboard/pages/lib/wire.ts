@@ -11,6 +11,7 @@ export type SubmissionRoute = ActivePanel['submissionRoutes'][number]
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type UsageMinute = TokenUsage['minutes'][number]
+export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
 export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submission = InferOutput<typeof shapes.submissions>['submissions'][number]

@@ -1,4 +1,5 @@
-import type { Access } from '../../lib/wire.js'
+import { formatPlural, formatSpan } from '../../lib/format.js'
+import type { Access, Client } from '../../lib/wire.js'
 import type { Confirmation } from './confirm-dialog.js'
 
 type Details = Omit<Confirmation, 'run'>
@@ -24,3 +25,27 @@ export const confirmRevoke = (locationName: string, kind: Access['kind']): Detai
   ],
   action: 'Revoke token',
 })
+
+/** How many addresses a question names; the list beside the field has all. */
+const NAMED_MAX = 5
+
+/** What the person confirms before a restriction refuses addresses that use the token. */
+export const confirmRestrict = (
+  address: string,
+  refused: readonly Client[],
+  nowMs: number,
+): Details => {
+  const named = refused
+    .slice(0, NAMED_MAX)
+    .map(client => `${client.address} (${formatSpan(nowMs - client.lastSeenMs)} ago)`)
+  const more = refused.length - named.length
+  const others = more === 0 ? '' : `, and ${formatPlural(more, 'more address', 'more addresses')}`
+  return {
+    title: `Restrict the token to ${address}?`,
+    effects: [
+      `${refused.length === 1 ? 'One other address has' : `${refused.length} other addresses have`} used it in the last 24 hours: ${named.join(', ')}${others}.`,
+      'Requests from there are refused immediately (HTTP 403), and open WebSockets are closed.',
+    ],
+    action: 'Restrict token',
+  }
+}

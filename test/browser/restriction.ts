@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import t from 'tap'
+import {
+  axeFaults,
+  choose,
+  copy,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+  untilFocused,
+} from '../fixtures/dashboard/browser.js'
+import { openSocket } from '../fixtures/server/socket.js'
+import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
+
+/** Trusted by the sandbox, so that requests from it come from whom they say. */
+const PROXY = '127.0.0.9'
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const deployment = await startDeployment(t, { args: ['--edges', '2'] })
+  const { dashboardUrl } = deployment.description
+
+  /** The status of a read that comes from an address. */
+  const readFrom = async (url: string, address: string): Promise<number> => {
+    const sent = request(url, {
+      method: 'POST',
+      agent: false,
+      localAddress: PROXY,
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+    })
+    sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
+    const [response] = await once(sent, 'response')
+    response.resume()
+    await once(response, 'end')
+    return response.statusCode
+  }
+
+  await t.test('Ben learns whom a restriction refuses before she saves it', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ben')
+    await choose(page, 'Frankfurt')
+    await page.getByRole('button', { name: 'Generate token' }).click()
+    const seen = page.getByRole('list', { name: /^Addresses seen/ }).getByRole('listitem')
+    await page.getByText('None: the token was not used.').waitFor()
+
+    const url = await copy(page, 'RPC URL')
+    t.equal(await readFrom(url, '8.8.8.8'), 200)
+    t.equal(await readFrom(url, '8.8.4.4'), 200)
+    const { port, pathname: path } = new URL(url)
+    const socket = await openSocket(Number(port), {
+      path,
+      localAddress: PROXY,
+      headers: { 'x-forwarded-for': '2606:4700::1' },
+    })
+    // Of one connection each: the second request of the first is answered without JavaScript.
+    for (let count = 0; count < 4; count += 1) t.equal(await statusOf(url), 200)
+    await page.reload()
+    await seen.nth(3).waitFor()
+    const shown = await seen.allTextContents()
+    t.strictSame(shown.map(text => text.replace(/less than.*/, '')).toSorted(), [
+      '127.0.0.1',
+      '2606:4700::1',
+      '8.8.4.4',
+      '8.8.8.8',
+    ])
+
+    await page.getByRole('button', { name: 'Use this browser’s address' }).click()
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /from 127\.0\.0\.1, which is no public/ })
+      .waitFor()
+    await page.route('**/api/address', route =>
+      route.fulfill({ json: { address: '8.8.8.8', isRestrictable: true } }),
+    )
+    await page.getByRole('button', { name: 'Use this browser’s address' }).click()
+    const field = page.getByLabel('Public IPv4 address')
+    await page.locator('#restriction-address:focus').waitFor()
+    t.equal(await field.inputValue(), '8.8.8.8')
+    await seen.filter({ hasText: '8.8.8.8' }).filter({ hasText: 'Stays allowed' }).waitFor()
+    t.equal(await seen.filter({ hasText: 'Would be refused' }).count(), 3)
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'restriction-preview')
+
+    const save = page.getByRole('button', { name: 'Save' })
+    await save.click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText(/^3 other addresses have used it in the last 24 hours: /).waitFor()
+    await untilFocused(page, 'Cancel')
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'confirm-restrict')
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    t.equal(await readFrom(url, '8.8.4.4'), 200, 'cancelled: nothing was saved')
+    t.match(await socket.call('getHealth'), { result: 'ok' })
+
+    await save.click()
+    await dialog.getByRole('button', { name: 'Restrict token' }).click()
+    await page.getByText('Only 8.8.8.8', { exact: true }).waitFor()
+    t.match(await socket.closed, { code: 1008, reason: 'address refused' })
+    t.equal(await readFrom(url, '8.8.4.4'), 403)
+    t.equal(await readFrom(url, '8.8.8.8'), 200)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByText('Any address', { exact: true }).waitFor()
+    t.equal(await readFrom(url, '8.8.4.4'), 200)
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('the addresses fit 360 px in dark', async t => {
+    const { page, context } = await openVisit(browser, { width: 360, scheme: 'dark' })
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ben')
+    await page.getByRole('radio', { name: 'Frankfurt' }).click()
+    await page.getByLabel('Public IPv4 address').fill('8.8.4.4')
+    await page.getByText('Would be refused').first().waitFor()
+    t.equal(await overflowPx(page), 0)
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'restriction-360-dark')
+    await context.close()
+  })
+}
