@@ -550,6 +550,9 @@ export interface FrameVerdict {
   problem?: string
 }
 
+/** Whether a server was compiled with this addon. */
+export declare function isServerCompiled(): boolean
+
 /** What an archive was. */
 export interface LoadedArchive {
   /** The slot that an incremental one builds on; absent is a full one. */
@@ -619,6 +622,12 @@ export interface LoaderReply {
   archive?: LoadedArchive
 }
 
+/**
+ * Locks the file of a descriptor for this process and those that inherit it; false where another
+ * one holds the lock.
+ */
+export declare function lockDescriptor(descriptor: number): boolean
+
 /** Takes a lock file for the life of this process; false where another process holds it. */
 export declare function lockFile(path: string): boolean
 
@@ -656,6 +665,9 @@ export interface MessageLimits {
 
 /** Sends a message to the service manager's datagram socket. */
 export declare function notifyServiceManager(socket: string, message: string): void
+
+/** Opens a listening TCP socket, which is closed by its descriptor only. */
+export declare function openListener(host: string, port: number): number
 
 /** A read transaction that is open now. */
 export interface OpenReadData {

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockFile, notifyServiceManager, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { DirectReads }
 export { Fanout }
 export { Indexer }
@@ -793,8 +793,11 @@ export { decodePubkey }
 export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
+export { isServerCompiled }
+export { lockDescriptor }
 export { lockFile }
 export { notifyServiceManager }
+export { openListener }
 export { serverFunctions }
 export { setOrdinary }
 export { setRealtime }

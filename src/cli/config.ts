@@ -16,7 +16,7 @@ const check = async (
 ): Promise<void> => {
   const { ConfigError, formatFaults } = await import('../config/config.js')
   const { checkMachine } = await import('../config/machine-checks.js')
-  const { demandPrivateFiles } = await import('../config/private-files.js')
+  const { demandPrivateFiles } = await import('../config/secrets/private-files.js')
   const further = (config: Config): void => {
     const source = { file, text: readFileSync(file, 'utf8') }
     const { faults, warnings } = checkMachine(config)

@@ -7,6 +7,7 @@ import type { ConfigLoader } from './command.js'
 import { addConfigCommands } from './config.js'
 import { addInitCommand } from './init/init.js'
 import { addRestoreCommand } from './restore.js'
+import { addReloadCommand } from './service/reload.js'
 import { addSandboxCommand } from './sandbox/sandbox.js'
 import { addServeCommand } from './serve.js'
 import { addSnapshotCommands } from './snapshot.js'
@@ -46,6 +47,7 @@ export const createProgram = (environment: Environment): Command => {
   // addon is not built.
   addInitCommand(program)
   addServeCommand(program, load, environment)
+  addReloadCommand(program, load)
   addSandboxCommand(program)
   addConfigCommands(program, load)
   addAccessCommands(program, load)

@@ -1,14 +1,22 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from './config.js'
 
-/** Maximum edges of one machine: the number of cells in the shared memory. */
-export const EDGES_MAX = 256
+/** Most slots of edges: the number of cells in the shared memory. */
+export const EDGE_SLOTS_MAX = 256
+/** Most edges of one machine: one slot is for the successor of an edge. */
+const EDGES_MAX = EDGE_SLOTS_MAX - 1
 
-/** Number of edges of one machine; their indexes start at 0. */
+/** Number of edges of one machine. */
 export const edgeCountOf = (config: Pick<Config, 'processes'>): number =>
   config.processes.edgeCount > 0
     ? config.processes.edgeCount
     : Math.min(EDGES_MAX, Math.max(1, availableParallelism() - 1))
+
+/**
+ * Slots in what the edges of a machine share, as the limits of accesses. One more than edges: a
+ * successor has its own slot while its predecessor drains, and the requests of both are counted.
+ */
+export const edgeSlotsOf = (config: Pick<Config, 'processes'>): number => edgeCountOf(config) + 1
 
 /** Whether the edges leave a core to the other processes. Only then may an edge be realtime. */
 export const leavesCore = (config: Pick<Config, 'processes'>): boolean =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { parseToml, toConfig, type Config } from './config.js'
 import { holdsSecret } from './printable.js'
-import { fetchSecrets, type Environment } from './secret-sources.js'
+import { fetchSecrets, type Environment } from './secrets/secret-sources.js'
 import { readServiceFile } from './service-file.js'
 
 /** A configuration with where it is from. */

@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { CertificateError, certificatesOf, readCertificate } from '../server/tls/certificate.js'
 import type { Fault } from './checks.js'
-import { edgeCountOf } from './edge-count.js'
+import { edgeCountOf, edgeSlotsOf } from './edge-count.js'
 import { formatPath, mapTexts } from './options.js'
 import { ownLocations } from './own-locations.js'
 import { isPath, PATHS } from './paths.js'
@@ -80,20 +80,22 @@ const checkCertificates = (config: Config, nowMs: number): MachineFaults => {
 
 function* checkReaders(config: Config): Generator<Fault> {
   const edges = edgeCountOf(config)
+  // An edge that is replaced runs beside its successor.
+  const slots = edgeSlotsOf(config)
   const { scanThreads, streamThreads } = config.pools
-  const slots = {
-    store: edges * (1 + scanThreads + streamThreads) + OTHER_READERS,
-    'access.store': edges + OTHER_READERS,
+  const needed = {
+    store: slots * (1 + scanThreads + streamThreads) + OTHER_READERS,
+    'access.store': slots + OTHER_READERS,
   }
   const given = {
     store: config.store.readersMax,
     'access.store': config.access.store.readersMax,
   }
   for (const store of ['store', 'access.store'] as const)
-    if (given[store] < slots[store])
+    if (given[store] < needed[store])
       yield {
         keys: [...store.split('.'), 'readersMax'],
-        message: `${store}.readersMax is ${given[store]}, but ${edges} edges and the other processes need ${slots[store]}`,
+        message: `${store}.readersMax is ${given[store]}, but ${edges} edges and the other processes need ${needed[store]}`,
       }
 }
 

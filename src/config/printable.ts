@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml'
 import { REDACTED } from '../shared/secret.js'
-import { isVariable } from './secret-sources.js'
-import { SECRETS } from './secrets.js'
+import { isVariable } from './secrets/secret-sources.js'
+import { SECRETS } from './secrets/secrets.js'
 import type { SecretPart } from './validators/validators.js'
 
 const namesOf = (part: SecretPart): ReadonlySet<string> =>

@@ -3,7 +3,7 @@ import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
-import { edgeCountOf } from '../config/edge-count.js'
+import { edgeSlotsOf } from '../config/edge-count.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import type { SubmissionView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
@@ -63,7 +63,7 @@ export const openActivity = async (
   const { accessService, machines } = parts
   const usage = createAccessUsage({
     dataDir,
-    table: openLimitTable(dataDir, edgeCountOf(config), config.access.limits),
+    table: openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits),
     accessService,
     now: Date.now,
   })

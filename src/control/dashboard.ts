@@ -19,6 +19,7 @@ import type { MachineView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
+import { createAuditRecord } from './audit-record.js'
 import { publicUrlOf } from './public-url.js'
 
 /** What the dashboard of control is made of. */
@@ -27,6 +28,8 @@ export type ControlDashboardParts = {
   readonly store: ControlStore
   readonly accessService: AccessService
   readonly auditLog: AuditLog
+  /** A socket that this process inherited and that listens at the dashboard's address. */
+  readonly descriptor?: number | undefined
   readonly catalog: Catalog
   readonly usage: Usage
   readonly adminToken: Secret | undefined
@@ -96,14 +99,8 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     log,
     clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
     session: id => sessions.find(id),
-    audit: entry => {
-      try {
-        parts.auditLog.record(entry)
-      } catch (error) {
-        // The change is in effect: the log of the process has what the audit log lacks.
-        log.error({ err: error, entry }, 'an entry of the audit log was not stored')
-      }
-    },
+    audit: createAuditRecord(parts.auditLog, log),
+    descriptor: parts.descriptor,
   })
   const sweep = setInterval(() => {
     sessions

@@ -23,6 +23,8 @@ export type LocationsModules = {
   readonly access: OpenAccess
   readonly networks: EdgeNetworks
   readonly submissions: OpenSubmissions
+  /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
+  readonly listeners: Readonly<Record<string, number>>
   /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
   /** Cells of which the first are accessVersion and the end of the lease. */
@@ -145,7 +147,10 @@ export class EdgeLocations {
     const server = await openServer({
       routes,
       sockets: sockets.routes,
-      listeners,
+      listeners: listeners.map(listener => {
+        const { host, port } = listener
+        return { ...listener, descriptor: this.modules.listeners[`${host}:${port}`] }
+      }),
       log,
       now: () => performance.now(),
       options: {

@@ -42,6 +42,23 @@ export const bootMs = (): number => callNative(() => addon.bootMs())
 /** Takes a lock file until this process exits; false if another process holds it. */
 export const lockFile = (path: string): boolean => callNative(() => addon.lockFile(path))
 
+/**
+ * Locks the file of a descriptor for this process and every one that inherits it; false if another
+ * process holds the lock.
+ */
+export const lockDescriptor = (descriptor: number): boolean =>
+  callNative(() => addon.lockDescriptor(descriptor))
+
+/**
+ * Opens a listening TCP socket for child processes: connections wait in its queue until one of them
+ * accepts, and the queue outlives them. Returns its descriptor.
+ */
+export const openListener = (host: string, port: number): number =>
+  callNative(() => addon.openListener(host, port))
+
+/** Whether a server was compiled with the addon. */
+export const isServerCompiled = (): boolean => addon.isServerCompiled()
+
 /** Maps `count` 8-byte cells, shared by every process that maps the same file. */
 export const sharedCells = (path: string, count: number): Float64Array =>
   callNative(() => addon.sharedCells(path, count))

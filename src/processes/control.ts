@@ -7,6 +7,7 @@ import { readDays } from '../access/usage/day-reader.js'
 import { statusesOf } from '../cluster/machine-status.js'
 import { openActivity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
+import { createAuditRecord } from '../control/audit-record.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
@@ -20,7 +21,7 @@ import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
 
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
-export const startControl: Start<'control'> = async ({ config }, send) => {
+export const startControl: Start<'control'> = async ({ config, listeners }, send) => {
   const { log, flush } = openLog('control', config.log)
   const metrics = createMetrics('control')
   if (!lockFile(join(config.dataDir, 'control.lock')))
@@ -38,6 +39,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
+  const record = createAuditRecord(auditLog, log)
   const { machines } = access
   const networks = config.networks.map(({ id }) => id)
   const activity = await openActivity(config, {
@@ -50,6 +52,7 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
   const catalog = createCatalog(config)
   const dashboard = await openControlDashboard({
     config,
+    descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
     store: access.ownStore,
     accessService,
     auditLog,
@@ -84,6 +87,9 @@ export const startControl: Start<'control'> = async ({ config }, send) => {
         void activity
           .find(query)
           .then(found => send({ kind: 'submissionFound', edgePid, call, found }))
+      } else if (command.kind === 'recordChange') {
+        const { kind, from, outcome } = command.change
+        record({ action: kind, by: null, from, request: outcome })
       } else if (command.kind === 'ensureAccesses')
         ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
           tokens => send({ kind: 'accessesEnsured', tokens }),

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EdgeConfig } from '../config/child-config.js'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
 import {
   meterConnections,
@@ -17,16 +16,13 @@ import { libraryOf } from '../server/server.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import type { Health } from '../edge/health.js'
-import { CLOSE } from '../shared/socket.js'
 import { PeerLookups } from '../submission/relay/peer-lookups.js'
-import { edgeCountOf, leavesCore } from '../config/edge-count.js'
-import type { Command, SendEvent } from '../supervision/messages.js'
+import { edgeSlotsOf, leavesCore } from '../config/edge-count.js'
+import type { Assignments, Command, DrainMode, SendEvent } from '../supervision/messages.js'
 import { openSharedMemory, type SharedMemory } from './shared-memory.js'
 import { sendMetrics, type Running, type Start } from './start.js'
 
-type EdgeParts = {
-  readonly config: EdgeConfig
-  readonly index: number
+type EdgeParts = Assignments['edge'] & {
   readonly send: SendEvent
   readonly log: Log
   readonly metrics: Metrics
@@ -55,18 +51,19 @@ class Edge implements Running {
 
   /** Opens the stores of all networks, then the upstreams, then the servers. */
   async open(): Promise<void> {
-    const { config, index, log, metrics, shared, access, networks } = this.parts
+    const { config, index, listeners, log, metrics, shared, access, networks } = this.parts
     const { edgeRealtime, edgeSliceMicros, socketCheckMs, tipPollMs } = config.processes
     this.refresh()
     this.timers.push(setInterval(() => this.refresh(), tipPollMs))
-    const edge = { index, count: edgeCountOf(config) }
+    const edge = { index, count: edgeSlotsOf(config) }
     const peers = this.openPeers()
     const submissions = await openSubmissions(config, edge, { log, metrics, now, peers })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
     const { leasedVersion: version, cells: versionCells } = shared
     const health = () => this.health()
-    const modules = { access, networks, submissions, version, versionCells, health, log, metrics }
+    const cells = { version, versionCells }
+    const modules = { access, networks, submissions, listeners, ...cells, health, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
     await locations.open()
@@ -106,14 +103,15 @@ class Edge implements Running {
     else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
   }
 
-  async drain(): Promise<void> {
+  async drain(mode: DrainMode): Promise<void> {
     const { config, access, networks } = this.parts
     const servers = this.locations?.servers ?? []
-    this.isDraining = true
-    // First, so that these clients reconnect elsewhere while this edge finishes its requests.
-    for (const server of servers) server.closeSockets(CLOSE.restart, 'restart')
-    await sleep(config.processes.drainNoticeMs)
-    await Promise.all(servers.map(server => server.drain()))
+    // The service goes on where a successor listens: a balancer has nothing to notice.
+    if (!mode.isReplaced) {
+      this.isDraining = true
+      await sleep(config.processes.drainNoticeMs)
+    }
+    await Promise.all(servers.map(server => server.drain(mode)))
     for (const timer of this.timers) clearInterval(timer)
     this.stopLoopPriority()
     this.isClosed = true
@@ -165,13 +163,14 @@ class Edge implements Running {
 }
 
 /** An edge: serves the RPC, WebSocket and submission URLs of every location of this machine. */
-export const startEdge: Start<'edge'> = async ({ config, index }, send) => {
-  const { log, flush, droppedCount } = openLog(`edge ${index}`, config.log)
-  const metrics = createMetrics(`edge ${index}`)
+export const startEdge: Start<'edge'> = async (assignment, send) => {
+  const { config, index, position } = assignment
+  const { log, flush, droppedCount } = openLog(`edge ${position}`, config.log)
+  const metrics = createMetrics(`edge ${position}`)
   meterLog(metrics, droppedCount)
   const shared = openSharedMemory(config.dataDir)
   const { leasedVersion: version } = shared
-  const access = await openAccess(config, { index, edgeCount: edgeCountOf(config), version, log })
+  const access = await openAccess(config, { index, edgeCount: edgeSlotsOf(config), version, log })
   let edge: Edge | undefined
   const publish = (topic: string, frame: Uint8Array): void => edge?.publish(topic, frame)
   const networks = await openNetworks(config, {
@@ -181,13 +180,13 @@ export const startEdge: Start<'edge'> = async ({ config, index }, send) => {
     publish,
     isLagging: shared.isLagging,
   })
-  const running = new Edge({ config, index, send, log, metrics, shared, access, networks })
+  const running = new Edge({ ...assignment, send, log, metrics, shared, access, networks })
   edge = running
   await running.open()
   return {
     onCommand: command => running.onCommand(command),
-    drain: async () => {
-      await running.drain()
+    drain: async mode => {
+      await running.drain(mode)
       flush()
     },
   }

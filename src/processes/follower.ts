@@ -19,7 +19,7 @@ import { MachineDirectory } from '../cluster/machine-directory.js'
 import { join as joinCluster, type Membership } from '../cluster/membership.js'
 import { UseExchange } from '../cluster/use/use-exchange.js'
 import type { FollowerConfig } from '../config/child-config.js'
-import { edgeCountOf } from '../config/edge-count.js'
+import { edgeSlotsOf } from '../config/edge-count.js'
 import type { MachineEdges } from '../control/edge-notifier.js'
 import { bootMs, lockFile } from '../native/os.js'
 import type { FollowerStatus } from '../storage/follower-status.js'
@@ -271,7 +271,7 @@ const openFollower: Start<'follower'> = async ({ config }, send): Promise<Runnin
   const store = await openWriter(dataDir, access.store)
   const edges = openMachineEdges(config, send, log)
   const shared = openSharedMemory(dataDir)
-  const table = openLimitTable(dataDir, edgeCountOf(config), access.limits)
+  const table = openLimitTable(dataDir, edgeSlotsOf(config), access.limits)
   const networks = config.networks.map(({ id }) => id)
   const parts = { cluster, etcd, store, table, edges, shared, networks, send, log }
   const running = new ClusterFollower(parts)

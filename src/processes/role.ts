@@ -1,5 +1,5 @@
 import { dieWithParent } from '../native/os.js'
-import type { Assignments, Command, Role, SendEvent } from '../supervision/messages.js'
+import type { Assignments, Command, DrainMode, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
 const loadChainProvider = async ({
@@ -47,17 +47,17 @@ export const runRole = (role: Role): void => {
 
   let running: Running | undefined
   let isDraining = false
-  const drain = (): void => {
+  const drain = (mode: DrainMode): void => {
     if (isDraining) return
     isDraining = true
-    Promise.resolve(running?.drain()).then(
+    Promise.resolve(running?.drain(mode)).then(
       () => process.exit(0),
       () => process.exit(1),
     )
   }
   process.on('message', message => {
     const command = message as Command
-    if (command.kind === 'drain') drain()
+    if (command.kind === 'drain') drain(command)
     else if (command.kind === 'ping') send({ kind: 'pong' })
     else if (command.kind !== 'start') running?.onCommand?.(command)
     else

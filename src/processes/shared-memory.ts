@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { EDGES_MAX } from '../config/edge-count.js'
+import { EDGE_SLOTS_MAX } from '../config/edge-count.js'
 import { HEALTHS, type Health } from '../edge/health.js'
 import { bootMs, sharedCells } from '../native/os.js'
 
@@ -15,7 +15,7 @@ const LEASE_END = 1
 const TIPS = 128
 /** Networks that have a cell. */
 const NETWORKS_MAX = 128
-/** One per edge: its process id while it may answer requests, else 0. */
+/** One per slot: the process id of its edge while it may answer requests, else 0. */
 const EDGE_PIDS = 256
 /** One per edge: the last accessVersion after which no reply of an older one can leave it. */
 const EDGE_VERSIONS = 512
@@ -71,7 +71,7 @@ export type SharedMemory = {
 export const openSharedMemory = (dataDir: string): SharedMemory => {
   const cells = sharedCells(join(dataDir, 'shared'), CELLS)
   const read = (cell: number): number => cells[cell] ?? 0
-  const edges = Array.from({ length: EDGES_MAX }, (_, index) => index)
+  const edges = Array.from({ length: EDGE_SLOTS_MAX }, (_, index) => index)
   return {
     cells,
     accessVersion: () => cells[ACCESS_VERSION] ?? 0,
@@ -117,7 +117,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     },
     isLagging: network => network < NETWORKS_MAX && read(LAGGING + network) !== 0,
     clearEdges: () => {
-      cells.fill(0, TIPS, EDGE_PIDS + EDGES_MAX)
+      cells.fill(0, TIPS, EDGE_PIDS + EDGE_SLOTS_MAX)
       cells.fill(0, LAGGING, LAGGING + NETWORKS_MAX)
     },
     unconfirmedEdges: version =>

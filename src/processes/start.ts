@@ -1,6 +1,6 @@
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { Metrics } from '../shared/metrics.js'
-import type { Assignments, Command, Role, SendEvent } from '../supervision/messages.js'
+import type { Assignments, Command, DrainMode, Role, SendEvent } from '../supervision/messages.js'
 
 /** A role that runs. */
 export type Running = {
@@ -9,7 +9,7 @@ export type Running = {
   readonly chain?: ChainOverride
   onCommand?(command: Command): void
   /** Ends the role's work; then the process exits with code 0. */
-  drain(): Promise<void>
+  drain(mode: DrainMode): Promise<void>
 }
 
 /** Starts a role in this process. */

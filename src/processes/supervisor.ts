@@ -1,30 +1,26 @@
-import { mkdirSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
-import {
-  toChainProviderConfig,
-  toControlConfig,
-  toEdgeConfig,
-  toFollowerConfig,
-  toIndexerConfig,
-} from '../config/child-config.js'
 import type { Config } from '../config/config.js'
 import { ownLocations } from '../config/own-locations.js'
 import { peerListeners } from '../config/peer-listeners.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
-import { lockFile } from '../native/os.js'
+import { ListeningSockets } from '../server/listening-sockets.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import { startChild, type Child } from '../supervision/child.js'
+import type { Child } from '../supervision/child.js'
 import { disableCpuIdle } from '../supervision/cpu-idle.js'
-import { edgeCountOf } from '../config/edge-count.js'
-import type { Assignment, Event, ChainProviderProgram, Role } from '../supervision/messages.js'
+import { edgeCountOf, edgeSlotsOf } from '../config/edge-count.js'
+import { fixedDifferences } from '../config/fixed-options.js'
+import type { Event, ChainProviderProgram, ServiceChange } from '../supervision/messages.js'
 import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
+import { prepareDataDir, StartError, warnOfOtherUsers } from './data-dir.js'
+import { listeningAddresses } from './listening-addresses.js'
 import { describeBuild, meterMachine } from './machine-metrics.js'
+import { ServiceChildren } from './service-children.js'
 import { openSharedMemory } from './shared-memory.js'
 import { LivenessProbe } from '../supervision/liveness-probe.js'
 import { openMetricsPage, type MetricsPage } from '../supervision/metrics-page.js'
@@ -43,9 +39,6 @@ const FAILED_START_MS = 2_000
  */
 const UNCONFIRMED =
   'an edge neither confirms a change of accesses nor answers: restarting its process'
-
-/** A start that cannot succeed; its message is one line for the operator. */
-class StartError extends Error {}
 
 type Listener = { readonly host: string; readonly port: number }
 
@@ -67,24 +60,17 @@ export type Service = {
   ): Promise<Readonly<Record<string, string>>>
   /** Resolves when every edge can answer from an indexed slot. */
   untilIndexed(): Promise<void>
+  /**
+   * Replaces the processes whose part another configuration changes, or all of them; answers their
+   * names. Rejects where one of them cannot be replaced: then the service goes on as before.
+   */
+  reload(to: Config, options: { readonly isForced: boolean }): Promise<string[]>
+  /** Longest time from the call of `drain` to its end. */
+  readonly drainMs: number
+  /** Has a change of the service recorded in the audit log. */
+  recordChange(change: ServiceChange): void
   /** Fails health, finishes requests in flight, ends the children. */
   drain(): Promise<void>
-}
-
-/** Permissions of users other than the owner. */
-const OTHERS = 0o077
-
-const prepareDataDir = (dataDir: string): void => {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  if (!lockFile(join(dataDir, 'supervisor.lock')))
-    throw new StartError(`another Slotline runs on the data directory ${dataDir}`)
-}
-
-/** An operator's folder keeps its mode: it may be shared on purpose. */
-const warnOfOtherUsers = (dataDir: string, log: Log): void => {
-  const mode = statSync(dataDir).mode & 0o777
-  if ((mode & OTHERS) !== 0)
-    log.warn({ dataDir, mode: mode.toString(8) }, 'other users may open the data directory')
 }
 
 const probePorts = async (
@@ -115,20 +101,19 @@ const tryToDisableCpuIdle = (log: Log): void => {
  * metrics. Has no stored state.
  */
 class Supervisor implements Service {
-  private readonly config: Config
+  private config: Config
   private readonly log: Log
   private readonly chainProvider: ChainProvider | undefined
   private readonly shared
-  private readonly limits
   private readonly metrics = createMetrics('supervisor')
   private readonly build = describeBuild()
   private readonly collector
-  private readonly edgeProbe
-  private readonly readerWatchdog
-  private readonly hangWatchdog
+  private watchdogs
   private metricsPage: MetricsPage | undefined
-  private readonly children: Child[] = []
-  private readonly indexedEdges = new Set<Child>()
+  private readonly sockets = new ListeningSockets()
+  private readonly children
+  private readonly stopping = new AbortController()
+  private readonly indexedEdges = new WeakSet<Child>()
   private chain: ChainOverride | undefined
   private detail: Readonly<Record<string, unknown>> = {}
   private tokens: Readonly<Record<string, string>> | undefined
@@ -146,19 +131,18 @@ class Supervisor implements Service {
     // A machine by itself has the log of accesses: its store is always current.
     this.shared.setLeaseEnd(config.cluster === undefined ? Infinity : 0)
     resetLimitTable(config.dataDir)
-    this.limits = openLimitTable(config.dataDir, edgeCountOf(config), config.access.limits)
-    this.collector = new MetricsCollector(this.metrics, config.processes.metricsMs)
-    const countStuck = ({ role }: Child): void =>
-      this.metrics.counter('childStuck', { role }).add(1)
-    const { answerMs, hungMs, pingMs } = config.processes
-    const edges = (): readonly Child[] => this.withRole('edge')
-    this.edgeProbe = new LivenessProbe({ answerMs, children: edges, log, onEnd: countStuck })
-    this.readerWatchdog = new StuckReaderWatchdog(config, this.edgeProbe)
+    this.collector = new MetricsCollector(this.metrics, () => this.config.processes.metricsMs)
+    this.children = new ServiceChildren({
+      limits: openLimitTable(config.dataDir, edgeSlotsOf(config), config.access.limits),
+      sockets: this.sockets,
+      chain: () => this.chain,
+      log,
+      onEvent: (event, child) => this.onEvent(event, child),
+      onExit: this.shared.leaveEdge,
+      onFailure: (child, reason, retryInMs) => this.onChildFailure(child, reason, retryInMs),
+    })
+    this.watchdogs = this.openWatchdogs()
     meterMachine(this.metrics, config, this.build)
-    // A chain provider is not restarted: its chain is in its memory.
-    const children = (): readonly Child[] =>
-      this.children.filter(({ role }) => role !== 'chain-provider')
-    this.hangWatchdog = new HangWatchdog({ hungMs, pingMs, children, log, onHung: countStuck })
   }
 
   /**
@@ -167,21 +151,22 @@ class Supervisor implements Service {
    * because an indexer of another chain first removes the store of the last one.
    */
   async start(): Promise<void> {
-    this.metricsPage = await openMetricsPage({
-      ...this.config.metrics,
-      collect: () => this.collector.collect(this.children),
-      log: this.log,
-    })
-    if (this.chainProvider !== undefined) this.addChainProvider(this.chainProvider)
+    await this.sockets.open(listeningAddresses(this.config))
+    this.metricsPage = await this.openPage(this.config)
+    if (this.chainProvider !== undefined) {
+      const { name, module, options } = this.chainProvider
+      this.children.addChainProvider(this.config, name, { module, options })
+    }
     if (this.config.cluster !== undefined) {
-      this.add('follower', 'follower', () => ({ config: toFollowerConfig(this.config) }))
+      this.children.addFollower(this.config)
       await this.untilReady()
     }
-    this.add('control', 'control', () => ({ config: toControlConfig(this.config) }))
+    this.children.addControl(this.config)
     await this.untilReady()
-    for (const { id } of this.config.networks) this.addIndexer(id)
+    for (const { id } of this.config.networks) this.children.addIndexer(this.config, id)
     await this.untilReady()
-    for (let index = 0; index < edgeCountOf(this.config); index += 1) this.addEdge(index)
+    for (let index = 0; index < edgeCountOf(this.config); index += 1)
+      this.children.addEdge(this.config, { position: index, slot: index })
     await this.untilReady()
     this.isUp = true
     // Not before: a start that fails prints one line.
@@ -207,63 +192,85 @@ class Supervisor implements Service {
   }
 
   untilIndexed(): Promise<void> {
-    return this.until(() => this.withRole('edge').every(edge => this.indexedEdges.has(edge)))
+    return this.until(() =>
+      this.children.withRole('edge').every(edge => this.indexedEdges.has(edge)),
+    )
   }
 
   drain(): Promise<void> {
-    return this.stopAll(this.config.processes.drainMs - DRAIN_MARGIN_MS)
+    const { drainMs, drainNoticeMs } = this.config.processes
+    this.stopping.abort(new Error('the service stops'))
+    // The edges close theirs at the same time: from then on connections are refused.
+    setTimeout(() => this.sockets.keep([]), drainNoticeMs).unref()
+    return this.stopAll(drainMs - DRAIN_MARGIN_MS)
   }
 
-  private withRole(role: Role): Child[] {
-    return this.children.filter(child => child.role === role)
+  get drainMs(): number {
+    return this.config.processes.drainMs
+  }
+
+  async reload(to: Config, { isForced }: { readonly isForced: boolean }): Promise<string[]> {
+    const from = this.config
+    const fixed = fixedDifferences(from, to)
+    if (fixed.length > 0)
+      throw new Error(`cannot change while the service runs: ${fixed.join(', ')}`)
+    const closeNew = await this.sockets.open(listeningAddresses(to))
+    const isPageMoved = !isDeepStrictEqual(from.metrics, to.metrics)
+    let page: MetricsPage | undefined
+    try {
+      if (isPageMoved) page = await this.openPage(to)
+      const { children } = this
+      const changed = isForced ? children.inStartOrder() : children.changedBy({ from, to })
+      await children.replace(changed, { from, to, signal: this.stopping.signal })
+      this.config = to
+      this.log.level = to.log.level
+      this.sockets.keep(listeningAddresses(to))
+      if (page !== undefined) {
+        this.metricsPage?.close()
+        this.metricsPage = page
+      }
+      this.watchdogs.hang.stop()
+      this.watchdogs = this.openWatchdogs()
+      return changed.map(({ name }) => name)
+    } catch (error) {
+      page?.close()
+      closeNew()
+      throw error
+    }
+  }
+
+  recordChange(change: ServiceChange): void {
+    this.control?.send({ kind: 'recordChange', change })
+  }
+
+  private async openPage(config: Config): Promise<MetricsPage> {
+    await probePort(config.metrics.host, config.metrics.port)
+    return openMetricsPage({
+      ...config.metrics,
+      collect: () => this.collector.collect(this.children.serving),
+      log: this.log,
+    })
+  }
+
+  private openWatchdogs() {
+    const { config, log } = this
+    const { answerMs, hungMs, pingMs } = config.processes
+    const countStuck = ({ role }: Child): void =>
+      this.metrics.counter('childStuck', { role }).add(1)
+    const edges = (): readonly Child[] => this.children.withRole('edge')
+    const probe = new LivenessProbe({ answerMs, children: edges, log, onEnd: countStuck })
+    // A chain provider is not restarted: its chain is in its memory.
+    const children = (): readonly Child[] =>
+      this.children.all.filter(({ role }) => role !== 'chain-provider')
+    return {
+      probe,
+      reader: new StuckReaderWatchdog(config, probe),
+      hang: new HangWatchdog({ hungMs, pingMs, children, log, onHung: countStuck }),
+    }
   }
 
   private get control(): Child | undefined {
-    return this.withRole('control')[0]
-  }
-
-  private addChainProvider({ module, name, options }: ChainProvider): void {
-    const config = toChainProviderConfig(this.config)
-    this.add('chain-provider', name, () => ({ config, chainProvider: { module, options } }))
-  }
-
-  private addIndexer(network: string): void {
-    const config = toIndexerConfig(this.config, network)
-    this.add('indexer', `indexer ${network}`, () => ({ config, network, chain: this.chain }))
-  }
-
-  private addEdge(index: number): void {
-    const config = toEdgeConfig(this.config)
-    const assignment = (): Assignment => ({ config, index })
-    // Its requests in flight ended with it and must not count against the limits.
-    this.add('edge', `edge ${index}`, assignment, () => this.limits.clearEdge(index))
-  }
-
-  private add(
-    role: Role,
-    name: string,
-    assignment: () => Assignment,
-    onFailure: () => void = () => {},
-  ): void {
-    const { processes } = this.config
-    const child = startChild({
-      role,
-      name,
-      restart: {
-        firstMs: processes.restartFirstMs,
-        maxMs: processes.restartMaxMs,
-        readyMaxMs: processes.restartReadyMaxMs,
-        settledMs: processes.restartSettledMs,
-      },
-      assignment,
-      onEvent: (event, from) => this.onEvent(event, from),
-      onExit: this.shared.leaveEdge,
-      onFailure: (failed, reason, retryInMs) => {
-        onFailure()
-        this.onChildFailure(failed, reason, retryInMs)
-      },
-    })
-    this.children.push(child)
+    return this.children.withRole('control')[0]
   }
 
   private onChildFailure(child: Child, reason: string, retryInMs: number): void {
@@ -288,21 +295,22 @@ class Supervisor implements Service {
       case 'committed':
       case 'storeReplaced':
       case 'accessChanged':
-        for (const edge of this.withRole('edge')) edge.send(event)
+        for (const edge of this.children.withRole('edge')) edge.send(event)
         return
       case 'edgeUnconfirmed':
-        return this.edgeProbe.probe(event.pid, { message: UNCONFIRMED })
+        return this.watchdogs.probe.probe(event.pid, { message: UNCONFIRMED })
       case 'longRead':
-        return this.readerWatchdog.onLongRead(event)
+        return this.watchdogs.reader.onLongRead(event)
       case 'pong':
-        this.hangWatchdog.onPong(child)
-        return this.edgeProbe.onPong(child)
+        this.watchdogs.hang.onPong(child)
+        return this.watchdogs.probe.onPong(child)
       case 'metrics':
         return this.collector.onMetrics(event.call, event.snapshot)
       case 'submissionRequested':
         return this.control?.send({ ...event, edgePid: child.pid ?? 0 })
       case 'submissionFound':
-        return this.withRole('edge')
+        return this.children
+          .withRole('edge')
           .find(({ pid }) => pid === event.edgePid)
           ?.send({ kind: 'submissionFound', call: event.call, found: event.found })
       case 'accessesEnsured':
@@ -318,13 +326,13 @@ class Supervisor implements Service {
       this.chain = chain
       this.detail = detail
       // A chain provider's chain ends with its process: the next one is indexed from its beginning.
-      if (isAnother) for (const indexer of this.withRole('indexer')) indexer.restart()
+      if (isAnother) for (const indexer of this.children.withRole('indexer')) indexer.restart()
     }
     this.onProgress()
   }
 
   private untilReady(): Promise<void> {
-    return this.until(() => this.children.every(child => child.isReady))
+    return this.until(() => this.children.all.every(child => child.isReady))
   }
 
   /**
@@ -355,17 +363,17 @@ class Supervisor implements Service {
   }
 
   private describeMissing(): string {
-    const missing = this.children.filter(child => !child.isReady).map(child => child.name)
+    const missing = this.children.all.filter(child => !child.isReady).map(child => child.name)
     return missing.length > 0 ? missing.join(', ') : 'the first indexed block'
   }
 
   /** Edges first: they need the others to finish their requests in flight. */
   private async stopAll(deadlineMs: number): Promise<void> {
-    this.hangWatchdog.stop()
+    this.watchdogs.hang.stop()
     const endMs = Date.now() + deadlineMs
     for (const role of ['edge', 'indexer', 'control', 'follower', 'chain-provider'] as const) {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
-      await Promise.all(this.withRole(role).map(child => child.stop(leftMs)))
+      await Promise.all(this.children.withRole(role).map(child => child.stop(leftMs)))
     }
     this.metricsPage?.close()
   }

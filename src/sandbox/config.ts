@@ -145,7 +145,11 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       changesPerMinuteMax: 1_000_000,
       identity: { issuer: urlOf(ports.identity), clientId, clientSecret },
     },
-    ...(flags.edgeCount === undefined ? {} : { processes: { edgeCount: flags.edgeCount } }),
+    processes: {
+      // No balancer is in front.
+      drainNoticeMs: 500,
+      ...(flags.edgeCount === undefined ? {} : { edgeCount: flags.edgeCount }),
+    },
     log: { level: 'warn' },
   })
 }

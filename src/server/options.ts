@@ -102,6 +102,13 @@ export const defaults = {
    * second check, so that it is whole.
    */
   certificateCheckSeconds: 2,
+  /**
+   * WebSockets are closed one after another over this time while draining, so that their clients do
+   * not reconnect all at once. Few of them take less: each has `socketsDrainStepMs`.
+   */
+  socketsDrainMs: 5_000,
+  /** See `socketsDrainMs`. */
+  socketsDrainStepMs: 10,
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
   /**

@@ -1,7 +1,7 @@
 import type { RpcError } from '../shared/errors.js'
 import type { Route } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
-import { CLOSE, type CloseCode, type SocketRoute } from '../shared/socket.js'
+import { CLOSE, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
 import { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import { ByteBudget } from './http/byte-budget.js'
@@ -30,6 +30,11 @@ export type Listener = {
   readonly port: number
   /** Only of the compiled server. */
   readonly tls?: ListenerTls | undefined
+  /**
+   * A socket that this process inherited and that listens there: what waits in its queue outlives
+   * this server. Only the compiled server accepts from it.
+   */
+  readonly descriptor?: number | undefined
 }
 
 export type ServerParts = {
@@ -83,12 +88,12 @@ export type Server = {
    * too long.
    */
   publish(topic: string, frame: Uint8Array): void
-  /** Closes every WebSocket. Later upgrades are answered with 503. */
-  closeSockets(code: CloseCode, reason: string): void
   /**
-   * Stops listening, lets requests in flight finish within `drainMs`, then closes every connection.
+   * Stops listening, closes WebSockets one after another, lets requests in flight finish within
+   * `drainMs`, then closes every connection. Where it is replaced, idle connections are kept for as
+   * long as requests in flight: the next request on each is answered with `Connection: close`.
    */
-  drain(): Promise<void>
+  drain(mode?: { readonly isReplaced: boolean }): Promise<void>
   /** Closes every connection now. */
   close(): void
 }
@@ -150,16 +155,17 @@ class OpenServer<Listening> implements Server {
   }
 
   /** Throws one line where the port cannot be listened on, or a certificate cannot be used. */
-  listen({ host, port, tls }: Listener): void {
+  listen({ host, port, tls, descriptor }: Listener): void {
     const { library, ports } = this
     const portCount = ports.length
     // Calls back before it returns, with `false` where it failed and no reason.
-    this.app.listen(host, port, socket => {
+    const onListening = (socket: Listening | false): void => {
       if (socket === false) return
       this.listening.push(socket)
       if (tls !== undefined) this.useTls(socket, tls)
       ports.push(library.us_socket_local_port(socket))
-    })
+    }
+    this.app.listen(host, port, onListening, descriptor)
     if (ports.length === portCount) throw new Error(describePort(host, port, undefined))
   }
 
@@ -187,18 +193,17 @@ class OpenServer<Listening> implements Server {
     this.monitor.publish(topic, frame)
   }
 
-  closeSockets(code: CloseCode, reason: string): void {
-    this.monitor.closeAll(code, reason)
-  }
-
-  async drain(): Promise<void> {
+  async drain({ isReplaced } = { isReplaced: false }): Promise<void> {
     const { context, monitor } = this
+    const { drainMs, drainQuietMs } = context.options
+    const endMs = this.now() + drainMs
     context.isDraining = true
     this.direct?.close()
     this.stopListening()
-    monitor.closeAll(CLOSE.restart, 'restart')
+    await monitor.closeGradually(CLOSE.restart, 'restart')
     const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
-    await waitUntilIdle(context, this.now, isDone)
+    const quietMs = isReplaced ? Infinity : drainQuietMs
+    await waitUntilIdle(context, { now: this.now, endMs, quietMs, isDone })
     this.close()
   }
 
@@ -310,26 +315,30 @@ const openOn = <Listening>(
 
 const DRAIN_CHECK_MS = 10
 
+type IdleWait = {
+  readonly now: () => number
+  readonly endMs: number
+  readonly quietMs: number
+  readonly isDone: () => boolean
+}
+
 /**
- * Resolves when nothing is in flight and no request has come for `drainQuietMs`, or after
- * `drainMs`. An active client learns from its next reply that the connection closes; an idle one
- * has no request that the close could interrupt.
+ * Resolves when nothing is in flight and no request came for `quietMs`, or at `endMs`. An active
+ * client learns from its next reply that the connection closes; an idle one has no request that the
+ * close could interrupt.
  */
 const waitUntilIdle = (
   context: ServerContext,
-  now: () => number,
-  isDone: () => boolean,
+  { now, endMs, quietMs, isDone }: IdleWait,
 ): Promise<void> =>
   new Promise(resolve => {
-    const { drainMs, drainQuietMs } = context.options
-    const deadlineMs = now() + drainMs
     let lastCount = context.requestsCount
     let quietSinceMs = now()
     const timer = setInterval(() => {
       const nowMs = now()
       if (context.requestsCount !== lastCount || context.requestsInFlight > 0) quietSinceMs = nowMs
       lastCount = context.requestsCount
-      if (!isDone() && nowMs < deadlineMs && nowMs - quietSinceMs < drainQuietMs) return
+      if (!isDone() && nowMs < endMs && nowMs - quietSinceMs < quietMs) return
       clearInterval(timer)
       resolve()
     }, DRAIN_CHECK_MS)

@@ -1,8 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Assignment, Command, Event, Role } from './messages.js'
+import type { Assignment, Command, DrainMode, Event, InheritedListeners, Role } from './messages.js'
 
 const PROGRAM = fileURLToPath(new URL('../role.js', import.meta.url))
+
+/** Of each child; listening sockets that it inherits come after them. */
+const STDIO = ['ignore', 'inherit', 'inherit', 'ipc'] as const
 
 /** Back-off for starting a child that ended again. */
 export type RestartOptions = {
@@ -19,7 +23,9 @@ export type ChildOptions = {
   readonly name: string
   readonly restart: RestartOptions
   /** Called at each start: the assignment may have changed since the last one. */
-  readonly assignment: () => Assignment
+  readonly assignment: (listeners: InheritedListeners) => Assignment
+  /** Listening sockets that it inherits: their descriptors in this process, by `host:port`. */
+  readonly listeners?: InheritedListeners
   readonly onEvent: (event: Event, child: Child) => void
   /** A process has ended, expected or not. */
   readonly onExit: (pid: number) => void
@@ -38,9 +44,15 @@ export type Child = {
   /** Kills it; it is started again with a new assignment. */
   restart(): void
   /**
-   * Drains it, and kills it at the deadline. Resolves when it has ended; it is not started again.
+   * Resolves when it is ready. Rejects with the reason if its process ends before, or after
+   * `timeoutMs`, or with the reason of the signal.
    */
-  stop(deadlineMs: number): Promise<void>
+  untilReady(timeoutMs: number, signal: AbortSignal): Promise<void>
+  /**
+   * Drains it, and kills it at the deadline. Resolves when it has ended, with true if it had
+   * drained; it is not started again.
+   */
+  stop(deadlineMs: number, mode?: DrainMode): Promise<boolean>
 }
 
 class RestartedChild implements Child {
@@ -52,7 +64,9 @@ class RestartedChild implements Child {
   private isWanted = true
   private waitMs: number
   private timer: NodeJS.Timeout | undefined
-  private onStopped: (() => void) | undefined
+  private onStopped: ((hasDrained: boolean) => void) | undefined
+  private stopped: Promise<boolean> | undefined
+  private readonly progress = new EventEmitter()
 
   constructor(options: ChildOptions) {
     this.options = options
@@ -75,27 +89,42 @@ class RestartedChild implements Child {
     this.process?.kill('SIGKILL')
   }
 
-  stop(deadlineMs: number): Promise<void> {
+  async untilReady(timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (this.isReady) return
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const either = AbortSignal.any([timeout, signal])
+    try {
+      // An `error` event rejects it.
+      await once(this.progress, 'ready', { signal: either })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (timeout.aborted)
+        throw new Error(`${this.name} is not ready after ${timeoutMs} ms`, { cause: error })
+      throw error
+    }
+  }
+
+  stop(deadlineMs: number, mode: DrainMode = { isReplaced: false }): Promise<boolean> {
     this.isWanted = false
     clearTimeout(this.timer)
     const child = this.process
-    if (child === undefined) return Promise.resolve()
-    return new Promise(resolve => {
-      const killer = setTimeout(() => child.kill('SIGKILL'), deadlineMs)
-      this.onStopped = () => {
-        clearTimeout(killer)
-        resolve()
-      }
-      this.send({ kind: 'drain' })
+    if (child === undefined) return this.stopped ?? Promise.resolve(true)
+    const killer = setTimeout(() => child.kill('SIGKILL'), deadlineMs)
+    child.once('exit', () => clearTimeout(killer))
+    this.stopped ??= new Promise(resolve => {
+      this.onStopped = resolve
+      this.send({ kind: 'drain', ...mode })
     })
+    return this.stopped
   }
 
   private start(): void {
     const startedAtMs = Date.now()
     let failure: string | undefined
+    const inherited = Object.entries(this.options.listeners ?? {})
     const child = fork(PROGRAM, [this.role], {
       // Output before the child's log is open must not be lost; nothing is read from the terminal.
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: [...STDIO, ...inherited.map(([, descriptor]) => descriptor)],
       serialization: 'advanced',
     })
     this.process = child
@@ -104,6 +133,7 @@ class RestartedChild implements Child {
       if (event.kind === 'ready') this.isReady = true
       if (event.kind === 'failed') failure = event.message
       this.options.onEvent(event, this)
+      if (event.kind === 'ready') this.progress.emit('ready')
     })
     child.on('error', error => {
       failure ??= error.message
@@ -111,18 +141,28 @@ class RestartedChild implements Child {
     child.on('exit', (code, signal) => {
       if (child.pid !== undefined) this.options.onExit(child.pid)
       const reason = failure ?? `ended with ${signal ?? `exit code ${String(code)}`}`
-      this.onExit(reason, Date.now() - startedAtMs)
+      this.onExit(reason, { ranMs: Date.now() - startedAtMs, hasDrained: code === 0 })
     })
-    child.send({ kind: 'start', assignment: this.options.assignment() } satisfies Command)
+    // A descriptor has the number of its place among those that the child inherits.
+    const listeners = Object.fromEntries(
+      inherited.map(([address], index) => [address, STDIO.length + index]),
+    )
+    const assignment = this.options.assignment(listeners)
+    child.send({ kind: 'start', assignment } satisfies Command, () => {})
   }
 
-  private onExit(reason: string, ranMs: number): void {
+  private onExit(
+    reason: string,
+    { ranMs, hasDrained }: { readonly ranMs: number; readonly hasDrained: boolean },
+  ): void {
     const { firstMs, maxMs, readyMaxMs, settledMs } = this.options.restart
     const waitMaxMs = this.isReady ? readyMaxMs : maxMs
     this.isReady = false
     this.process = undefined
+    if (this.progress.listenerCount('error') > 0)
+      this.progress.emit('error', new Error(`${this.name}: ${reason}`))
     if (!this.isWanted) {
-      this.onStopped?.()
+      this.onStopped?.(hasDrained)
       return
     }
     if (ranMs >= settledMs) this.waitMs = firstMs

@@ -23,14 +23,23 @@ export type ChainProviderProgram = {
 }
 
 /**
+ * Descriptors of listening sockets that a child inherits, by `host:port`. One that is missing is
+ * opened by the child itself.
+ */
+export type InheritedListeners = Readonly<Record<string, number>>
+
+/**
  * What a child needs to start, and nothing that it does not: its part of the configuration has no
  * secret of another role. Everything else is in the data directory.
  */
 export type Assignments = {
   readonly edge: {
     readonly config: EdgeConfig
-    /** Number among the edges, from 0. */
+    /** Its slot in what the edges share: from 0, below `edgeSlotsOf`. */
     readonly index: number
+    /** Its number among the edges, from 0, which a successor takes over. */
+    readonly position: number
+    readonly listeners: InheritedListeners
   }
   readonly indexer: {
     readonly config: IndexerConfig
@@ -38,7 +47,7 @@ export type Assignments = {
     /** The chain that a sandbox provides in place of the configured feed. */
     readonly chain: ChainOverride | undefined
   }
-  readonly control: { readonly config: ControlConfig }
+  readonly control: { readonly config: ControlConfig; readonly listeners: InheritedListeners }
   readonly follower: { readonly config: FollowerConfig }
   readonly 'chain-provider': {
     readonly config: ChainProviderConfig
@@ -49,10 +58,26 @@ export type Assignments = {
 /** What a child of any role needs to start. */
 export type Assignment = Assignments[Role]
 
+/** How a process ends. */
+export type DrainMode = {
+  /** A successor has taken its place, and listens on the same ports. */
+  readonly isReplaced: boolean
+}
+
+/** A change of the running service that has ended. */
+export type ServiceChange = {
+  readonly kind: 'reload' | 'upgrade'
+  /** A signal, or a command and who ran it. */
+  readonly from: string
+  readonly outcome: { readonly isDone: boolean; readonly message: string }
+}
+
 /** From the supervisor to a child. */
 export type Command =
   | { readonly kind: 'start'; readonly assignment: Assignment }
-  | { readonly kind: 'drain' }
+  | ({ readonly kind: 'drain' } & DrainMode)
+  /** For control: for the audit log. */
+  | { readonly kind: 'recordChange'; readonly change: ServiceChange }
   /** A live child answers `pong`. */
   | { readonly kind: 'ping' }
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }

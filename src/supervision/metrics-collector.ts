@@ -9,13 +9,13 @@ type Collection = { readonly add: (snapshot: MetricsSnapshot) => void }
  */
 export class MetricsCollector {
   private readonly own: Metrics
-  private readonly timeoutMs: number
+  private readonly timeoutMs: () => number
   private readonly pending = new Map<number, Collection>()
   /** The last snapshot of each process, by its name. */
   private readonly last = new Map<string, MetricsSnapshot>()
   private nextCall = 1
 
-  constructor(own: Metrics, timeoutMs: number) {
+  constructor(own: Metrics, timeoutMs: () => number) {
     this.own = own
     this.timeoutMs = timeoutMs
   }
@@ -45,7 +45,7 @@ export class MetricsCollector {
         this.pending.delete(call)
         resolve()
       }
-      const timer = setTimeout(finish, this.timeoutMs)
+      const timer = setTimeout(finish, this.timeoutMs())
       const add = (snapshot: MetricsSnapshot): void => {
         answered.set(snapshot.process, snapshot)
         if (answered.size >= children.length) finish()

@@ -97,9 +97,6 @@ t.test('a process that answers nothing for 5 s is restarted', async t => {
       t.match(line, `"childPid":${stopped}`)
     })
 
-  const { pid = 0 } = service.supervisor
-  process.kill(pid, 'SIGHUP')
-  await until('every process has ended', () => service.output().includes('every process has ended'))
-  t.match(service.output(), /"signal":"SIGHUP".*"msg":"draining: requests in flight are finished/)
-  t.equal(await service.stop(), 0, 'SIGHUP drains as SIGTERM does')
+  t.equal(await service.stop(), 0)
+  t.match(service.output(), /"signal":"SIGTERM".*"msg":"draining: requests in flight are finished/)
 })

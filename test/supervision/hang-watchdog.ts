@@ -23,7 +23,8 @@ const setUp = () => {
       restarted.push(name)
       watchdog.stop()
     },
-    stop: () => Promise.resolve(),
+    untilReady: () => Promise.resolve(),
+    stop: () => Promise.resolve(true),
   })
   const live = toChild('live', 1)
   const children = [

@@ -18,7 +18,8 @@ const setUp = () => {
     isReady: true,
     send: ({ kind }) => void (kind === 'ping' && pinged.push(pid)),
     restart: () => void ended.push(pid),
-    stop: () => Promise.resolve(),
+    untilReady: () => Promise.resolve(),
+    stop: () => Promise.resolve(true),
   })
   const edges = [toEdge(7), toEdge(8)]
   const lines: string[] = []

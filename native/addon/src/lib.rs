@@ -149,6 +149,25 @@ pub fn lock_file(path: String) -> Result<bool> {
     })
 }
 
+/// Locks the file of a descriptor for this process and those that inherit it; false where another
+/// one holds the lock.
+#[napi]
+pub fn lock_descriptor(descriptor: f64) -> Result<bool> {
+    guard(|| {
+        let descriptor = arguments::whole(descriptor, i32::MAX as u32, "a descriptor")?;
+        sys::process::lock_descriptor(descriptor as i32)
+    })
+}
+
+/// Opens a listening TCP socket, which is closed by its descriptor only.
+#[napi]
+pub fn open_listener(host: String, port: f64) -> Result<i32> {
+    guard(|| {
+        let port = arguments::whole(port, u32::from(u16::MAX), "a port")?;
+        sys::listener::open(&host, port as u16)
+    })
+}
+
 /// Maps `count` 8-byte cells that every process which maps the same file sees.
 #[napi]
 pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {
@@ -166,6 +185,12 @@ pub fn system_authorities() -> Result<Vec<Uint8Array>> {
         let found = ingest::archive::system_authorities();
         Ok(found.iter().map(|der| der.to_vec().into()).collect())
     })
+}
+
+/// Whether a server was compiled with this addon.
+#[napi]
+pub fn is_server_compiled() -> bool {
+    uws::IS_COMPILED
 }
 
 /// Functions of the server that was compiled with this addon, for `src/server/compiled/`; null

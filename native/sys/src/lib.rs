@@ -4,6 +4,7 @@
 
 pub mod boot_clock;
 pub mod error;
+pub mod listener;
 pub mod pool;
 pub mod process;
 pub mod service_manager;

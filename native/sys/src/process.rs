@@ -167,6 +167,20 @@ impl LockFile {
     }
 }
 
+/// Locks the open file of a descriptor for every process that inherits it, until the last one has
+/// ended. Returns false if another process holds the lock.
+pub fn lock_descriptor(descriptor: RawFd) -> Result<bool> {
+    // SAFETY: plain integers; a descriptor that is not open is refused.
+    if unsafe { libc::flock(descriptor, libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EWOULDBLOCK) => Ok(false),
+        _ => Err(error.into()),
+    }
+}
+
 /// Processor time of the calling thread, independent of other load on the machine.
 pub fn thread_time() -> Duration {
     let mut time = libc::timespec {

@@ -99,16 +99,20 @@ static napi_value filter(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
-/** Listens and returns the handle of the listening socket, or -1. */
+/**
+ * Listens and returns the handle of the listening socket, or -1: `(app, host, port, isInherited)`. An
+ * inherited socket listens already, and its descriptor is given in place of the port.
+ */
 static napi_value listen(napi_env env, napi_callback_info info) {
-    Arguments<3> call(env, info);
+    Arguments<4> call(env, info);
     Bytes host;
     uWS::App *app = library->appOf(call.number(0));
     double port = call.number(2);
     if (app == nullptr || !host.read(env, call.values[1])) return fail(env, "no such app");
     if (!(port >= 0 && port <= 65535)) return fail(env, "no such port");
     double handle = -1;
-    app->listen(std::string(host.view()), (int) port, [&handle](us_listen_socket_t *listener) {
+    int options = call.boolean(3) ? LIBUS_LISTEN_INHERITED : LIBUS_LISTEN_DEFAULT;
+    app->listen(std::string(host.view()), (int) port, options, [&handle](us_listen_socket_t *listener) {
         if (listener != nullptr) handle = library->listeners.add(listener);
     });
     return toNumber(env, handle);

@@ -8,6 +8,9 @@ use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+/// False where no C++ compiler or no headers of Node.js were found.
+pub const IS_COMPILED: bool = cfg!(compiled);
+
 /// Answers requests before any JavaScript runs.
 pub trait Answer {
     /// The whole reply to a request with this token; `None` where JavaScript must handle it.

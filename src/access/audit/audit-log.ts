@@ -25,6 +25,8 @@ export const AUDIT_ACTIONS = [
   'revoke',
   'sign-in',
   'sign-out',
+  'reload',
+  'upgrade',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
@@ -38,7 +40,7 @@ export type AuditEntry = {
   readonly action: AuditAction
   /** `sub` of the person at the identity provider; null is the holder of the admin token. */
   readonly by: string | null
-  /** Address of the peer: of a proxy, where one is in front. */
+  /** Address of the peer, a proxy where one is in front; the signal or command of a reload. */
   readonly from: string
   readonly accessId?: string
   readonly network?: string

@@ -12,7 +12,7 @@ import {
 import { openLog } from '../../shared/log.js'
 import { storesPath } from '../../storage/generations.js'
 import { formatError } from '../command.js'
-import { drainOnSignal, exitOnSignal } from '../serve.js'
+import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../serve.js'
 
 /** What the command sends: which machine runs here. It gets an empty message when it is ready. */
 export type MachineStart = { readonly flags: SandboxFlags; readonly machine: MachineOfSandbox }
@@ -24,7 +24,8 @@ const run = async ({ flags, machine }: MachineStart): Promise<void> => {
   const { log, flush } = openLog('supervisor', config.log)
   const removeHandlers = exitOnSignal()
   const service = await startService(config, log)
-  drainOnSignal(service, { log, flush, drainMs: config.processes.drainMs })
+  const { drainMs } = config.processes
+  drainOnSignal(service, { log, flush, drainMs: () => drainMs, signals: SANDBOX_SIGNALS })
   removeHandlers()
   writeServiceFile(config.dataDir, { config })
   await service.untilIndexed()

@@ -26,7 +26,7 @@ import { portsFrom } from '../../sandbox/ports.js'
 import type { SandboxOptions } from '../../sandbox/process.js'
 import { openLog } from '../../shared/log.js'
 import { openMachines } from './run-machines.js'
-import { drainOnSignal, exitOnSignal } from '../serve.js'
+import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../serve.js'
 
 const startSandboxService = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
   const { log, flush } = openLog('supervisor', config.log)
@@ -52,7 +52,8 @@ export const runSandbox = async (given: SandboxFlags): Promise<void> => {
     await Promise.all([service.drain(), others?.drain()])
     await others?.stopEtcd()
   }
-  drainOnSignal({ drain }, { log, flush, drainMs: config.processes.drainMs })
+  const { drainMs } = config.processes
+  drainOnSignal({ drain }, { log, flush, drainMs: () => drainMs, signals: SANDBOX_SIGNALS })
   removeHandlers()
   writeServiceFile(config.dataDir, { config })
   await others?.start()

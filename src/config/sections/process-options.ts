@@ -31,15 +31,23 @@ export const defaults = {
   restartReadyMaxMs: 500,
   /** A child that ran for this long starts again after `restartFirstMs`. */
   restartSettledMs: 10_000,
-  /** Longest time until every child is ready; after it the start has failed. */
+  /**
+   * Longest time until every child is ready; after it the start has failed. The same for a process
+   * that replaces another one: after it the reload has failed.
+   */
   startMs: 30_000,
   /**
    * From SIGTERM to exit. Requests in flight have this time, less what the other processes need
-   * to end.
+   * to end. A process that is replaced has the same.
    */
-  drainMs: 15_000,
-  /** From failing `/health` to closing the port, so that a balancer stops sending first. */
-  drainNoticeMs: 500,
+  drainMs: 20_000,
+  /**
+   * From failing `/health` to closing the ports, so that a balancer stops sending first: three
+   * checks at an interval of 2 s, the default of HAProxy. A reload needs no notice.
+   */
+  drainNoticeMs: 7_000,
+  /** How often the supervisor looks for requests of `slotline reload` and `slotline upgrade`. */
+  changePollMs: 200,
   /**
    * Unsent bytes in a socket's send buffer; more is buffered, and bounded, in the edge. Without
    * this limit a client that does not read could fill 4 MB of kernel memory undetected. 1 ms at

@@ -5,7 +5,7 @@ import { withRenamed } from '../validators/renamed.js'
 /** The processes of the machine. */
 export const processesSection = withRenamed(
   optionsSchema(defaults, {
-    edgeCount: integer(0, 256, 'count'),
+    edgeCount: integer(0, 255, 'count'),
     edgeSliceMicros: integer(0, 100_000, 'microseconds'),
     descriptorsReserved: integer(64, 2 ** 20, 'descriptors'),
     unsentBytesMax: integer(4_096, 2 ** 31 - 1, 'bytes'),

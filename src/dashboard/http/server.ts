@@ -33,9 +33,13 @@ const close = async (server: Server, drainMs: number): Promise<void> => {
 
 /** Serves the page, the sign-in, the API and the admin API on one port. */
 export const openDashboard = async (
-  parts: AppParts & { readonly options: ServerOptions },
+  parts: AppParts & {
+    readonly options: ServerOptions
+    /** An inherited socket that listens at this address; what waits in its queue outlives it. */
+    readonly descriptor?: number | undefined
+  },
 ): Promise<Dashboard> => {
-  const { options } = parts
+  const { descriptor, options } = parts
   const server = createAdaptorServer({
     fetch: createApp(parts).fetch,
     serverOptions: {
@@ -48,7 +52,8 @@ export const openDashboard = async (
   }) as Server
   server.maxConnections = options.connectionsMax
   server.setTimeout(options.idleMs)
-  server.listen(options.port, options.host)
+  if (descriptor === undefined) server.listen(options.port, options.host)
+  else server.listen({ fd: descriptor })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return { port, close: () => close(server, options.drainMs) }

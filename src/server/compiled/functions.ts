@@ -47,8 +47,8 @@ export type Functions = {
     upgrade: (response: Handle, head: string, context: number) => void,
   ): void
   filter(app: number, handle: (change: number) => void): void
-  /** Returns −1 where it failed. */
-  listen(app: number, host: string, port: number): Handle
+  /** Returns −1 where it failed. The descriptor of an inherited socket is in place of the port. */
+  listen(app: number, host: string, port: number, isInherited: boolean): Handle
   localPort(listener: Handle): number
   closeListener(listener: Handle): void
   /** Throws where OpenSSL refuses the certificate or the key. */

@@ -128,8 +128,14 @@ class CompiledApp implements App<Handle> {
     this.functions.filter(this.index, change => handle(undefined, change))
   }
 
-  listen(host: string, port: number, handle: (listener: Handle | false) => void): void {
-    const listener = this.functions.listen(this.index, host, port)
+  listen(
+    host: string,
+    port: number,
+    handle: (listener: Handle | false) => void,
+    descriptor?: number,
+  ): void {
+    const isInherited = descriptor !== undefined
+    const listener = this.functions.listen(this.index, host, descriptor ?? port, isInherited)
     handle(listener === -1 ? false : listener)
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../library.js'
 import type { Log } from '../../shared/log.js'
 import type { CloseCode } from '../../shared/socket.js'
@@ -114,7 +115,21 @@ export class BackpressureMonitor {
     this.addGrowth(frame.byteLength * count)
   }
 
-  closeAll(code: CloseCode, reason: string): void {
+  /**
+   * Closes every WebSocket, one after another: over `socketsDrainMs` or, where they are few, with
+   * `socketsDrainStepMs` for each. One that opens meanwhile is closed last; a later upgrade is
+   * answered with 503.
+   */
+  async closeGradually(code: CloseCode, reason: string): Promise<void> {
+    const { socketsDrainMs, socketsDrainStepMs } = this.options
+    const open = Array.from(this.sockets)
+    const endMs = this.now() + Math.min(socketsDrainMs, open.length * socketsDrainStepMs)
+    while (open.length > 0) {
+      const steps = Math.max(1, Math.ceil((endMs - this.now()) / socketsDrainStepMs))
+      for (const socket of open.splice(0, Math.ceil(open.length / steps)))
+        socket.close(code, reason)
+      await sleep(socketsDrainStepMs)
+    }
     this.isClosing = true
     for (const socket of this.sockets) socket.close(code, reason)
   }

@@ -32,7 +32,7 @@ export const refuseHandshake = (
   request.header(KEY)
   request.header(EXTENSIONS)
   request.header(PROTOCOLS)
-  if (server.isDraining || monitor.isClosing) return failures.unavailable
+  if (monitor.isClosing) return failures.unavailable
   const isUpgrade =
     request.header('upgrade').toLowerCase() === 'websocket' &&
     UPGRADE.test(request.header('connection'))

@@ -155,9 +155,9 @@ t.test('the server closes sockets', async t => {
   t.strictSame(client.messages, [])
 
   const others = await Promise.all([1, 2, 3].map(() => openSocket(port, { path: '/b' })))
-  server.closeSockets(CLOSE.restart, 'restart')
+  const drained = server.drain()
   for (const other of others) t.strictSame(await other.closed, { code: 1012, reason: 'restart' })
-  t.equal(await upgradeStatus(port, {}), 503, 'upgrades are refused after it')
+  await drained
   t.match(
     server.stats().closes,
     new Map([

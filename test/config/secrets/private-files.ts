@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runToEnd } from '../fixtures/processes/deployment.js'
-import { prepareServe } from '../fixtures/processes/serve.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { prepareServe } from '../../fixtures/processes/serve.js'
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as v from 'valibot'
-import { configSchema } from '../../src/config/schema.js'
-import { SECRETS } from '../../src/config/secrets.js'
+import { configSchema } from '../../../src/config/schema.js'
+import { SECRETS } from '../../../src/config/secrets/secrets.js'
 
 /** Names of options that would hold a secret; a file's name and a header's name are none. */
 const LOOKS_SECRET = /secret|token|password|credential|apikey/i

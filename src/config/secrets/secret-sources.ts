@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Fault } from './checks.js'
-import { formatPath, mapTexts, tablesWith } from './options.js'
+import type { Fault } from '../checks.js'
+import { formatPath, mapTexts, tablesWith } from '../options.js'
 import { SECRETS, type FoundSecret } from './secrets.js'
 
 /** Variables of the environment. */

@@ -1,6 +1,6 @@
-import { walkOptions } from './options.js'
-import { configSchema } from './schema.js'
-import type { SecretOption } from './validators/validators.js'
+import { walkOptions } from '../options.js'
+import { configSchema } from '../schema.js'
+import type { SecretOption } from '../validators/validators.js'
 
 /** A secret option with its path in the file; an element of a list of tables has the key `[]`. */
 export type FoundSecret = SecretOption & { readonly keys: readonly string[] }

@@ -1,0 +1,81 @@
+import { closeSync } from 'node:fs'
+import { openListener } from '../native/os.js'
+import { describePort, probePort } from './port.js'
+
+/** Where sockets listen, and how many of them. */
+export type ListeningAddress = {
+  readonly host: string
+  readonly port: number
+  /** Each is for one process at a time; the kernel distributes connections among them. */
+  readonly count: number
+}
+
+const nameOf = ({ host, port }: Pick<ListeningAddress, 'host' | 'port'>): string =>
+  `${host}:${port}`
+
+/**
+ * Listening sockets that child processes inherit. They are open as long as this process has them,
+ * so that connections wait while a child is replaced or restarted. Nothing is accepted here.
+ */
+export class ListeningSockets {
+  /** Descriptors by address. */
+  private readonly opened: Map<string, readonly number[]>
+
+  /** `inherited` are open already, as `descriptors` answered them to another process. */
+  constructor(inherited: Readonly<Record<string, readonly number[]>> = {}) {
+    this.opened = new Map(Object.entries(inherited))
+  }
+
+  /** Every open descriptor, by address. */
+  get descriptors(): Readonly<Record<string, readonly number[]>> {
+    return Object.fromEntries(this.opened)
+  }
+
+  /**
+   * Opens what is not open yet; answers a function that closes that again. Rejects with one line
+   * where an address cannot be listened on, and has then opened nothing.
+   */
+  async open(addresses: readonly ListeningAddress[]): Promise<() => void> {
+    const missing = addresses.filter(address => !this.opened.has(nameOf(address)))
+    for (const { host, port } of missing) await probePort(host, port)
+    const undo = (): void => this.closeAll(missing.map(nameOf))
+    for (const address of missing) {
+      const { host, port, count } = address
+      const descriptors: number[] = []
+      this.opened.set(nameOf(address), descriptors)
+      try {
+        for (let index = 0; index < count; index++) descriptors.push(openListener(host, port))
+      } catch {
+        undo()
+        throw new Error(describePort(host, port, undefined))
+      }
+    }
+    return undo
+  }
+
+  /** The sockets of the process at a position, by `host:port`. */
+  at(
+    addresses: readonly Pick<ListeningAddress, 'host' | 'port'>[],
+    position: number,
+  ): Readonly<Record<string, number>> {
+    const found: Record<string, number> = {}
+    for (const address of addresses) {
+      const descriptor = this.opened.get(nameOf(address))?.[position]
+      if (descriptor !== undefined) found[nameOf(address)] = descriptor
+    }
+    return found
+  }
+
+  /** Closes those of all other addresses. */
+  keep(addresses: readonly ListeningAddress[]): void {
+    const kept = new Set(addresses.map(nameOf))
+    this.closeAll([...this.opened.keys()].filter(name => !kept.has(name)))
+  }
+
+  private closeAll(names: readonly string[]): void {
+    for (const name of names) {
+      for (const descriptor of this.opened.get(name) ?? []) closeSync(descriptor)
+      this.opened.delete(name)
+    }
+  }
+}

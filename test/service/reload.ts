@@ -1,0 +1,193 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { parse, stringify } from 'smol-toml'
+import t, { type Test } from 'tap'
+import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { call, runToEnd, startCommand, type Service } from '../fixtures/processes/deployment.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
+import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
+import { startSteadyClient } from '../fixtures/processes/steady-client.js'
+import { openSocket } from '../fixtures/server/socket.js'
+import { until } from '../fixtures/until.js'
+
+const DRAIN_MS = 1_000
+const START_MS = 8_000
+const BODY = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
+
+type Sections = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
+/** Adds options to the configuration file. */
+const configure = ({ configFile }: Prepared, sections: Sections): void => {
+  const config = parse(readFileSync(configFile, 'utf8')) as Record<string, object>
+  for (const [name, options] of Object.entries(sections))
+    config[name] = { ...config[name], ...options }
+  writeFileSync(configFile, stringify(config))
+}
+
+const open = async (t: Test): Promise<{ prepared: Prepared; service: Service }> => {
+  const chain = await startSandboxChain({ slotMs: 100 })
+  t.teardown(() => chain.close())
+  const prepared = await prepareServe(
+    t,
+    { one: { endpoint: chain.geyserUrl, startSlot: 1 } },
+    { processes: { edgeCount: 2, startMs: START_MS }, server: { drainMs: DRAIN_MS } },
+  )
+  const service = await prepared.start()
+  await until('a slot is served', () =>
+    call(prepared.urlOf('one'), 'getSlot', []).then(Boolean, () => false),
+  )
+  return { prepared, service }
+}
+
+const reload = (t: Test, { dataDir }: Prepared) => runToEnd(t, ['reload', '--data-dir', dataDir])
+
+const ROLES = ['control', 'indexer', 'edge'] as const
+const pidsOf = (service: Service) =>
+  Object.fromEntries(ROLES.map(role => [role, service.pidsOf(role).toSorted()]))
+
+t.test('a reload replaces what a change concerns, without a failed request', async t => {
+  const { prepared, service } = await open(t)
+  const client = startSteadyClient({
+    url: prepared.urlOf('one'),
+    bodies: () => BODY,
+    perSecond: 400,
+    connections: 8,
+  })
+  const socket = () =>
+    openSocket(prepared.portOf('fra'), { path: `/${prepared.tokenOf('one', 'fra')}` })
+  const sockets = await Promise.all([socket(), socket(), socket(), socket()])
+
+  const first = pidsOf(service)
+  const same = await reload(t, prepared)
+  t.equal(same.code, 0, same.output)
+  t.match(same.output, /slotline\.toml is loaded: no process is replaced/)
+  t.strictSame(pidsOf(service), first, 'nothing has changed')
+
+  configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
+  const edges = await reload(t, prepared)
+  t.equal(edges.code, 0, edges.output)
+  t.match(edges.output, /replaced edge 0, edge 1\n$/)
+  const second = pidsOf(service)
+  t.strictSame([second['control'], second['indexer']], [first['control'], first['indexer']])
+  t.strictSame(
+    first['edge']?.filter(pid => second['edge']?.includes(pid)),
+    [],
+    'each edge is another process',
+  )
+  for (const { closed } of sockets) t.strictSame(await closed, { code: 1012, reason: 'restart' })
+
+  configure(prepared, { bootstrap: { pollMs: 450 }, dashboard: { sessionSweepMs: 50_000 } })
+  process.kill(requirePid(service.supervisor.pid), 'SIGHUP')
+  await until('the signal has reloaded it', () =>
+    /"from":"SIGHUP","outcome":"[^"]* replaced control, indexer one"/.test(service.output()),
+  )
+  t.not(pidsOf(service)['control'], second['control'])
+  t.strictSame(pidsOf(service)['edge'], second['edge'])
+
+  const { answered, failures } = await client.stop()
+  t.strictSame(failures, [], `${answered} requests, none failed`)
+  t.ok(answered > 100)
+  const audit = await runToEnd(t, ['audit', '--config', prepared.configFile])
+  t.match(audit.output, /reload/, 'in the audit log')
+  t.match(audit.output, 'SIGHUP')
+  t.equal(await service.stop(), 0)
+})
+
+t.test('a configuration that is faulty or cannot be loaded changes nothing', async t => {
+  const { prepared, service } = await open(t)
+  const first = pidsOf(service)
+  const text = readFileSync(prepared.configFile, 'utf8')
+  const cases: [name: string, change: () => void, message: RegExp][] = [
+    [
+      'faults',
+      () => writeFileSync(prepared.configFile, `nothing = 1\n${text}\n[store]\nmapBytes = -1\n`),
+      /nothing is unknown[^]*store\.mapBytes must be/,
+    ],
+    [
+      'an option that is shared',
+      () => configure(prepared, { processes: { edgeCount: 1 }, rpc: { readTimeoutMs: 29_000 } }),
+      /cannot change while the service runs: processes\.edgeCount/,
+    ],
+    [
+      'a port of another program',
+      () => configure(prepared, { metrics: { port: prepared.portOf('fra') + 9 } }),
+      /the port is in use/,
+    ],
+    [
+      'an edge that cannot start',
+      () => {
+        // Its successor has the third slot.
+        writeFileSync(join(prepared.dataDir, 'edges', '2'), '')
+        configure(prepared, {
+          rpc: { readTimeoutMs: 29_000 },
+          dashboard: { sessionSweepMs: 50_000 },
+        })
+      },
+      /edge 0: .*(ENOTDIR|EEXIST)/,
+    ],
+  ]
+  const other = await import('node:net').then(({ createServer }) => createServer())
+  other.listen(prepared.portOf('fra') + 9, '127.0.0.1')
+  t.teardown(() => other.close())
+  for (const [name, change, message] of cases)
+    await t.test(name, async t => {
+      change()
+      const { code, output } = await reload(t, prepared)
+      t.equal(code, 1, output)
+      t.match(output, message)
+      t.match(service.output(), 'the service is not changed')
+      t.strictSame(pidsOf(service)['edge'], first['edge'])
+      t.ok(await call(prepared.urlOf('one'), 'getSlot', []))
+      writeFileSync(prepared.configFile, text)
+    })
+  t.strictSame(service.pidsOf('indexer').toSorted(), first['indexer'])
+  await until('control is back', () => service.pidsOf('control').length === 1)
+  rmSync(join(prepared.dataDir, 'edges', '2'))
+  t.equal(await service.stop(), 0)
+})
+
+t.test('a successor that hangs, a second reload, and SIGTERM meanwhile', async t => {
+  const { prepared, service } = await open(t)
+  const first = service.pidsOf('edge')
+  configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
+  const stopSuccessor = async (): Promise<number> => {
+    let pid: number | undefined
+    await until('its successor starts', () => {
+      pid = service.pidsOf('edge').find(pid => !first.includes(pid))
+      if (pid !== undefined) process.kill(pid, 'SIGSTOP')
+      return pid !== undefined
+    })
+    return requirePid(pid)
+  }
+  const failing = reload(t, prepared)
+  await stopSuccessor()
+  const second = await reload(t, prepared)
+  t.equal(second.code, 1)
+  t.match(second.output, 'a change of the service is in progress')
+  const failed = await failing
+  t.equal(failed.code, 1)
+  t.match(failed.output, `edge 0 is not ready after ${START_MS} ms`)
+  t.strictSame(service.pidsOf('edge'), first, 'the former edges go on')
+  t.ok(await call(prepared.urlOf('one'), 'getSlot', []))
+
+  const ended = startCommand(t, ['reload', '--data-dir', prepared.dataDir])
+  await stopSuccessor()
+  t.equal(await service.stop(), 0, 'SIGTERM during a reload drains')
+  t.equal(await ended.exit, 1, ended.output())
+})
+
+t.test('a connection that waits when its edge is killed is answered by the next one', async t => {
+  const { prepared, service } = await open(t)
+  const edges = service.pidsOf('edge')
+  for (const pid of edges) process.kill(pid, 'SIGSTOP')
+  const socket = connect(prepared.portOf('fra'), '127.0.0.1')
+  await once(socket, 'connect')
+  socket.write('GET /ping HTTP/1.1\r\nhost: x\r\n\r\n')
+  for (const pid of edges) process.kill(pid, 'SIGKILL')
+  const [reply] = await once(socket, 'data')
+  t.match(String(reply), /^HTTP\/1\.1 200 /)
+  socket.destroy()
+  t.equal(await service.stop(), 0)
+})
