@@ -7,6 +7,8 @@ export type ServiceOptions = { readonly config?: string; readonly dataDir?: stri
 
 /** Reads and checks configurations. */
 export type ConfigLoader = {
+  /** The environment of the command, with the secrets that leave that of the process. */
+  readonly environment: Readonly<Record<string, string | undefined>>
   /** A file, with every secret that it names; they leave the environment of this process. */
   readonly file: (file: string) => Promise<LoadedConfig>
   /** That of a service. A secret that is not available is replaced, unless it `needsSecrets`. */

@@ -7,7 +7,7 @@ import type { ConfigLoader } from './command.js'
 import { addConfigCommands } from './config.js'
 import { addInitCommand } from './init/init.js'
 import { addRestoreCommand } from './restore.js'
-import { addReloadCommand } from './service/reload.js'
+import { addReloadCommand, addUpgradeCommand } from './service/reload.js'
 import { addSandboxCommand } from './sandbox/sandbox.js'
 import { addServeCommand } from './serve.js'
 import { addSnapshotCommands } from './snapshot.js'
@@ -21,6 +21,7 @@ const createLoader = (environment: Environment): ConfigLoader => {
   // A later load reads the same variables again.
   const all = { ...environment }
   return {
+    environment: all,
     file: async file => {
       const { loadConfig } = await import('../config/load.js')
       const loaded = loadConfig(file, all)
@@ -48,6 +49,7 @@ export const createProgram = (environment: Environment): Command => {
   addInitCommand(program)
   addServeCommand(program, load, environment)
   addReloadCommand(program, load)
+  addUpgradeCommand(program, load)
   addSandboxCommand(program)
   addConfigCommands(program, load)
   addAccessCommands(program, load)

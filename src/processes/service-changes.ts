@@ -12,13 +12,16 @@ export type ServiceChangesParts = {
   /** How often requests of commands are looked for. */
   readonly pollMs: number
   /** Carries a change out; answers what was done in one line. */
-  readonly run: (kind: ChangeRequest['kind']) => Promise<string>
+  readonly run: (cause: ChangeCause) => Promise<string>
   /** Has an ended change recorded in the audit log. */
   readonly record: (change: ServiceChange) => void
   readonly log: Log
 }
 
-type Cause = Pick<ChangeRequest, 'kind' | 'from'> & { readonly id?: string }
+/** What requested a change; a signal has no id. */
+export type ChangeCause = Pick<ChangeRequest, 'kind' | 'from'> & {
+  readonly id?: string | undefined
+}
 
 /** Changes of the running service, requested by commands and signals: one at a time. */
 export class ServiceChanges {
@@ -26,7 +29,7 @@ export class ServiceChanges {
   private readonly timer: NodeJS.Timeout
   private isRunning = false
   /** A signal that came during a change: the file may have changed again. */
-  private pending: Cause | undefined
+  private pending: ChangeCause | undefined
 
   constructor(parts: ServiceChangesParts) {
     this.parts = parts
@@ -55,21 +58,27 @@ export class ServiceChanges {
     this.write(request.id, 'failed', 'a change of the service is in progress')
   }
 
-  private async run({ id, kind, from }: Cause): Promise<void> {
-    const { log, record, run } = this.parts
-    this.isRunning = true
-    log.info({ change: kind, from }, 'changing the running service')
-    this.write(id, 'running', '')
-    let outcome: ServiceChange['outcome']
-    try {
-      outcome = { isDone: true, message: await run(kind) }
-      log.info({ change: kind, from, outcome: outcome.message }, 'the service is changed')
-    } catch (error) {
-      outcome = { isDone: false, message: error instanceof Error ? error.message : String(error) }
-      log.error({ change: kind, from, reason: outcome.message }, 'the service is not changed')
-    }
+  /** A change has ended: reports how. */
+  report({ id, kind, from }: ChangeCause, outcome: ServiceChange['outcome']): void {
+    const { log, record } = this.parts
+    const { isDone, message } = outcome
+    if (isDone) log.info({ change: kind, from, outcome: message }, 'the service is changed')
+    else log.error({ change: kind, from, reason: message }, 'the service is not changed')
     record({ kind, from, outcome })
-    this.write(id, outcome.isDone ? 'done' : 'failed', outcome.message)
+    this.write(id, isDone ? 'done' : 'failed', message)
+  }
+
+  private async run(cause: ChangeCause): Promise<void> {
+    const { id, kind, from } = cause
+    this.isRunning = true
+    this.parts.log.info({ change: kind, from }, 'changing the running service')
+    this.write(id, 'running', '')
+    try {
+      this.report(cause, { isDone: true, message: await this.parts.run(cause) })
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      this.report(cause, { isDone: false, message })
+    }
     this.isRunning = false
     const { pending } = this
     this.pending = undefined

@@ -8,22 +8,19 @@ import {
   toIndexerConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
-import { edgeSlotsOf } from '../config/edge-count.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { ListeningSockets } from '../server/listening-sockets.js'
 import type { Log } from '../shared/log.js'
 import { startChild, type Child, type ChildOptions } from '../supervision/child.js'
 import type { ChainProviderProgram, Role } from '../supervision/messages.js'
 import { replaceAfter, replaceBeside, replaceInTurn } from '../supervision/replacement.js'
+import type { ChildDescription, EdgePlace, Predecessor } from '../supervision/takeover.js'
 
 /** Before the network in the name of an indexer. */
 const INDEXER_NAME = 'indexer '
 
 /** Edges read what the others write. */
 const START_ORDER: readonly Role[] = ['follower', 'control', 'indexer', 'edge']
-
-/** Where an edge is: its number among the edges, and its slot in what they share. */
-export type EdgePlace = { readonly position: number; readonly slot: number }
 
 type ChildParts = Pick<ChildOptions, 'role' | 'name' | 'assignment' | 'listeners'> & {
   readonly onRestart?: () => void
@@ -43,7 +40,15 @@ export type ConfigChange = {
   readonly to: Config
   /** Aborted where the service stops. */
   readonly signal: AbortSignal
+  /** The supervisor whose children are replaced by those of this process. */
+  readonly predecessor?: Predecessor | undefined
 }
+
+/** Starts one in place of a child. */
+type Start = (child: ChildDescription) => Child
+
+/** How long a replacement may take, and when it is aborted. */
+type Bounds = Pick<ConfigChange, 'signal'> & { readonly startMs: number; readonly drainMs: number }
 
 /** What a child receives of a configuration. */
 const partOf = ({ role, name }: Child, config: Config): unknown => {
@@ -71,12 +76,44 @@ export class ServiceChildren {
     return this.all.filter(child => !this.retiring.has(child))
   }
 
-  withRole(role: Role): Child[] {
-    return this.all.filter(child => child.role === role)
+  /** Slots that no edge has. */
+  freeSlots(): number[] {
+    const used = new Set(Array.from(this.places.values(), ({ slot }) => slot))
+    const slots = Array.from({ length: this.parts.limits.edgeCount }, (_, slot) => slot)
+    return slots.filter(slot => !used.has(slot))
   }
 
-  placeOf(child: Child): EdgePlace | undefined {
-    return this.places.get(child)
+  /** Those that a successor of this process replaces, in the order of a start. */
+  describe(): readonly ChildDescription[] {
+    return this.inStartOrder().map(child => {
+      const { role, name } = child
+      return { role, name, place: this.places.get(child) }
+    })
+  }
+
+  /** Adds a child of another supervisor. */
+  adopt(child: Child, place: EdgePlace | undefined): Child {
+    this.all.push(child)
+    if (place !== undefined) this.places.set(child, place)
+    return child
+  }
+
+  /** Ends a child for a successor of this process. */
+  async retire(name: string, drainMs: number): Promise<void> {
+    const child = this.serving.find(one => one.name === name)
+    if (child === undefined) return
+    if (this.places.has(child)) this.retiring.add(child)
+    await child.stop(drainMs, { isReplaced: true })
+    this.remove(child)
+  }
+
+  /** Starts a child again that was retired. */
+  restore(child: ChildDescription, config: Config): Child {
+    return this.startLike(child, config)
+  }
+
+  withRole(role: Role): Child[] {
+    return this.all.filter(child => child.role === role)
   }
 
   /** All that can be replaced, in the order of a start. */
@@ -99,11 +136,18 @@ export class ServiceChildren {
    * and the call rejects.
    */
   replace(children: readonly Child[], change: ConfigChange): Promise<void> {
-    const back = { ...change, from: change.to, to: change.from }
+    const { from, to, signal, predecessor } = change
+    const { startMs, drainMs } = from.processes
+    const bounds = { startMs, drainMs, signal }
+    const next: Start = child => this.startLike(child, to)
+    const former: Start = child =>
+      predecessor === undefined
+        ? this.startLike(child, from)
+        : this.adopt(predecessor.restore(child), child.place)
     return replaceInTurn(children, {
-      replace: child => this.replaceOne(child, change),
-      restore: child => this.replaceOne(child, back),
-      signal: change.signal,
+      replace: child => this.replaceOne(child, { next, former, bounds }),
+      restore: child => this.replaceOne(child, { next: former, former: next, bounds }),
+      signal,
       log: this.parts.log,
     })
   }
@@ -180,36 +224,37 @@ export class ServiceChildren {
     return child
   }
 
-  private async replaceOne(child: Child, { from, to, signal }: ConfigChange): Promise<Child> {
-    signal.throwIfAborted()
-    const { startMs, drainMs } = from.processes
+  private async replaceOne(
+    child: Child,
+    { next, former, bounds }: { next: Start; former: Start; bounds: Bounds },
+  ): Promise<Child> {
+    bounds.signal.throwIfAborted()
+    const { role, name } = child
     const place = this.places.get(child)
     const remove = (ended: Child): void => this.remove(ended)
-    const shared = { startMs, drainMs, signal, remove, log: this.parts.log }
+    const shared = { ...bounds, remove, log: this.parts.log }
     if (place === undefined)
       return replaceAfter(child, {
         ...shared,
-        start: () => this.startLike(child, to),
-        restart: () => this.startLike(child, from),
+        start: () => next({ role, name }),
+        restart: () => former({ role, name }),
       })
     return replaceBeside(child, {
       ...shared,
-      start: () => this.addEdge(to, { position: place.position, slot: this.freeSlot(from) }),
+      start: () => next({ role, name, place: { ...place, slot: this.freeSlot() } }),
       retire: old => this.retiring.add(old),
     })
   }
 
-  /** Starts one in place of a child that is no edge. */
-  private startLike({ role, name }: Child, config: Config): Child {
+  private startLike({ role, name, place }: ChildDescription, config: Config): Child {
+    if (place !== undefined) return this.addEdge(config, place)
     if (role === 'follower') return this.addFollower(config)
     if (role === 'control') return this.addControl(config)
     return this.addIndexer(config, name.slice(INDEXER_NAME.length))
   }
 
-  private freeSlot(config: Config): number {
-    const used = new Set(Array.from(this.places.values(), ({ slot }) => slot))
-    const slots = Array.from({ length: edgeSlotsOf(config) }, (_, slot) => slot)
-    const free = slots.find(slot => !used.has(slot))
+  private freeSlot(): number {
+    const [free] = this.freeSlots()
     if (free === undefined) throw new Error('no slot is free for the successor of an edge')
     return free
   }

@@ -5,6 +5,10 @@ import type { Log } from '../shared/log.js'
 export type ServiceManager = {
   /** Every process is ready. From here on the manager gets a sign of life at intervals. */
   ready(): void
+  /** What a process that replaces this one needs of the environment. */
+  readonly variables: Readonly<Record<string, string>>
+  /** Another process has the service. */
+  replacedBy(pid: number): void
   /** The service drains. The watchdog is satisfied until it has ended. */
   stopping(): void
 }
@@ -27,6 +31,7 @@ const watchdogMs = ({ WATCHDOG_PID: pid, WATCHDOG_USEC: micros }: Environment): 
 export const openServiceManager = (environment: Environment, log: Log): ServiceManager => {
   const socket = environment['NOTIFY_SOCKET'] ?? ''
   const intervalMs = watchdogMs(environment)
+  const micros = environment['WATCHDOG_USEC'] ?? ''
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_PID', 'WATCHDOG_USEC']) delete environment[name]
 
   let hasFailed = false
@@ -41,6 +46,8 @@ export const openServiceManager = (environment: Environment, log: Log): ServiceM
     }
   }
   return {
+    variables: socket === '' ? {} : { NOTIFY_SOCKET: socket, WATCHDOG_USEC: micros },
+    replacedBy: pid => send(`MAINPID=${pid}\nSTATUS=upgraded`),
     ready: () => {
       send('READY=1\nSTATUS=every process is ready')
       // Sent by the event loop: a supervisor that hangs is silent.

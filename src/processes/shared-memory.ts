@@ -58,6 +58,8 @@ export type SharedMemory = {
   isLagging(network: number): boolean
   /** The process with this id has ended, or answers no more requests. */
   leaveEdge(pid: number): void
+  /** The edge of this slot has ended. */
+  clearEdge(index: number): void
   /**
    * For the start of a supervisor: no edge runs, and what is stored of edges and their networks is
    * of an earlier service.
@@ -111,6 +113,9 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     tip: network => (network < NETWORKS_MAX ? read(TIPS + network) || undefined : undefined),
     leaveEdge: pid => {
       for (const index of edges) if (read(EDGE_PIDS + index) === pid) cells[EDGE_PIDS + index] = 0
+    },
+    clearEdge: index => {
+      cells[EDGE_PIDS + index] = 0
     },
     setLagging: (network, isLagging) => {
       if (network < NETWORKS_MAX) cells[LAGGING + network] = isLagging ? 1 : 0

@@ -2,28 +2,29 @@ import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
 import type { Config } from '../config/config.js'
-import { ownLocations } from '../config/own-locations.js'
-import { peerListeners } from '../config/peer-listeners.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import { ListeningSockets } from '../server/listening-sockets.js'
+import { openListener } from '../native/os.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import type { Child } from '../supervision/child.js'
-import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import { edgeCountOf, edgeSlotsOf } from '../config/edge-count.js'
 import { fixedDifferences } from '../config/fixed-options.js'
-import type { Event, ChainProviderProgram, ServiceChange } from '../supervision/messages.js'
+import type { Event, ServiceChange } from '../supervision/messages.js'
 import { HangWatchdog } from '../supervision/hang-watchdog.js'
 import { MetricsCollector } from '../supervision/metrics-collector.js'
-import { prepareDataDir, StartError, warnOfOtherUsers } from './data-dir.js'
+import { StartError, warnOfOtherUsers } from './data-dir.js'
+import { restoreMissing, startSuccessor, type SuccessorProgram } from './hand-over.js'
 import { listeningAddresses } from './listening-addresses.js'
 import { describeBuild, meterMachine } from './machine-metrics.js'
 import { ServiceChildren } from './service-children.js'
+import type { ChainProvider, Service } from './service.js'
 import { openSharedMemory } from './shared-memory.js'
 import { LivenessProbe } from '../supervision/liveness-probe.js'
 import { openMetricsPage, type MetricsPage } from '../supervision/metrics-page.js'
+import type { Predecessor, Successor, TakeoverState } from '../supervision/takeover.js'
 import { StuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
 
 /** Part of the drain time that is left for this process' own end. */
@@ -40,77 +41,30 @@ const FAILED_START_MS = 2_000
 const UNCONFIRMED =
   'an edge neither confirms a change of accesses nor answers: restarting its process'
 
-type Listener = { readonly host: string; readonly port: number }
-
-/** A process beside the service that provides its chain: started first, stopped last. */
-export type ChainProvider = ChainProviderProgram & {
-  readonly name: string
-  /** Ports that it will listen on: probed with the service's own before anything starts. */
-  readonly listeners: readonly Listener[]
-}
-
-/** The running service. */
-export type Service = {
-  /** What the chain provider sent with its `ready` event. */
-  chainProviderDetail(): Readonly<Record<string, unknown>>
-  /** Grants accesses of a network that do not exist yet; answers their tokens by location. */
-  ensureAccesses(
-    network: string,
-    accesses: readonly AccessToEnsure[],
-  ): Promise<Readonly<Record<string, string>>>
-  /** Resolves when every edge can answer from an indexed slot. */
-  untilIndexed(): Promise<void>
-  /**
-   * Replaces the processes whose part another configuration changes, or all of them; answers their
-   * names. Rejects where one of them cannot be replaced: then the service goes on as before.
-   */
-  reload(to: Config, options: { readonly isForced: boolean }): Promise<string[]>
-  /** Longest time from the call of `drain` to its end. */
-  readonly drainMs: number
-  /** Has a change of the service recorded in the audit log. */
-  recordChange(change: ServiceChange): void
-  /** Fails health, finishes requests in flight, ends the children. */
-  drain(): Promise<void>
-}
-
-const probePorts = async (
-  config: Config,
-  chainProvider: ChainProvider | undefined,
-): Promise<void> => {
-  const own = ownLocations(config).flatMap(location => location.listeners)
-  const listeners = [
-    ...own,
-    config.metrics,
-    config.dashboard,
-    ...peerListeners(config),
-    ...(chainProvider?.listeners ?? []),
-  ]
-  for (const { host, port } of listeners) await probePort(host, port)
-}
-
-const tryToDisableCpuIdle = (log: Log): void => {
-  try {
-    disableCpuIdle()
-  } catch (error) {
-    log.warn({ err: error }, 'the system does not allow disabling processor sleep states')
-  }
+type SupervisorOptions = {
+  /** Descriptor of the lock of the data directory. */
+  readonly lock: number
+  readonly chainProvider?: ChainProvider | undefined
+  /** The supervisor whose service this one takes over, until it has. */
+  predecessor?: Predecessor | undefined
 }
 
 /**
  * Starts and restarts the children of one machine, passes on their messages and serves their
  * metrics. Has no stored state.
  */
-class Supervisor implements Service {
+export class Supervisor implements Service {
   private config: Config
   private readonly log: Log
-  private readonly chainProvider: ChainProvider | undefined
+  private readonly options: SupervisorOptions
+  private successor: Successor | undefined
   private readonly shared
   private readonly metrics = createMetrics('supervisor')
   private readonly build = describeBuild()
   private readonly collector
   private watchdogs
   private metricsPage: MetricsPage | undefined
-  private readonly sockets = new ListeningSockets()
+  private readonly sockets
   private readonly children
   private readonly stopping = new AbortController()
   private readonly indexedEdges = new WeakSet<Child>()
@@ -122,15 +76,13 @@ class Supervisor implements Service {
   private failure: string | undefined
   private onProgress: () => void = () => {}
 
-  constructor(config: Config, log: Log, chainProvider: ChainProvider | undefined) {
+  constructor(config: Config, log: Log, options: SupervisorOptions) {
     this.config = config
     this.log = log
-    this.chainProvider = chainProvider
+    this.options = options
     this.shared = openSharedMemory(config.dataDir)
-    this.shared.clearEdges()
-    // A machine by itself has the log of accesses: its store is always current.
-    this.shared.setLeaseEnd(config.cluster === undefined ? Infinity : 0)
-    resetLimitTable(config.dataDir)
+    this.sockets = new ListeningSockets(options.predecessor?.state.listeners)
+    if (options.predecessor === undefined) this.resetShared()
     this.collector = new MetricsCollector(this.metrics, () => this.config.processes.metricsMs)
     this.children = new ServiceChildren({
       limits: openLimitTable(config.dataDir, edgeSlotsOf(config), config.access.limits),
@@ -145,6 +97,15 @@ class Supervisor implements Service {
     meterMachine(this.metrics, config, this.build)
   }
 
+  /** No edge runs: what those of an earlier service left is void. */
+  private resetShared(): void {
+    const { cluster, dataDir } = this.config
+    this.shared.clearEdges()
+    // A machine by itself has the log of accesses: its store is always current.
+    this.shared.setLeaseEnd(cluster === undefined ? Infinity : 0)
+    resetLimitTable(dataDir)
+  }
+
   /**
    * Starts the children in the order of what they need: edges read the access store that control
    * or a follower makes, indexers the chain provider's chain. Edges come after the indexers,
@@ -153,8 +114,9 @@ class Supervisor implements Service {
   async start(): Promise<void> {
     await this.sockets.open(listeningAddresses(this.config))
     this.metricsPage = await this.openPage(this.config)
-    if (this.chainProvider !== undefined) {
-      const { name, module, options } = this.chainProvider
+    const { chainProvider } = this.options
+    if (chainProvider !== undefined) {
+      const { name, module, options } = chainProvider
       this.children.addChainProvider(this.config, name, { module, options })
     }
     if (this.config.cluster !== undefined) {
@@ -168,8 +130,23 @@ class Supervisor implements Service {
     for (let index = 0; index < edgeCountOf(this.config); index += 1)
       this.children.addEdge(this.config, { position: index, slot: index })
     await this.untilReady()
-    this.isUp = true
     // Not before: a start that fails prints one line.
+    this.onUp()
+  }
+
+  /** Replaces every child of the predecessor. Rejects where it goes on. */
+  async takeOver(predecessor: Predecessor, to: Config): Promise<void> {
+    for (const description of predecessor.state.children)
+      this.children.adopt(predecessor.toChild(description), description.place)
+    this.isUp = true
+    await this.reload(to, { isForced: true })
+    await predecessor.finish()
+    this.options.predecessor = undefined
+    this.onUp()
+  }
+
+  private onUp(): void {
+    this.isUp = true
     this.log.info(this.build, 'Slotline runs')
     warnOfOtherUsers(this.config.dataDir, this.log)
   }
@@ -197,12 +174,34 @@ class Supervisor implements Service {
     )
   }
 
-  drain(): Promise<void> {
+  async drain(): Promise<void> {
     const { drainMs, drainNoticeMs } = this.config.processes
     this.stopping.abort(new Error('the service stops'))
     // The edges close theirs at the same time: from then on connections are refused.
     setTimeout(() => this.sockets.keep([]), drainNoticeMs).unref()
-    return this.stopAll(drainMs - DRAIN_MARGIN_MS)
+    const leftMs = drainMs - DRAIN_MARGIN_MS
+    await Promise.all([this.stopAll(leftMs), this.successor?.stop(leftMs)])
+  }
+
+  async handOver(
+    program: SuccessorProgram,
+    request: TakeoverState['request'],
+    onFinish: (pid: number) => void,
+  ): Promise<void> {
+    const { children, config, log, options, sockets } = this
+    const freeSlot = (slot: number): void => this.shared.clearEdge(slot)
+    const parts = { config, lock: options.lock, children, sockets, freeSlot, onFinish, log }
+    const before = children.describe()
+    const successor = startSuccessor(parts, program, request)
+    this.successor = successor
+    try {
+      await successor.hasFinished
+    } catch (error) {
+      if (!this.stopping.signal.aborted) restoreMissing(parts, before)
+      throw error
+    } finally {
+      this.successor = undefined
+    }
   }
 
   get drainMs(): number {
@@ -215,13 +214,15 @@ class Supervisor implements Service {
     if (fixed.length > 0)
       throw new Error(`cannot change while the service runs: ${fixed.join(', ')}`)
     const closeNew = await this.sockets.open(listeningAddresses(to))
+    const { predecessor } = this.options
     const isPageMoved = !isDeepStrictEqual(from.metrics, to.metrics)
     let page: MetricsPage | undefined
     try {
-      if (isPageMoved) page = await this.openPage(to)
+      if (isPageMoved) await probePort(to.metrics.host, to.metrics.port)
+      if (isPageMoved || this.metricsPage === undefined) page = await this.openPage(to)
       const { children } = this
       const changed = isForced ? children.inStartOrder() : children.changedBy({ from, to })
-      await children.replace(changed, { from, to, signal: this.stopping.signal })
+      await children.replace(changed, { from, to, signal: this.stopping.signal, predecessor })
       this.config = to
       this.log.level = to.log.level
       this.sockets.keep(listeningAddresses(to))
@@ -244,9 +245,12 @@ class Supervisor implements Service {
   }
 
   private async openPage(config: Config): Promise<MetricsPage> {
-    await probePort(config.metrics.host, config.metrics.port)
+    const { host, port, hosts } = config.metrics
     return openMetricsPage({
-      ...config.metrics,
+      host,
+      hosts,
+      // Shared with a predecessor until it ends.
+      descriptor: openListener(host, port),
       collect: () => this.collector.collect(this.children.serving),
       log: this.log,
     })
@@ -377,18 +381,4 @@ class Supervisor implements Service {
     }
     this.metricsPage?.close()
   }
-}
-
-/** Starts the service of one machine: every process, and a chain provider where one is given. */
-export const startService = async (
-  config: Config,
-  log: Log,
-  chainProvider?: ChainProvider,
-): Promise<Service> => {
-  prepareDataDir(config.dataDir)
-  await probePorts(config, chainProvider)
-  if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
-  const supervisor = new Supervisor(config, log, chainProvider)
-  await supervisor.start()
-  return supervisor
 }

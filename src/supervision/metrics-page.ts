@@ -10,7 +10,8 @@ export type MetricsPage = {
 
 export type MetricsPageParts = {
   readonly host: string
-  readonly port: number
+  /** Descriptor of a socket that listens; it is closed with the page. */
+  readonly descriptor: number
   /** Further names in `Host` under which it is served. */
   readonly hosts: readonly string[]
   /** The metrics of every process, within a bounded time. */
@@ -20,7 +21,7 @@ export type MetricsPageParts = {
 
 /** Serves `GET /metrics` in the text format of Prometheus. */
 export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsPage> => {
-  const { host, port, collect, log } = parts
+  const { host, descriptor, collect, log } = parts
   const hosts = directHosts(host, parts.hosts)
 
   const answer = async (response: ServerResponse): Promise<void> => {
@@ -41,7 +42,7 @@ export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsP
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(port, host, resolve)
+    server.listen({ fd: descriptor }, resolve)
   })
   return {
     close: () => {

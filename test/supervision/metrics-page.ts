@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import t from 'tap'
+import { openListener } from '../../src/native/os.js'
 import { openMetricsPage } from '../../src/supervision/metrics-page.js'
 import { createLog } from '../../src/shared/log.js'
 import { freePort } from '../fixtures/dashboard/dashboard.js'
@@ -8,7 +9,7 @@ t.test('metrics are served under names of this machine, and not through a proxy'
   const port = await freePort()
   const page = await openMetricsPage({
     host: '127.0.0.1',
-    port,
+    descriptor: openListener('127.0.0.1', port),
     hosts: ['node-1.internal'],
     collect: () => Promise.resolve([]),
     log: createLog('test', () => {}),

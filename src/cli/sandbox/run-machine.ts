@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { writeServiceFile } from '../../config/service-file.js'
 import { dieWithParent } from '../../native/os.js'
-import { startService } from '../../processes/supervisor.js'
+import { startService } from '../../processes/start-service.js'
 import {
   SANDBOX_NETWORK,
   sandboxConfig,

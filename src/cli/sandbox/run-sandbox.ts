@@ -4,7 +4,7 @@ import { readAdminToken } from '../../access/tokens/admin-token.js'
 import type { Config } from '../../config/config.js'
 import { writeServiceFile } from '../../config/service-file.js'
 import { publicUrlOf } from '../../control/public-url.js'
-import { startService } from '../../processes/supervisor.js'
+import { startService } from '../../processes/start-service.js'
 import { sandboxAccesses } from '../../sandbox/accesses.js'
 import {
   sandboxConfig,

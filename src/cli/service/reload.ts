@@ -16,14 +16,34 @@ const dataDirOf = async (
   }
 }
 
-/** `slotline reload`: exit code 0 if it is loaded, 1 if it is refused or failed, else 2. */
-export const addReloadCommand = (program: Command, load: ConfigLoader): void => {
-  withService(program.command('reload'))
-    .description('have the running service read its configuration again, without a dropped request')
+type Kind = 'reload' | 'upgrade'
+
+const addChangeCommand = (
+  program: Command,
+  load: ConfigLoader,
+  { kind, description }: { readonly kind: Kind; readonly description: string },
+): void => {
+  withService(program.command(kind))
+    .description(description)
     .action(options =>
       exitWithAnswer(async () => {
         const { changeService } = await import('./change.js')
-        return changeService(await dataDirOf(load, options), 'reload')
+        return changeService(await dataDirOf(load, options), kind)
       }),
     )
 }
+
+/** `slotline reload`: exit code 0 if it is loaded, 1 if it is refused or failed, else 2. */
+export const addReloadCommand = (program: Command, load: ConfigLoader): void =>
+  addChangeCommand(program, load, {
+    kind: 'reload',
+    description: 'have the running service read its configuration again, without a dropped request',
+  })
+
+/** `slotline upgrade`: exit code 0 if the new build runs, 1 if the former one goes on, else 2. */
+export const addUpgradeCommand = (program: Command, load: ConfigLoader): void =>
+  addChangeCommand(program, load, {
+    kind: 'upgrade',
+    description:
+      'replace every process of the running service by the build on the disk, without a dropped request',
+  })

@@ -1,0 +1,59 @@
+import type { Config } from '../config/config.js'
+import { ownLocations } from '../config/own-locations.js'
+import { peerListeners } from '../config/peer-listeners.js'
+import { probePort } from '../server/port.js'
+import type { Log } from '../shared/log.js'
+import { disableCpuIdle } from '../supervision/cpu-idle.js'
+import type { Predecessor } from '../supervision/takeover.js'
+import { prepareDataDir } from './data-dir.js'
+import type { ChainProvider, Service } from './service.js'
+import { Supervisor } from './supervisor.js'
+
+const probePorts = async (
+  config: Config,
+  chainProvider: ChainProvider | undefined,
+): Promise<void> => {
+  const own = ownLocations(config).flatMap(location => location.listeners)
+  const listeners = [
+    ...own,
+    config.metrics,
+    config.dashboard,
+    ...peerListeners(config),
+    ...(chainProvider?.listeners ?? []),
+  ]
+  for (const { host, port } of listeners) await probePort(host, port)
+}
+
+const tryToDisableCpuIdle = (log: Log): void => {
+  try {
+    disableCpuIdle()
+  } catch (error) {
+    log.warn({ err: error }, 'the system does not allow disabling processor sleep states')
+  }
+}
+
+/** Starts the service of one machine: every process, and a chain provider where one is given. */
+export const startService = async (
+  config: Config,
+  log: Log,
+  chainProvider?: ChainProvider,
+): Promise<Service> => {
+  const lock = prepareDataDir(config.dataDir)
+  await probePorts(config, chainProvider)
+  if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
+  const supervisor = new Supervisor(config, log, { lock, chainProvider })
+  await supervisor.start()
+  return supervisor
+}
+
+/** Takes the service over from another supervisor, which goes on where that fails. */
+export const takeOverService = (
+  config: Config,
+  log: Log,
+  predecessor: Predecessor,
+): { readonly service: Service; readonly taken: Promise<void> } => {
+  if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
+  const { lock, config: from } = predecessor.state
+  const service = new Supervisor(from, log, { lock, predecessor })
+  return { service, taken: service.takeOver(predecessor, config) }
+}
