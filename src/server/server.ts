@@ -201,9 +201,13 @@ class OpenServer<Listening> implements Server {
     this.direct?.close()
     this.stopListening()
     await monitor.closeGradually(CLOSE.restart, 'restart')
+    // One that was accepted before its successor listened may be upgraded yet.
+    monitor.isClosing = !isReplaced
+    const late = setInterval(() => monitor.closeAll(CLOSE.restart, 'restart'), LATE_SOCKETS_MS)
     const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
     const quietMs = isReplaced ? Infinity : drainQuietMs
     await waitUntilIdle(context, { now: this.now, endMs, quietMs, isDone })
+    clearInterval(late)
     this.close()
   }
 
@@ -314,6 +318,8 @@ const openOn = <Listening>(
 }
 
 const DRAIN_CHECK_MS = 10
+/** How often WebSockets are closed that were opened while a server drains. */
+const LATE_SOCKETS_MS = 100
 
 type IdleWait = {
   readonly now: () => number

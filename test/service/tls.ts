@@ -72,7 +72,7 @@ t.test('a service whose listeners speak TLS', { skip }, async t => {
   const relayBundle = relayOf('/relay-bundle', engine)
   const networks = [{ id: 'one', feed, lander, relay, relayBundle }]
   const sections = { processes: { edgeCount: 1 }, networks }
-  const prepared = await prepareServe(t, { one: feed }, sections, files)
+  const prepared = await prepareServe(t, { one: feed }, sections, { tls: files })
   const service = await prepared.start()
   const url = prepared.urlOf('one').replace('127.0.0.1', 'localhost')
   const ca = [files, renewed].map(({ certFile }) => readFileSync(certFile))

@@ -58,6 +58,7 @@ export class BackpressureMonitor {
   readonly isCompressed: boolean
   readonly slowConsumers = new SlowConsumers()
   messagesCount = 0
+  /** Upgrades are answered with 503. */
   isClosing = false
   private readonly app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>
   private readonly sockets = new Set<MonitoredSocket>()
@@ -115,10 +116,13 @@ export class BackpressureMonitor {
     this.addGrowth(frame.byteLength * count)
   }
 
+  closeAll(code: CloseCode, reason: string): void {
+    for (const socket of this.sockets) socket.close(code, reason)
+  }
+
   /**
    * Closes every WebSocket, one after another: over `socketsDrainMs` or, where they are few, with
-   * `socketsDrainStepMs` for each. One that opens meanwhile is closed last; a later upgrade is
-   * answered with 503.
+   * `socketsDrainStepMs` for each. One that opens meanwhile is closed last.
    */
   async closeGradually(code: CloseCode, reason: string): Promise<void> {
     const { socketsDrainMs, socketsDrainStepMs } = this.options
@@ -130,8 +134,7 @@ export class BackpressureMonitor {
         socket.close(code, reason)
       await sleep(socketsDrainStepMs)
     }
-    this.isClosing = true
-    for (const socket of this.sockets) socket.close(code, reason)
+    this.closeAll(code, reason)
   }
 
   /** To be called after the app is closed. */
