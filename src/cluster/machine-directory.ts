@@ -45,6 +45,8 @@ export class MachineDirectory {
   private startedMs = Infinity
   private receivedMs = -Infinity
   private isFailing = false
+  private onFirst = (): void => {}
+  private readonly first = new Promise<void>(resolve => (this.onFirst = resolve))
 
   constructor(parts: MachineDirectoryParts) {
     this.parts = parts
@@ -59,6 +61,13 @@ export class MachineDirectory {
     this.stopping.abort()
     this.watching.abort()
     await this.running
+  }
+
+  /** Resolves when the machines are known, or after `timeoutMs`. */
+  async untilKnown(timeoutMs: number): Promise<void> {
+    const timeout = new AbortController()
+    await Promise.race([this.first, sleep(timeoutMs, undefined, timeout).catch(() => {})])
+    timeout.abort()
   }
 
   /**
@@ -152,6 +161,7 @@ export class MachineDirectory {
   private onReceived(): void {
     this.receivedMs = this.parts.bootMs()
     this.isFailing = false
+    this.onFirst()
   }
 
   private putMachine({ key, value }: KeyValue): void {

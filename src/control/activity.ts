@@ -32,6 +32,8 @@ export type ActivityParts = {
   readonly machines: MachineDirectory | undefined
   /** Long answers to other machines. */
   readonly streams: readonly PeerStream[]
+  /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
+  readonly listeners: Readonly<Record<string, number>>
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -41,12 +43,12 @@ const addOthers = async (
   cluster: NonNullable<ControlConfig['cluster']>,
   directory: MachineDirectory,
   own: PeerRouteParts & { readonly submissions: Submissions },
-  { log, metrics, streams }: Pick<ActivityParts, 'log' | 'metrics' | 'streams'>,
+  parts: Pick<ActivityParts, 'listeners' | 'log' | 'metrics' | 'streams'>,
 ): Promise<Activity> => {
   const { openClusterPeers } = await import('./cluster-peers.js')
   const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
   const routes = createPeerRoutes(own)
-  const peers = await openClusterPeers(cluster, { directory, routes, streams, log, metrics })
+  const peers = await openClusterPeers(cluster, { ...parts, directory, routes })
   return {
     usage: createUsageSum(own.usage, peers.client),
     submissions: createSubmissionsSum(own.submissions, peers.client),

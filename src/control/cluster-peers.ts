@@ -25,6 +25,8 @@ export type ClusterPeersParts = {
   /** What they may read of this one. */
   readonly routes: readonly PeerRoute[]
   readonly streams: readonly PeerStream[]
+  /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
+  readonly listeners: Readonly<Record<string, number>>
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -32,15 +34,19 @@ export type ClusterPeersParts = {
 /** Answers the other machines of the cluster, where they can reach this one, and reads of them. */
 export const openClusterPeers = async (
   cluster: ClusterConfig,
-  { directory, routes, streams, log, metrics }: ClusterPeersParts,
+  { directory, listeners, routes, streams, log, metrics }: ClusterPeersParts,
 ): Promise<ClusterPeers> => {
   const identity = readIdentity(cluster, cluster.machine, Date.now())
   const isMachine = (name: string): boolean =>
     directory.isCurrent && directory.find(name) !== undefined
+  // Until then every machine would be refused. Calls wait in the queue of the socket.
+  await directory.untilKnown(cluster.callMs)
   const servers = await Promise.all(
-    peerListeners({ cluster }).map(({ host, port }) =>
-      openPeerServer({ host, port, identity, options: cluster, isMachine, routes, streams, log }),
-    ),
+    peerListeners({ cluster }).map(({ host, port }) => {
+      const address = { host, port, descriptor: listeners[`${host}:${port}`] }
+      const options = cluster
+      return openPeerServer({ ...address, identity, options, isMachine, routes, streams, log })
+    }),
   )
   const client = new PeerClient({
     identity,

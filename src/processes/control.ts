@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { openAuditLog } from '../access/audit/audit-log.js'
+import { openAuditLog, type AuditLog } from '../access/audit/audit-log.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
+import type { AccessService } from '../access/service.js'
 import { readDays } from '../access/usage/day-reader.js'
 import { statusesOf } from '../cluster/machine-status.js'
-import { openActivity } from '../control/activity.js'
+import { openActivity, type Activity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
 import { createAuditRecord } from '../control/audit-record.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
@@ -13,12 +14,45 @@ import { openControlDashboard } from '../control/dashboard.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
-import { openLog } from '../shared/log.js'
-import { createMetrics } from '../shared/metrics.js'
+import { openLog, type Log } from '../shared/log.js'
+import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { createPeerCopies } from '../storage/peer-copies.js'
 import { createClientOf } from '../server/http/address.js'
+import type { Command, SendEvent } from '../supervision/messages.js'
 import { openMachineEdges } from './machine-edges.js'
 import { sendMetrics, type Start } from './start.js'
+
+type CommandParts = {
+  readonly accessService: AccessService
+  readonly activity: Activity
+  readonly auditLog: AuditLog
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly send: SendEvent
+}
+
+/** What control does for the supervisor. */
+const createCommands = (parts: CommandParts): ((command: Command) => void) => {
+  const { accessService, activity, auditLog, log, metrics, send } = parts
+  const record = createAuditRecord(auditLog, log)
+  return command => {
+    if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
+    else if (command.kind === 'submissionRequested') {
+      const { call, edgePid, query } = command
+      void activity
+        .find(query)
+        .then(found => send({ kind: 'submissionFound', edgePid, call, found }))
+    } else if (command.kind === 'recordChange') {
+      const { kind, from, outcome } = command.change
+      record({ action: kind, by: null, from, request: outcome })
+    } else if (command.kind === 'ensureAccesses')
+      ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
+        tokens => send({ kind: 'accessesEnsured', tokens }),
+        (error: unknown) =>
+          send({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),
+      )
+  }
+}
 
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config, listeners }, send) => {
@@ -39,13 +73,13 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
-  const record = createAuditRecord(auditLog, log)
   const { machines } = access
   const networks = config.networks.map(({ id }) => id)
   const activity = await openActivity(config, {
     accessService,
     machines,
     streams: [createPeerCopies({ dataDir: config.dataDir, networks, log })],
+    listeners,
     log,
     metrics,
   })
@@ -80,23 +114,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   )
 
   return {
-    onCommand: command => {
-      if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
-      else if (command.kind === 'submissionRequested') {
-        const { call, edgePid, query } = command
-        void activity
-          .find(query)
-          .then(found => send({ kind: 'submissionFound', edgePid, call, found }))
-      } else if (command.kind === 'recordChange') {
-        const { kind, from, outcome } = command.change
-        record({ action: kind, by: null, from, request: outcome })
-      } else if (command.kind === 'ensureAccesses')
-        ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
-          tokens => send({ kind: 'accessesEnsured', tokens }),
-          (error: unknown) =>
-            send({ kind: 'failed', message: error instanceof Error ? error.message : 'tokens' }),
-        )
-    },
+    onCommand: createCommands({ accessService, activity, auditLog, log, metrics, send }),
     drain: async () => {
       clearInterval(readers)
       await dashboard.close()

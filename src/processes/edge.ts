@@ -106,7 +106,7 @@ class Edge implements Running {
   async drain(mode: DrainMode): Promise<void> {
     const { config, access, networks } = this.parts
     const servers = this.locations?.servers ?? []
-    // The service goes on where a successor listens: a balancer has nothing to notice.
+    // The service continues where a successor listens: a balancer has nothing to notice.
     if (!mode.isReplaced) {
       this.isDraining = true
       await sleep(config.processes.drainNoticeMs)

@@ -19,10 +19,12 @@ export type HandOverParts = {
   readonly lock: number
   readonly children: ServiceChildren
   readonly sockets: ListeningSockets
+  /** Descriptor of the listening socket of the metrics page. */
+  readonly metrics: number | undefined
   /** Frees the slot of an edge of another supervisor, which has ended with it. */
   readonly freeSlot: (slot: number) => void
   /** The successor has every child: what this process alone has is to be closed. */
-  readonly onFinish: (pid: number) => void
+  readonly onFinish: (pid: number) => Promise<void>
   readonly log: Log
 }
 
@@ -35,14 +37,15 @@ export const startSuccessor = (
   { module, args, environment }: SuccessorProgram,
   request: TakeoverState['request'],
 ): Successor => {
-  const { children, config, lock, sockets } = parts
-  const inherited = [lock]
+  const { children, config, sockets } = parts
+  const inherited: number[] = []
+  /** Answers the number that a descriptor has in the successor. */
+  const pass = (descriptor: number): number => STDIO.length + inherited.push(descriptor) - 1
+  const lock = pass(parts.lock)
+  const metrics = parts.metrics === undefined ? undefined : pass(parts.metrics)
   const listeners: Record<string, readonly number[]> = {}
-  for (const [address, descriptors] of Object.entries(sockets.descriptors)) {
-    const first = STDIO.length + inherited.length
-    listeners[address] = descriptors.map((_, index) => first + index)
-    inherited.push(...descriptors)
-  }
+  for (const [address, descriptors] of Object.entries(sockets.descriptors))
+    listeners[address] = descriptors.map(pass)
   const child = fork(module, args, {
     stdio: [...STDIO, ...inherited],
     serialization: 'advanced',
@@ -54,8 +57,9 @@ export const startSuccessor = (
     {
       version: TAKEOVER_VERSION,
       config,
-      lock: STDIO.length,
+      lock,
       listeners,
+      metrics,
       children: children.describe(),
       request,
     },
@@ -63,7 +67,7 @@ export const startSuccessor = (
       retire: name => children.retire(name, drainMs),
       restore: description =>
         children.restore(description, config).untilReady(startMs, new AbortController().signal),
-      finish: async () => parts.onFinish(child.pid ?? 0),
+      finish: () => parts.onFinish(child.pid ?? 0),
       send: (name, command) => {
         for (const own of children.all) if (own.name === name) own.send(command)
       },

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { ownLocations } from '../config/own-locations.js'
+import { peerListeners } from '../config/peer-listeners.js'
 import { isServerCompiled } from '../native/os.js'
 import type { ListeningAddress } from '../server/listening-sockets.js'
 
@@ -12,6 +13,6 @@ export const listeningAddresses = (config: Config): readonly ListeningAddress[] 
   const own = isInherited ? ownLocations(config).flatMap(({ listeners }) => listeners) : []
   return [
     ...own.map(({ host, port }) => ({ host, port, count: edgeCountOf(config) })),
-    { host: dashboard.host, port: dashboard.port, count: 1 },
+    ...[dashboard, ...peerListeners(config)].map(({ host, port }) => ({ host, port, count: 1 })),
   ]
 }

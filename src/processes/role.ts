@@ -2,10 +2,11 @@ import { dieWithParent } from '../native/os.js'
 import type { Assignments, Command, DrainMode, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
-const loadChainProvider = async ({
-  chainProvider,
-}: Assignments['chain-provider']): Promise<Start<'chain-provider'>> => {
-  const { start } = (await import(chainProvider.module)) as {
+const loadChainProvider = async (
+  assignment: Assignments['chain-provider'] | undefined,
+): Promise<Start<'chain-provider'>> => {
+  if (assignment === undefined) throw new Error('a chain provider has no code without assignment')
+  const { start } = (await import(assignment.chainProvider.module)) as {
     readonly start: Start<'chain-provider'>
   }
   return start
@@ -13,7 +14,7 @@ const loadChainProvider = async ({
 
 /** Each role's code is loaded in its own process only. */
 const LOADERS: {
-  readonly [R in Role]: (assignment: Assignments[R]) => Promise<Start<R>>
+  readonly [R in Role]: (assignment?: Assignments[R]) => Promise<Start<R>>
 } = {
   edge: async () => (await import('./edge.js')).startEdge,
   indexer: async () => (await import('./indexer.js')).startIndexer,
@@ -35,6 +36,9 @@ const start = async <R extends Role>(role: R, assignment: Assignments[R]): Promi
   send({ kind: 'ready', detail: running.detail ?? {}, chain: running.chain })
   return running
 }
+
+const fail = (error: unknown): void =>
+  exitWithFailure(send, error instanceof Error ? error.message : String(error))
 
 /** Runs this process as one child of a supervisor, until it is drained or its parent ends. */
 export const runRole = (role: Role): void => {
@@ -59,12 +63,8 @@ export const runRole = (role: Role): void => {
     const command = message as Command
     if (command.kind === 'drain') drain(command)
     else if (command.kind === 'ping') send({ kind: 'pong' })
+    else if (command.kind === 'load') LOADERS[role]().then(() => process.exit(0), fail)
     else if (command.kind !== 'start') running?.onCommand?.(command)
-    else
-      start(role, command.assignment).then(
-        started => (running = started),
-        (error: unknown) =>
-          exitWithFailure(send, error instanceof Error ? error.message : String(error)),
-      )
+    else start(role, command.assignment).then(started => (running = started), fail)
   })
 }

@@ -9,7 +9,7 @@ import type { ServiceChange } from '../supervision/messages.js'
 
 export type ServiceChangesParts = {
   readonly dataDir: string
-  /** How often requests of commands are looked for. */
+  /** Interval of reading requests of commands. */
   readonly pollMs: number
   /** Carries a change out; answers what was done in one line. */
   readonly run: (cause: ChangeCause) => Promise<string>
@@ -33,7 +33,7 @@ export class ServiceChanges {
 
   constructor(parts: ServiceChangesParts) {
     this.parts = parts
-    // Of a former service, which did not come to it.
+    // Of a former service, which has not carried it out.
     takeChangeRequest(parts.dataDir)
     this.timer = setInterval(() => this.poll(), parts.pollMs)
     this.timer.unref()
@@ -44,6 +44,11 @@ export class ServiceChanges {
     const cause = { kind: 'reload', from: signal } as const
     if (this.isRunning) this.pending = cause
     else void this.run(cause)
+  }
+
+  /** A signal waits for the end of a change. */
+  get hasPendingSignal(): boolean {
+    return this.pending !== undefined
   }
 
   stop(): void {

@@ -8,6 +8,7 @@ import {
   toIndexerConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
+import { peerListeners } from '../config/peer-listeners.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { ListeningSockets } from '../server/listening-sockets.js'
 import type { Log } from '../shared/log.js'
@@ -172,7 +173,7 @@ export class ServiceChildren {
     return this.add(config, {
       role: 'control',
       name: 'control',
-      listeners: this.parts.sockets.at([config.dashboard], 0),
+      listeners: this.parts.sockets.at([config.dashboard, ...peerListeners(config)], 0),
       assignment: listeners => ({ config: part, listeners }),
     })
   }

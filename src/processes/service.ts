@@ -26,18 +26,19 @@ export type Service = {
   untilIndexed(): Promise<void>
   /**
    * Replaces the processes whose part another configuration changes, or all of them; answers their
-   * names. Rejects where one of them cannot be replaced: then the service goes on as before.
+   * names. Rejects where one of them cannot be replaced: then the service continues as before.
    */
   reload(to: Config, options: { readonly isForced: boolean }): Promise<string[]>
   /**
-   * Starts a successor of this process, which replaces every child. Resolves when it has the
-   * service: then this process must end. Rejects where it cannot; then this service goes on.
+   * Starts a successor of this process, which replaces every child. Resolves with its process id
+   * when it has the service: then this process must end. Rejects where it cannot; then this service
+   * continues.
    */
   handOver(
     program: SuccessorProgram,
     request: TakeoverState['request'],
     onFinish: (pid: number) => void,
-  ): Promise<void>
+  ): Promise<number>
   /** Longest time from the call of `drain` to its end. */
   readonly drainMs: number
   /** Has a change of the service recorded in the audit log. */

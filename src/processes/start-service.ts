@@ -46,14 +46,23 @@ export const startService = async (
   return supervisor
 }
 
-/** Takes the service over from another supervisor, which goes on where that fails. */
-export const takeOverService = (
-  config: Config,
-  log: Log,
-  predecessor: Predecessor,
-): { readonly service: Service; readonly taken: Promise<void> } => {
+/** A service that this process takes over from another supervisor. */
+export type Takeover = {
+  readonly service: Service
+  /** Rejects where a process cannot be replaced: where this one ends, the predecessor continues. */
+  readonly replaced: Promise<void>
+  /** Ends the predecessor, when every process is replaced. */
+  finish(): Promise<void>
+}
+
+/** Begins to take the service over from another supervisor. */
+export const takeOverService = (config: Config, log: Log, predecessor: Predecessor): Takeover => {
   if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
   const { lock, config: from } = predecessor.state
   const service = new Supervisor(from, log, { lock, predecessor })
-  return { service, taken: service.takeOver(predecessor, config) }
+  return {
+    service,
+    replaced: service.takeOver(predecessor, config),
+    finish: () => service.finishTakeover(predecessor),
+  }
 }

@@ -1,31 +1,30 @@
-import { isDeepStrictEqual } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
 import type { Config } from '../config/config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import { ListeningSockets } from '../server/listening-sockets.js'
-import { openListener } from '../native/os.js'
-import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
-import type { Child } from '../supervision/child.js'
+import { demandLoadable, type Child } from '../supervision/child.js'
 import { edgeCountOf, edgeSlotsOf } from '../config/edge-count.js'
 import { fixedDifferences } from '../config/fixed-options.js'
 import type { Event, ServiceChange } from '../supervision/messages.js'
-import { HangWatchdog } from '../supervision/hang-watchdog.js'
-import { MetricsCollector } from '../supervision/metrics-collector.js'
 import { StartError, warnOfOtherUsers } from './data-dir.js'
-import { restoreMissing, startSuccessor, type SuccessorProgram } from './hand-over.js'
+import {
+  restoreMissing,
+  startSuccessor,
+  type HandOverParts,
+  type SuccessorProgram,
+} from './hand-over.js'
 import { listeningAddresses } from './listening-addresses.js'
 import { describeBuild, meterMachine } from './machine-metrics.js'
 import { ServiceChildren } from './service-children.js'
+import { ServiceMetrics, type ChangedPage } from './service-metrics.js'
 import type { ChainProvider, Service } from './service.js'
 import { openSharedMemory } from './shared-memory.js'
-import { LivenessProbe } from '../supervision/liveness-probe.js'
-import { openMetricsPage, type MetricsPage } from '../supervision/metrics-page.js'
+import { openWatchdogs, type Watchdogs } from '../supervision/watchdogs.js'
 import type { Predecessor, Successor, TakeoverState } from '../supervision/takeover.js'
-import { StuckReaderWatchdog } from '../supervision/stuck-reader-watchdog.js'
 
 /** Part of the drain time that is left for this process' own end. */
 const DRAIN_MARGIN_MS = 500
@@ -61,9 +60,8 @@ export class Supervisor implements Service {
   private readonly shared
   private readonly metrics = createMetrics('supervisor')
   private readonly build = describeBuild()
-  private readonly collector
-  private watchdogs
-  private metricsPage: MetricsPage | undefined
+  private readonly page
+  private watchdogs: Watchdogs
   private readonly sockets
   private readonly children
   private readonly stopping = new AbortController()
@@ -83,7 +81,6 @@ export class Supervisor implements Service {
     this.shared = openSharedMemory(config.dataDir)
     this.sockets = new ListeningSockets(options.predecessor?.state.listeners)
     if (options.predecessor === undefined) this.resetShared()
-    this.collector = new MetricsCollector(this.metrics, () => this.config.processes.metricsMs)
     this.children = new ServiceChildren({
       limits: openLimitTable(config.dataDir, edgeSlotsOf(config), config.access.limits),
       sockets: this.sockets,
@@ -93,7 +90,8 @@ export class Supervisor implements Service {
       onExit: this.shared.leaveEdge,
       onFailure: (child, reason, retryInMs) => this.onChildFailure(child, reason, retryInMs),
     })
-    this.watchdogs = this.openWatchdogs()
+    this.page = new ServiceMetrics(config, this.watched, options.predecessor?.state.metrics)
+    this.watchdogs = openWatchdogs(config, this.watched)
     meterMachine(this.metrics, config, this.build)
   }
 
@@ -113,7 +111,7 @@ export class Supervisor implements Service {
    */
   async start(): Promise<void> {
     await this.sockets.open(listeningAddresses(this.config))
-    this.metricsPage = await this.openPage(this.config)
+    await this.page.open()
     const { chainProvider } = this.options
     if (chainProvider !== undefined) {
       const { name, module, options } = chainProvider
@@ -134,12 +132,23 @@ export class Supervisor implements Service {
     this.onUp()
   }
 
-  /** Replaces every child of the predecessor. Rejects where it goes on. */
+  /** Replaces every child of the predecessor. Where it rejects, this process must end. */
   async takeOver(predecessor: Predecessor, to: Config): Promise<void> {
-    for (const description of predecessor.state.children)
+    const { children } = predecessor.state
+    // Before one is replaced: the former build may be gone from the disk.
+    const roles = new Set(children.map(({ role }) => role))
+    const { startMs } = this.config.processes
+    await Promise.all(Array.from(roles, role => demandLoadable(role, startMs)))
+    for (const description of children)
       this.children.adopt(predecessor.toChild(description), description.place)
     this.isUp = true
     await this.reload(to, { isForced: true })
+    // Not before: until now the predecessor's page had more of the service.
+    await this.page.open()
+  }
+
+  /** The predecessor ends: from now on this process has the service. */
+  async finishTakeover(predecessor: Predecessor): Promise<void> {
     await predecessor.finish()
     this.options.predecessor = undefined
     this.onUp()
@@ -187,15 +196,28 @@ export class Supervisor implements Service {
     program: SuccessorProgram,
     request: TakeoverState['request'],
     onFinish: (pid: number) => void,
-  ): Promise<void> {
+  ): Promise<number> {
     const { children, config, log, options, sockets } = this
     const freeSlot = (slot: number): void => this.shared.clearEdge(slot)
-    const parts = { config, lock: options.lock, children, sockets, freeSlot, onFinish, log }
+    const parts: HandOverParts = {
+      config,
+      lock: options.lock,
+      children,
+      sockets,
+      metrics: this.page.descriptor,
+      freeSlot,
+      onFinish: async pid => {
+        await this.page.close()
+        onFinish(pid)
+      },
+      log,
+    }
     const before = children.describe()
     const successor = startSuccessor(parts, program, request)
     this.successor = successor
     try {
       await successor.hasFinished
+      return successor.pid ?? 0
     } catch (error) {
       if (!this.stopping.signal.aborted) restoreMissing(parts, before)
       throw error
@@ -214,63 +236,39 @@ export class Supervisor implements Service {
     if (fixed.length > 0)
       throw new Error(`cannot change while the service runs: ${fixed.join(', ')}`)
     const closeNew = await this.sockets.open(listeningAddresses(to))
-    const { predecessor } = this.options
-    const isPageMoved = !isDeepStrictEqual(from.metrics, to.metrics)
-    let page: MetricsPage | undefined
+    let changedPage: ChangedPage | undefined
     try {
-      if (isPageMoved) await probePort(to.metrics.host, to.metrics.port)
-      if (isPageMoved || this.metricsPage === undefined) page = await this.openPage(to)
-      const { children } = this
+      changedPage = await this.page.openChanged(to)
+      const { children, options, stopping } = this
+      const { predecessor } = options
       const changed = isForced ? children.inStartOrder() : children.changedBy({ from, to })
-      await children.replace(changed, { from, to, signal: this.stopping.signal, predecessor })
-      this.config = to
-      this.log.level = to.log.level
-      this.sockets.keep(listeningAddresses(to))
-      if (page !== undefined) {
-        this.metricsPage?.close()
-        this.metricsPage = page
-      }
-      this.watchdogs.hang.stop()
-      this.watchdogs = this.openWatchdogs()
+      await children.replace(changed, { from, to, signal: stopping.signal, predecessor })
+      this.use(to, changedPage)
       return changed.map(({ name }) => name)
     } catch (error) {
-      page?.close()
+      void changedPage?.page.close()
       closeNew()
       throw error
     }
+  }
+
+  /** Every child runs with this configuration: uses what this process itself takes from it. */
+  private use(config: Config, page: ChangedPage | undefined): void {
+    this.config = config
+    this.log.level = config.log.level
+    this.sockets.keep(listeningAddresses(config))
+    this.page.use(config, page)
+    this.watchdogs.hang.stop()
+    this.watchdogs = openWatchdogs(config, this.watched)
   }
 
   recordChange(change: ServiceChange): void {
     this.control?.send({ kind: 'recordChange', change })
   }
 
-  private async openPage(config: Config): Promise<MetricsPage> {
-    const { host, port, hosts } = config.metrics
-    return openMetricsPage({
-      host,
-      hosts,
-      // Shared with a predecessor until it ends.
-      descriptor: openListener(host, port),
-      collect: () => this.collector.collect(this.children.serving),
-      log: this.log,
-    })
-  }
-
-  private openWatchdogs() {
-    const { config, log } = this
-    const { answerMs, hungMs, pingMs } = config.processes
-    const countStuck = ({ role }: Child): void =>
-      this.metrics.counter('childStuck', { role }).add(1)
-    const edges = (): readonly Child[] => this.children.withRole('edge')
-    const probe = new LivenessProbe({ answerMs, children: edges, log, onEnd: countStuck })
-    // A chain provider is not restarted: its chain is in its memory.
-    const children = (): readonly Child[] =>
-      this.children.all.filter(({ role }) => role !== 'chain-provider')
-    return {
-      probe,
-      reader: new StuckReaderWatchdog(config, probe),
-      hang: new HangWatchdog({ hungMs, pingMs, children, log, onHung: countStuck }),
-    }
+  private get watched() {
+    const { children, log, metrics } = this
+    return { children, log, metrics }
   }
 
   private get control(): Child | undefined {
@@ -309,7 +307,7 @@ export class Supervisor implements Service {
         this.watchdogs.hang.onPong(child)
         return this.watchdogs.probe.onPong(child)
       case 'metrics':
-        return this.collector.onMetrics(event.call, event.snapshot)
+        return this.page.onMetrics(event.call, event.snapshot)
       case 'submissionRequested':
         return this.control?.send({ ...event, edgePid: child.pid ?? 0 })
       case 'submissionFound':
@@ -379,6 +377,6 @@ export class Supervisor implements Service {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
       await Promise.all(this.children.withRole(role).map(child => child.stop(leftMs)))
     }
-    this.metricsPage?.close()
+    void this.page.close()
   }
 }

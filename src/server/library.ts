@@ -108,16 +108,10 @@ export interface App<Listener> {
   ws<Data>(pattern: string, behavior: SocketBehavior<Data>): unknown
   /** `change` is 1 for a connection that opens, −1 for one that closes. */
   filter(handle: (res: unknown, change: { valueOf(): number }) => void): unknown
-  /**
-   * Calls back before it returns, with `false` where it failed. A `descriptor` is of a socket that
-   * listens already; only of the compiled server.
-   */
-  listen(
-    host: string,
-    port: number,
-    handle: (listener: Listener | false) => void,
-    descriptor?: number,
-  ): unknown
+  /** Calls back before it returns, with `false` where it failed. */
+  listen(host: string, port: number, handle: (listener: Listener | false) => void): unknown
+  /** The same on an inherited socket that listens already. Only of the compiled server. */
+  listenOn?(descriptor: number, handle: (listener: Listener | false) => void): void
   publish(topic: string, frame: Sendable, isBinary?: boolean, isCompressed?: boolean): boolean
   numSubscribers(topic: string): number
   /** Messages of WebSockets that were answered before JavaScript. */

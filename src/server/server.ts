@@ -165,7 +165,8 @@ class OpenServer<Listening> implements Server {
       if (tls !== undefined) this.useTls(socket, tls)
       ports.push(library.us_socket_local_port(socket))
     }
-    this.app.listen(host, port, onListening, descriptor)
+    if (descriptor === undefined) this.app.listen(host, port, onListening)
+    else this.app.listenOn?.(descriptor, onListening)
     if (ports.length === portCount) throw new Error(describePort(host, port, undefined))
   }
 

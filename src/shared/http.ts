@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+
 /**
  * A large reply body, read in chunks at the pace of the client. The server calls `close` exactly
  * once: after the last byte, on abort, or on failure. On abort a `read` may be pending: it may
@@ -105,3 +108,14 @@ export type Route<T = unknown> = {
 /** True where `open` refused. */
 export const isReply = (value: unknown): value is Reply =>
   typeof value === 'object' && value !== null && 'status' in value && 'contentType' in value
+
+/** Accepts no more connections, waits `drainMs` for requests in flight, and closes the rest. */
+export const closeServer = async (
+  server: Pick<Server, 'close' | 'closeAllConnections' | 'once'>,
+  drainMs: number,
+): Promise<void> => {
+  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
+  server.close()
+  await once(server as Server, 'close')
+  clearTimeout(timer)
+}

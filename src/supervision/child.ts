@@ -5,6 +5,10 @@ import type { Assignment, Command, DrainMode, Event, InheritedListeners, Role } 
 
 const PROGRAM = fileURLToPath(new URL('../role.js', import.meta.url))
 
+/** How a process has ended: its output may have more. */
+export const describeEnd = (code: unknown, signal: unknown): string =>
+  `ended with ${signal === null ? `exit code ${String(code)}` : String(signal)}`
+
 /** Of each child; listening sockets that it inherits come after them. */
 const STDIO = ['ignore', 'inherit', 'inherit', 'ipc'] as const
 
@@ -140,7 +144,7 @@ class RestartedChild implements Child {
     })
     child.on('exit', (code, signal) => {
       if (child.pid !== undefined) this.options.onExit(child.pid)
-      const reason = failure ?? `ended with ${signal ?? `exit code ${String(code)}`}`
+      const reason = failure ?? describeEnd(code, signal)
       this.onExit(reason, { ranMs: Date.now() - startedAtMs, hasDrained: code === 0 })
     })
     // A descriptor has the number of its place among those that the child inherits.
@@ -175,3 +179,19 @@ class RestartedChild implements Child {
 
 /** Starts a child process of this program in the given role. */
 export const startChild = (options: ChildOptions): Child => new RestartedChild(options)
+
+/** Loads the code of a role in a process of its own. Rejects with the reason where it cannot. */
+export const demandLoadable = async (role: Role, timeoutMs: number): Promise<void> => {
+  const child = fork(PROGRAM, [role], { stdio: [...STDIO], serialization: 'advanced' })
+  const killer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+  let failure: string | undefined
+  child.on('message', message => {
+    const event = message as Event
+    if (event.kind === 'failed') failure = event.message
+  })
+  child.send({ kind: 'load' } satisfies Command, () => {})
+  const [code, signal] = await once(child, 'exit')
+  clearTimeout(killer)
+  if (code !== 0)
+    throw new Error(`${role} cannot be loaded: ${failure ?? describeEnd(code, signal)}`)
+}

@@ -75,6 +75,8 @@ export type ServiceChange = {
 /** From the supervisor to a child. */
 export type Command =
   | { readonly kind: 'start'; readonly assignment: Assignment }
+  /** Loads the code of its role, and ends. */
+  | { readonly kind: 'load' }
   | ({ readonly kind: 'drain' } & DrainMode)
   /** For control: for the audit log. */
   | { readonly kind: 'recordChange'; readonly change: ServiceChange }

@@ -1,11 +1,13 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { directHosts, isDirectRequest } from '../shared/direct-request.js'
+import { closeServer } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
 import { formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 
 /** The page with the metrics of all processes. */
 export type MetricsPage = {
-  close(): void
+  /** Waits for answers in progress. */
+  close(): Promise<void>
 }
 
 export type MetricsPageParts = {
@@ -14,8 +16,9 @@ export type MetricsPageParts = {
   readonly descriptor: number
   /** Further names in `Host` under which it is served. */
   readonly hosts: readonly string[]
-  /** The metrics of every process, within a bounded time. */
+  /** The metrics of every process, within `collectMs`. */
   readonly collect: () => Promise<readonly MetricsSnapshot[]>
+  readonly collectMs: number
   readonly log: Log
 }
 
@@ -44,10 +47,5 @@ export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsP
     server.once('error', reject)
     server.listen({ fd: descriptor }, resolve)
   })
-  return {
-    close: () => {
-      server.closeAllConnections()
-      server.close()
-    },
-  }
+  return { close: () => closeServer(server, parts.collectMs) }
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Config } from '../config/config.js'
-import type { Child } from './child.js'
+import { describeEnd, type Child } from './child.js'
 import type { Command, Role } from './messages.js'
 
 /**
@@ -32,6 +32,8 @@ export type TakeoverState = {
   readonly lock: number
   /** Descriptors of listening sockets, by address. */
   readonly listeners: Readonly<Record<string, readonly number[]>>
+  /** Descriptor of the listening socket of the metrics page. */
+  readonly metrics: number | undefined
   /** In the order in which they are replaced. */
   readonly children: readonly ChildDescription[]
   /** What requested the upgrade. */
@@ -119,6 +121,11 @@ export class Predecessor {
     this.send({ kind: 'failed', message })
   }
 
+  /** The other process waits for it, for a bounded time, before it ends. */
+  disconnect(): void {
+    if (process.connected) process.disconnect()
+  }
+
   private onReply({ call, error }: Extract<ToSuccessor, { kind: 'reply' }>): void {
     this.pending.get(call)?.(error)
   }
@@ -163,7 +170,7 @@ export class Successor {
     let onFinished = (): void => {}
     const exit = new Promise<string>(resolve => {
       child.once('error', error => resolve(error.message))
-      child.once('exit', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`))
+      child.once('exit', (code, signal) => resolve(describeEnd(code, signal)))
     })
     this.hasFinished = new Promise((resolve, reject) => {
       onFinished = resolve

@@ -1,17 +1,20 @@
 import t from 'tap'
 import { changeUnderLoad } from '../fixtures/processes/changed-service.js'
 
-t.test('a reload and an upgrade under load drop nothing', async t => {
-  const { answered, bundles, closes, failures, miscounted } = await changeUnderLoad(t, {
+t.test('a reload and an upgrade under load over TLS drop nothing', async t => {
+  const report = await changeUnderLoad(t, {
     requestsPerSecond: 300,
     connectsPerSecond: 30,
     bundlesPerSecond: 10,
     sockets: 40,
+    isSecure: true,
     changes: ['reload', 'upgrade'],
   })
+  const { answered, bundles, certificates, closes, failures, miscounted } = report
   t.comment(`${answered} answers, ${bundles} of them of bundles; closes ${JSON.stringify(closes)}`)
   t.strictSame(failures, [])
   t.strictSame(Object.keys(closes), ['1012'])
   t.strictSame(miscounted, [])
+  t.strictSame(certificates, ['second', 'first'], 'each change has another certificate')
   t.ok(answered > 500 && bundles > 10)
 })

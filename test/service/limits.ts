@@ -26,6 +26,8 @@ import { until } from '../fixtures/until.js'
 import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const EDGES = 2
+/** One more is for the successor of an edge. */
+const SLOTS = EDGES + 1
 /** Subject of the sandbox's second person. */
 const RENTER = 'renter'
 
@@ -143,7 +145,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   if (!rated || !narrow || !small || !ending) return
   const deployment = await start(t, dataDir)
   const { port } = deployment
-  const table = openLimitTable(dataDir, EDGES)
+  const table = openLimitTable(dataDir, SLOTS)
   const countOf = (access: StoredAccess) => {
     const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
     for (const { startMs: _, ...counts } of readUsage(dataDir, placeOf(access), Date.now()).minutes)
@@ -339,7 +341,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.strictSame(countOf(rated), before)
     t.equal((await ask(again, `/${rated.token}`)).status, 200)
     t.equal(countOf(rated).requests, before.requests + 1)
-    t.strictSame(readUtilisation(openLimitTable(dataDir, EDGES), rated.accessId), {
+    t.strictSame(readUtilisation(openLimitTable(dataDir, SLOTS), rated.accessId), {
       requestsInFlight: 0,
       sockets: 0,
     })

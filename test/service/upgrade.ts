@@ -1,10 +1,22 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import {
   call,
   childPids,
   runToEnd,
+  startServe,
   startCommand,
   type Service,
 } from '../fixtures/processes/deployment.js'
@@ -12,6 +24,8 @@ import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { openSocket } from '../fixtures/server/socket.js'
+import { repeat } from '../fixtures/repeat.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
 
 const BODY = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
@@ -22,7 +36,8 @@ const SUPERVISOR = /--take-over|slotline supervisor/
 
 const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
-const open = async (t: Test): Promise<{ prepared: Prepared; service: Service }> => {
+/** Starts the service, of this build or another one. */
+const open = async (t: Test, main?: string): Promise<{ prepared: Prepared; service: Service }> => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
@@ -30,7 +45,7 @@ const open = async (t: Test): Promise<{ prepared: Prepared; service: Service }> 
     { one: { endpoint: chain.geyserUrl, startSlot: 1 } },
     { processes: { edgeCount: 2, startMs: 8_000 }, server: { drainMs: 1_000 } },
   )
-  const service = await prepared.start()
+  const service = await startServe(t, prepared.configFile, { main })
   await until('a slot is served', () =>
     call(prepared.urlOf('one'), 'getSlot', []).then(Boolean, () => false),
   )
@@ -47,6 +62,40 @@ const successorOf = (t: Test, output: string): number => {
   })
   return pid
 }
+
+const cmdline = (pid: number): string => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** The supervisor that another one has started. */
+const untilSuccessor = async (former: number): Promise<number> => {
+  let pid: number | undefined
+  await until('its successor starts', () => {
+    pid = childPids(former).find(pid => SUPERVISOR.test(cmdline(pid)))
+    return pid !== undefined
+  })
+  return requirePid(pid)
+}
+
+/** True where the metrics are served, and every edge has answered; else the line of one. */
+const scrape = ({ metricsUrl }: Prepared): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    get(metricsUrl, { agent: false }, response => {
+      response.setEncoding('utf8')
+      let page = ''
+      response.on('data', chunk => (page += String(chunk)))
+      response.on('error', reject)
+      response.on('end', () =>
+        resolve(
+          /^slotline_process_up.*child="edge.* 0$/m.exec(page)?.[0] ?? response.statusCode === 200,
+        ),
+      )
+    }).on('error', reject)
+  })
 
 const childrenOf = (supervisor: number): number[] => childPids(supervisor).toSorted()
 
@@ -68,6 +117,7 @@ t.test('an upgrade replaces every process, without a failed request', async t =>
   const path = `/${prepared.tokenOf('one', 'fra')}`
   const socket = await openSocket(prepared.portOf('fra'), { path })
 
+  const scrapes = repeat(true, () => scrape(prepared))
   const { code, output } = await upgrade(t, prepared)
   t.equal(code, 0, output)
   const pid = successorOf(t, output)
@@ -82,10 +132,21 @@ t.test('an upgrade replaces every process, without a failed request', async t =>
   )
   t.match(await metricsOf(prepared), /slotline_process_up\{process="supervisor",child="edge 1"\} 1/)
 
-  const again = await upgrade(t, prepared)
+  const upgrading = upgrade(t, prepared)
+  await untilSuccessor(pid)
+  process.kill(pid, 'SIGHUP')
+  const refused = await runToEnd(t, ['reload', '--data-dir', prepared.dataDir])
+  t.match(refused, { code: 1, output: /a change of the service is in progress/ })
+  const again = await upgrading
   t.equal(again.code, 0, again.output)
   const last = successorOf(t, again.output)
   t.not(last, pid)
+  await until('the signal reloads the new one', () =>
+    /"from":"SIGHUP","outcome":"[^"]* no process is replaced/.test(service.output()),
+  )
+  const scraped = await scrapes.stop()
+  t.strictSame(scraped.others, [], `${scraped.count} pages of metrics`)
+  t.ok(scraped.count > 10)
   const { answered, failures } = await client.stop()
   t.strictSame(failures, [], `${answered} requests, none failed`)
   t.match((await runToEnd(t, ['audit', '--config', prepared.configFile])).output, 'upgrade')
@@ -109,16 +170,8 @@ t.test('a successor that is killed, one that cannot start, and SIGTERM meanwhile
     connections: 4,
   })
   t.teardown(() => client.stop())
-  const successor = async (): Promise<number> => {
-    let pid: number | undefined
-    await until('its successor starts', () => {
-      pid = childPids(former).find(pid => SUPERVISOR.test(cmdline(pid)))
-      return pid !== undefined
-    })
-    return requirePid(pid)
-  }
   const upgrading = upgrade(t, prepared)
-  const killed = await successor()
+  const killed = await untilSuccessor(former)
   await until('it has a child of its own', () => childPids(killed).length > 0)
   process.kill(killed, 'SIGKILL')
   const { code, output } = await upgrading
@@ -142,15 +195,61 @@ t.test('a successor that is killed, one that cannot start, and SIGTERM meanwhile
   writeFileSync(prepared.configFile, text)
 
   const ending = startCommand(t, ['upgrade', '--data-dir', prepared.dataDir])
-  await successor()
+  await untilSuccessor(former)
   t.equal(await service.stop(), 0, 'SIGTERM during an upgrade drains')
   t.equal(await ending.exit, 1, ending.output())
 })
 
-const cmdline = (pid: number): string => {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    return ''
-  }
+/** A copy of the program, which a test may break. */
+const copyBuild = (t: Test): string => {
+  const dir = mkdtempSync(join(tmpdir(), 'slotline-build-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  const from = repositoryPath('dist')
+  const others = new Set([join(from, 'test'), join(from, 'packages')])
+  const filter = (path: string): boolean => !others.has(path)
+  cpSync(from, join(dir, 'dist'), { recursive: true, filter })
+  for (const name of ['node_modules', 'native', 'package.json'])
+    symlinkSync(repositoryPath(name), join(dir, name))
+  return join(dir, 'dist')
 }
+
+t.test('a build that cannot run changes nothing, and the command says why', async t => {
+  const build = copyBuild(t)
+  const { prepared, service } = await open(t, join(build, 'main.js'))
+  const former = requirePid(service.supervisor.pid)
+  const before = childrenOf(former)
+  const edges = service.pidsOf('edge').toSorted()
+  const cases: [file: string, change: (code: string) => string, message: RegExp][] = [
+    [
+      'supervision/takeover.js',
+      code => code.replace('TAKEOVER_VERSION = ', 'TAKEOVER_VERSION = 1000 + '),
+      /this build cannot take over from the running one: restart the service/,
+    ],
+    ['main.js', () => 'nothing()', /the new supervisor: ended with exit code 1\n/],
+    ['processes/edge.js', code => `nothing()\n${code}`, /edge cannot be loaded: nothing is not/],
+    ['role.js', () => 'nothing()', / cannot be loaded: ended with exit code 1\n/],
+    // The last: control and the indexer are replaced before.
+    [
+      'processes/edge.js',
+      code => code.replace('const { config, index, position }', 'nothing()\n$&'),
+      /edge 0: nothing is not defined/,
+    ],
+  ]
+  for (const [file, change, message] of cases)
+    await t.test(`${file}: ${String(message)}`, async t => {
+      const path = join(build, file)
+      const code = readFileSync(path, 'utf8')
+      const isLast = cases.at(-1)?.[2] === message
+      writeFileSync(path, change(code))
+      t.not(readFileSync(path, 'utf8'), code)
+      const { code: exitCode, output } = await upgrade(t, prepared)
+      writeFileSync(path, code)
+      t.equal(exitCode, 1)
+      t.match(output, message)
+      t.ok(await call(prepared.urlOf('one'), 'getSlot', []))
+      if (!isLast) t.strictSame(childrenOf(former), before, 'every process is the same')
+      t.strictSame(service.pidsOf('edge').toSorted(), edges)
+    })
+  await until('every process runs', () => childrenOf(former).length === before.length)
+  t.equal(await service.stop(), 0)
+})

@@ -19,3 +19,20 @@ soakTest('20 reloads and 5 upgrades under load drop nothing', {}, async t => {
   t.strictSame(Object.keys(closes), ['1012'])
   t.strictSame(miscounted, [])
 })
+
+soakTest('reloads with another certificate and an upgrade over TLS drop nothing', {}, async t => {
+  const report = await changeUnderLoad(t, {
+    requestsPerSecond: 1_000,
+    connectsPerSecond: 50,
+    bundlesPerSecond: 20,
+    sockets: 250,
+    isSecure: true,
+    changes: CHANGES.slice(0, 5),
+  })
+  const { answered, certificates, closes, failures, miscounted } = report
+  t.comment(`${answered} answers; closes ${JSON.stringify(closes)}`)
+  t.strictSame(failures.slice(0, 20), [], `${failures.length} failures`)
+  t.strictSame(Object.keys(closes), ['1012'])
+  t.strictSame(miscounted, [])
+  t.strictSame(certificates, ['second', 'first', 'second', 'first', 'second'])
+})

@@ -12,6 +12,7 @@ t.test('metrics are served under names of this machine, and not through a proxy'
     descriptor: openListener('127.0.0.1', port),
     hosts: ['node-1.internal'],
     collect: () => Promise.resolve([]),
+    collectMs: 1_000,
     log: createLog('test', () => {}),
   })
   t.teardown(() => page.close())

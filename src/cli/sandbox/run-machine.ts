@@ -12,7 +12,7 @@ import {
 import { openLog } from '../../shared/log.js'
 import { storesPath } from '../../storage/generations.js'
 import { formatError } from '../command.js'
-import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../serve.js'
+import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../service/signals.js'
 
 /** What the command sends: which machine runs here. It gets an empty message when it is ready. */
 export type MachineStart = { readonly flags: SandboxFlags; readonly machine: MachineOfSandbox }

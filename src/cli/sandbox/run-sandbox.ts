@@ -26,7 +26,7 @@ import { portsFrom } from '../../sandbox/ports.js'
 import type { SandboxOptions } from '../../sandbox/process.js'
 import { openLog } from '../../shared/log.js'
 import { openMachines } from './run-machines.js'
-import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../serve.js'
+import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../service/signals.js'
 
 const startSandboxService = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
   const { log, flush } = openLog('supervisor', config.log)

@@ -10,7 +10,7 @@ import {
 } from '../../supervision/change-request.js'
 import { isAlive } from './indexer-process.js'
 
-/** Longest time until the supervisor takes a request: it looks for one several times a second. */
+/** Longest time until the supervisor takes a request: it reads them several times a second. */
 const TAKEN_MS = 1_500
 const POLL_MS = 50
 
@@ -30,7 +30,7 @@ const untilEnded = async (dataDir: string, id: string): Promise<ChangeState> => 
 
 /**
  * Requests a change of the service that runs on a data directory, and prints how it ended. Returns
- * the exit code: 0 if it was carried out, 1 if the service goes on as before.
+ * the exit code: 0 if it was carried out, 1 if the service continues as before.
  */
 export const changeService = async (
   dataDir: string,

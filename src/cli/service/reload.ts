@@ -40,7 +40,7 @@ export const addReloadCommand = (program: Command, load: ConfigLoader): void =>
     description: 'have the running service read its configuration again, without a dropped request',
   })
 
-/** `slotline upgrade`: exit code 0 if the new build runs, 1 if the former one goes on, else 2. */
+/** `slotline upgrade`: exit code 0 if the new build runs, 1 if the former one continues, else 2. */
 export const addUpgradeCommand = (program: Command, load: ConfigLoader): void =>
   addChangeCommand(program, load, {
     kind: 'upgrade',

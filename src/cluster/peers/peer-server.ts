@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:https'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { TLSSocket } from 'node:tls'
+import { closeServer } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Identity } from '../etcd/client.js'
 import type { Options } from '../options.js'
@@ -42,8 +43,10 @@ export type PeerStream = {
 export type PeerServerParts = {
   readonly host: string
   readonly port: number
+  /** Of a socket that this process inherited and that listens at this address. */
+  readonly descriptor?: number | undefined
   readonly identity: Identity
-  readonly options: Pick<Options, 'peerConnectionsMax'>
+  readonly options: Pick<Options, 'peerConnectionsMax' | 'peerMs'>
   /** Whether a certificate of this name may call. */
   readonly isMachine: (name: string) => boolean
   readonly routes: readonly PeerRoute[]
@@ -52,7 +55,11 @@ export type PeerServerParts = {
 }
 
 /** Answers the other machines of the cluster. */
-export type PeerServer = { readonly port: number; close(): Promise<void> }
+export type PeerServer = {
+  readonly port: number
+  /** Waits `peerMs` for answers: no caller waits longer. Ends long ones. */
+  close(): Promise<void>
+}
 
 const matchPath = (pattern: string, path: string): Readonly<Record<string, string>> | undefined => {
   const [wanted, given] = [pattern.split('/'), path.split('/')]
@@ -91,7 +98,7 @@ const sendStream = async (
 
 /** Opens the server. Only certificates of the cluster's authority get past the handshake. */
 export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer> => {
-  const { host, port, identity, isMachine, log, options, routes, streams } = parts
+  const { port, identity, isMachine, log, options, routes, streams } = parts
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method, url = '' } = request
@@ -138,22 +145,21 @@ export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer
     },
   )
   server.maxConnections = options.peerConnectionsMax
-  await listen(server, host, port)
+  await listen(server, parts)
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server, options.peerMs),
   }
 }
 
-const listen = (server: Server, host: string, port: number): Promise<void> =>
+const listen = (
+  server: Server,
+  { host, port, descriptor }: Pick<PeerServerParts, 'host' | 'port' | 'descriptor'>,
+): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host, port }, () => {
+    server.listen(descriptor === undefined ? { host, port } : { fd: descriptor }, () => {
       server.off('error', reject)
       resolve()
     })

@@ -46,7 +46,7 @@ export const defaults = {
    * checks at an interval of 2 s, the default of HAProxy. A reload needs no notice.
    */
   drainNoticeMs: 7_000,
-  /** How often the supervisor looks for requests of `slotline reload` and `slotline upgrade`. */
+  /** How often the supervisor reads requests of `slotline reload` and `slotline upgrade`. */
   changePollMs: 200,
   /**
    * Unsent bytes in a socket's send buffer; more is buffered, and bounded, in the edge. Without

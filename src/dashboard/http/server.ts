@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
+import { closeServer } from '../../shared/http.js'
 import { createApp, type AppParts } from './app.js'
 
 /** A running dashboard. */
@@ -23,13 +24,6 @@ export type ServerOptions = AppParts['options'] & {
 
 /** How often Node checks for requests over their time limit. */
 const CHECK_MS = 1_000
-
-const close = async (server: Server, drainMs: number): Promise<void> => {
-  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
-  server.close()
-  await once(server, 'close')
-  clearTimeout(timer)
-}
 
 /** Serves the page, the sign-in, the API and the admin API on one port. */
 export const openDashboard = async (
@@ -56,5 +50,5 @@ export const openDashboard = async (
   else server.listen({ fd: descriptor })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { port, close: () => close(server, options.drainMs) }
+  return { port, close: () => closeServer(server, options.drainMs) }
 }

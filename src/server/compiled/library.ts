@@ -128,14 +128,13 @@ class CompiledApp implements App<Handle> {
     this.functions.filter(this.index, change => handle(undefined, change))
   }
 
-  listen(
-    host: string,
-    port: number,
-    handle: (listener: Handle | false) => void,
-    descriptor?: number,
-  ): void {
-    const isInherited = descriptor !== undefined
-    const listener = this.functions.listen(this.index, host, descriptor ?? port, isInherited)
+  listen(host: string, port: number, handle: (listener: Handle | false) => void): void {
+    const listener = this.functions.listen(this.index, host, port, false)
+    handle(listener === -1 ? false : listener)
+  }
+
+  listenOn(descriptor: number, handle: (listener: Handle | false) => void): void {
+    const listener = this.functions.listen(this.index, '', descriptor, true)
     handle(listener === -1 ? false : listener)
   }
 

@@ -42,7 +42,7 @@ const openServer = async (
     host: '127.0.0.1',
     port: 0,
     identity: identityOf(name),
-    options: { peerConnectionsMax: connections },
+    options: { peerConnectionsMax: connections, peerMs: 300 },
     isMachine: caller => machines.includes(caller),
     routes: ROUTES,
     log: createLog('peers', line => lines.push(line)),
