@@ -1,8 +1,8 @@
 //! Point reads without transport and clock, for a program that counts instructions and misses of
 //! caches: what two runs with different counts of reads differ by is the cost of the reads.
 //!
-//! `count_reads fill <folder> <accounts>`, then
-//! `valgrind --tool=cachegrind --cache-sim=yes count_reads read <folder> <accounts> <distinct> <reads>`
+//! `count_reads fill <folder> <accounts>`, then `valgrind --tool=cachegrind --cache-sim=yes` with
+//! `count_reads read <folder> <accounts> <distinct> <reads>`
 
 mod data;
 

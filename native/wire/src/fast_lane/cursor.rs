@@ -1,8 +1,8 @@
 //! A parser for the subset of JSON in canonical requests. Input that is invalid, or that needs more
 //! than one pass over its bytes, is `None`: the general path parses it.
 
-/// Bytes that are part of a string and stand for themselves. A table, because one load for each byte
-/// is a third of the instructions of comparisons.
+/// Bytes that are part of a string and stand for themselves. A table, because one load for each
+/// byte is a third of the instructions of comparisons.
 const IS_PLAIN: [bool; 256] = {
     let mut is_plain = [false; 256];
     let mut byte = 0x20;
