@@ -37,6 +37,8 @@ export interface HttpResponse {
   /** Closes the connection. */
   close(): unknown
   getWriteOffset(): number
+  /** Whether the client has not taken earlier replies; only of the compiled server. */
+  hasUnread?(): boolean
   getRemoteAddress(): ArrayBuffer
   onAborted(handle: () => void): unknown
   onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): unknown

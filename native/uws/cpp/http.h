@@ -150,6 +150,13 @@ inline napi_value getWriteOffset(napi_env env, napi_callback_info info) {
     return toNumber(env, (double) call.response->getWriteOffset());
 }
 
+/** Whether the client has not taken earlier replies. */
+inline napi_value hasUnread(napi_env env, napi_callback_info info) {
+    ResponseCall<1> call(env, info);
+    if (call.response == nullptr) return nullptr;
+    return toBoolean(env, call.response->getBufferedAmount() > 0);
+}
+
 inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);
     if (call.response == nullptr) return nullptr;

@@ -288,6 +288,7 @@ static const struct {
     {"cork", cork},
     {"close", closeResponse},
     {"getWriteOffset", getWriteOffset},
+    {"hasUnread", hasUnread},
     {"getRemoteAddress", getRemoteAddress},
     {"setAuthenticated", setAuthenticated},
     {"readBody", readBody},

@@ -86,6 +86,7 @@ export type Functions = {
   cork(response: Handle, write: () => void): void
   close(response: Handle): void
   getWriteOffset(response: Handle): number
+  hasUnread(response: Handle): boolean
   getRemoteAddress(response: Handle): ArrayBuffer
   setAuthenticated(response: Handle): boolean
   readBody(response: Handle): void

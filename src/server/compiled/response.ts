@@ -65,6 +65,10 @@ export class CompiledResponse implements HttpResponse {
     return this.functions.getWriteOffset(this.handle)
   }
 
+  hasUnread(): boolean {
+    return this.functions.hasUnread(this.handle)
+  }
+
   getRemoteAddress(): ArrayBuffer {
     return this.functions.getRemoteAddress(this.handle)
   }

@@ -1,3 +1,5 @@
+import type { Reply } from '../../shared/http.js'
+
 /** Headers that a page of another origin may read on every reply. */
 export const EXPOSED_HEADERS = [
   'Retry-After',
@@ -25,9 +27,14 @@ export const CORS_LINES = [
   `Access-Control-Expose-Headers: ${EXPOSED_HEADERS.join(', ')}`,
 ] as const
 
-/** Also on the reply to a preflight. */
-export const PREFLIGHT_LINES = [
-  'Access-Control-Allow-Methods: POST, GET, OPTIONS',
-  `Access-Control-Allow-Headers: ${ALLOWED_HEADERS.join(', ')}`,
-  'Access-Control-Max-Age: 86400',
-] as const
+/** The reply to a preflight. */
+export const PREFLIGHT: Reply = {
+  status: 204,
+  contentType: '',
+  headers: {
+    'Access-Control-Allow-Methods': 'POST, GET, OPTIONS',
+    'Access-Control-Allow-Headers': ALLOWED_HEADERS.join(', '),
+    'Access-Control-Max-Age': '86400',
+  },
+  body: '',
+}

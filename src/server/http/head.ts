@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from '../library.js'
 import type { Reply } from '../../shared/http.js'
-import { CORS_LINES, PREFLIGHT_LINES } from './cors.js'
+import { CORS_LINES } from './cors.js'
 
 /** Bound of the cached header lines: upstreams choose some content types and statuses. */
 const CACHED_MAX = 64
@@ -63,18 +63,11 @@ export class HeadWriter {
     if (head.contentType !== '') {
       res.writeHeader('Content-Type', this.afterContentType(head.contentType, isClosing))
     } else {
-      res.writeHeader('Access-Control-Allow-Origin', this.withoutType(isClosing, []))
+      res.writeHeader('Access-Control-Allow-Origin', this.withoutType(isClosing))
     }
     if (head.headers !== undefined) {
       for (const name in head.headers) res.writeHeader(name, head.headers[name] ?? '')
     }
-  }
-
-  /** Answers a preflight, on any path. */
-  writePreflight(res: HttpResponse): void {
-    res.writeStatus('204 No Content')
-    res.writeHeader('Access-Control-Allow-Origin', this.withoutType(false, PREFLIGHT_LINES))
-    res.endWithoutBody()
   }
 
   /** All lines of an open connection with this content type, after the name of the first one. */
@@ -87,8 +80,8 @@ export class HeadWriter {
   }
 
   /** The lines without a content type, after the name of the first one. */
-  private withoutType(isClosing: boolean, further: readonly string[]): string {
-    const lines = ['*', ...CORS_LINES.slice(1), ...further]
+  private withoutType(isClosing: boolean): string {
+    const lines = ['*', ...CORS_LINES.slice(1)]
     return [...lines, ...(isClosing ? [] : [this.keepAliveLine])].join('\r\n')
   }
 }

@@ -1,6 +1,7 @@
 import type { App, RequestHandler } from '../library.js'
 import type { Reply, Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
+import { PREFLIGHT } from './cors.js'
 import { Exchange } from './exchange.js'
 import { patternsOf } from './patterns.js'
 import { scanHeaders } from './scan-headers.js'
@@ -59,9 +60,10 @@ export const mountRoutes = (
     })
   }
 
+  const preflight = refuse(ANY_PATH, PREFLIGHT)
   const badPreflight = refuse(ANY_PATH, server.failures.badRequest)
   app.options(ANY_PATH, (res, req) => {
-    if (scanHeaders(req).isWellFormed) server.heads.writePreflight(res)
+    if (scanHeaders(req).isWellFormed) preflight(res, req)
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {

@@ -5,6 +5,9 @@ import { createBytesSource, isBodySource } from './body-source.js'
 import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
 import type { RequestHead } from './request-head.js'
 
+/** Of a head, with the headers of all replies. */
+const HEAD_BYTES = 400
+
 /** One response: written once, never after an abort. `Exchange` handles its request. */
 export abstract class Responder {
   protected readonly server: ServerContext
@@ -117,7 +120,9 @@ export abstract class Responder {
     if (reply.status !== 200 || reply.headers !== undefined) this.server.heads.check(reply)
     const { body } = reply
     const { replyDirectBytesMax } = this.server.options
-    if (this.request.method === 'HEAD') return this.writeHeadOnly(reply)
+    const { method } = this.request
+    if (method === 'HEAD' || (method === 'OPTIONS' && reply.status === 204))
+      return this.writeHeadOnly(reply)
     if (typeof body === 'string') {
       // A UTF-16 unit is at most three bytes.
       if (body.length * 3 <= replyDirectBytesMax) return this.writeDirect(reply, body)
@@ -148,16 +153,34 @@ export abstract class Responder {
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
     const { res, server } = this
     const isClosing = this.isClosing || server.isDraining
-    this.server.heads.write(res, reply, isClosing)
+    const isProbe = server.unreadReplies.countReply(HEAD_BYTES + body.length) && !isClosing
+    if (isProbe && body.length === 0 && this.closeUnread()) return
+    server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
-    if (server.unreadReplies.countReply(body.length) && !isClosing) return this.writeProbe(body)
+    if (isProbe && body.length > 0) return this.writeProbe(body)
     res.end(body, isClosing)
     this.finish()
   }
 
+  /** A probe without a body. Returns true where the connection was closed for unread replies. */
+  private closeUnread(): boolean {
+    return this.res.hasUnread?.() === true && this.recordUnread()
+  }
+
+  /** Earlier replies are still buffered. Returns true where the connection was closed for them. */
+  private recordUnread(): boolean {
+    const { server, res } = this
+    const { id: requestId, address } = this.request
+    if (!server.unreadReplies.recordUnread(address)) return false
+    server.log.warn({ requestId, address }, 'connection closed: replies are not read')
+    this.watchAbort()
+    res.close()
+    return true
+  }
+
   /** Writes a reply so that it shows whether the client has read the earlier ones. */
   private writeProbe(body: Uint8Array | string): void {
-    const { res, server } = this
+    const { res } = this
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     const isDone = res.tryEnd(bytes, bytes.byteLength)[1]
     if (isDone) return this.finish()
@@ -168,14 +191,8 @@ export abstract class Responder {
       this.startStream({ source, head: undefined, sentBytes, totalBytes: bytes.byteLength })
       return
     }
-    // No byte was taken: earlier replies are still buffered.
-    const { id: requestId, address } = this.request
-    if (server.unreadReplies.recordUnread(address)) {
-      server.log.warn({ requestId, address }, 'connection closed: replies are not read')
-      this.watchAbort()
-      res.close()
-      return
-    }
+    // No byte was taken.
+    if (this.recordUnread()) return
     res.end(bytes)
     this.finish()
   }
@@ -252,18 +269,21 @@ export abstract class Responder {
   }
 
   private writeHeadOnly(reply: Reply): void {
-    const { res } = this
-    const { body } = reply
+    const { res, server } = this
+    const { body, status } = reply
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     this.discard(body)
-    const isClosing = this.isClosing || this.server.isDraining
-    this.server.heads.write(res, reply, isClosing)
+    const isClosing = this.isClosing || server.isDraining
+    const isProbe = server.unreadReplies.countReply(HEAD_BYTES) && !isClosing
+    if (isProbe && this.closeUnread()) return
+    server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
     if (isClosing) {
       res.end('', true)
     } else {
       // Not endWithoutBody(length): this build does not count the request as answered then.
-      if (byteLength !== undefined) res.writeHeader('Content-Length', String(byteLength))
+      if (byteLength !== undefined && status !== 204)
+        res.writeHeader('Content-Length', String(byteLength))
       res.endWithoutBody()
     }
     this.finish()

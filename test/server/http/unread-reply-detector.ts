@@ -1,22 +1,35 @@
 import t, { type Test } from 'tap'
+import type { Route } from '../../../src/shared/http.js'
 import type { Options } from '../../../src/server/options.js'
 import { UnreadReplyDetector } from '../../../src/server/http/unread-reply-detector.js'
-import { openTestServer, post, text } from '../../fixtures/server/server.js'
+import { isPrebuilt, openTestServer, post, text } from '../../fixtures/server/server.js'
 import { dial } from '../../fixtures/server/transport.js'
 
 const MIB = 1024 ** 2
 
+/** Bytes of a reply whose requests are floods: a body, or only a head. */
+const BODY_BYTES = 20_000
+const HEAD_BYTES = 350
+
 /** A client that pipelines requests and never reads. */
-const flood = async (t: Test, options: Partial<Options>) => {
-  const body = 'x'.repeat(20_000)
-  const routes = [{ handle: () => text(body) }]
+const flood = async (
+  t: Test,
+  options: Partial<Options>,
+  request = post('/t', 'x'),
+  replyBytes = BODY_BYTES,
+) => {
+  const body = 'x'.repeat(BODY_BYTES)
+  const routes: Partial<Route>[] = [
+    { handle: () => text(body) },
+    { method: 'GET', pattern: '/empty', bodyBytesMax: 0, handle: () => text('') },
+  ]
   const { port, server, lines } = await openTestServer(t, routes, { options })
   const socket = dial({ port, host: '127.0.0.1' })
   socket.on('error', () => {})
   socket.pause()
   const closed = new Promise(resolve => socket.once('close', resolve))
   const before = process.memoryUsage.rss()
-  const batch = Buffer.from(post('/t', 'x').repeat(1_000))
+  const batch = Buffer.from(request.repeat(1_000))
   // Bounded by the socket's own buffer: this process has both ends, and its memory is measured.
   const timer = setInterval(() => {
     if (!socket.destroyed && !socket.writableNeedDrain) socket.write(batch)
@@ -24,13 +37,24 @@ const flood = async (t: Test, options: Partial<Options>) => {
   await closed
   clearInterval(timer)
   const { requestsCount, unreadCount } = server.stats()
-  t.ok(requestsCount < 3_000, `closed after ${requestsCount} replies of 20 kB`)
+  const mib = (requestsCount * replyBytes) / MIB
+  t.ok(mib < 60, `closed after ${requestsCount} replies, ${mib.toFixed(0)} MiB`)
   t.ok(process.memoryUsage.rss() - before < 150e6)
   return { logged: lines.join(''), unreadCount }
 }
 
 t.test('a client that pipelines requests and never reads is disconnected', async t => {
   await flood(t, {})
+})
+
+const skip = isPrebuilt ? 'the prebuilt package has no such bound' : false
+
+t.test('so is one whose replies have no body', { skip }, async t => {
+  for (const first of ['HEAD /empty', 'OPTIONS /t', 'GET /empty']) {
+    const request = `${first} HTTP/1.1\r\nHost: a\r\n\r\n`
+    const { unreadCount } = await flood(t, {}, request, HEAD_BYTES)
+    t.equal(unreadCount, 1, first)
+  }
 })
 
 t.test('its replies that are not read are logged, and it is counted', async t => {
