@@ -11,6 +11,8 @@ export type Exchange = {
   readonly isOfAnySlot?: boolean
   /** Of a route, behind the path of the target. */
   readonly route?: string
+  /** Of a reply by WebSocket: the part that differs each time, from its first byte to its end. */
+  readonly varying?: readonly [from: number, to: number]
 }
 
 /** Where requests are sent, and how. */
@@ -163,7 +165,8 @@ export class Connection {
   }
 }
 
-const isRight = ({ reply, fixed }: Wire, body: Buffer): boolean =>
+/** Whether a body, or a frame, of the right length is the right one. */
+export const isRight = ({ reply, fixed }: Wire, body: Buffer): boolean =>
   fixed === undefined
     ? reply.equals(body)
     : fixed.every(({ from, to }) => reply.compare(body, from, to, from, to) === 0)

@@ -4,7 +4,8 @@
 import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import { toBackground } from './background.js'
-import { Connection, toWire, type Exchange, type Target } from './connection.js'
+import { Connection, toWire, type Exchange, type Outcome, type Target } from './connection.js'
+import { toFrames, WebSocketConnection } from './websocket-connection.js'
 
 export type OpenLoop = {
   readonly target: Target
@@ -29,6 +30,9 @@ export type Latency = {
   readonly failures: number
 }
 
+/** A connection with at most one request in flight. */
+type AnyConnection = Connection | WebSocketConnection
+
 const TICK_MS = 1
 
 const quantile = (sorted: Float64Array, share: number): number =>
@@ -41,19 +45,20 @@ onStart<OpenLoop, Latency>(async job => {
   // The client represents another machine: it must not wait for this one's processor.
   if (job.isBackground === true) toBackground()
   else if (!setRealtime()) setSlice(OWN_TURN)
-  const wires = toWire(job.target, job.exchanges)
+  const { target, exchanges } = job
+  const wires = target.isWebSocket === true ? toFrames(exchanges) : toWire(target, exchanges)
   const samples: number[] = []
-  const idle: Connection[] = []
+  const idle: AnyConnection[] = []
   /**
    * When requests became due that found no connection free: this wait counts as latency, too.
    */
   const overdue: number[] = []
-  const owed = new Map<Connection, number>()
+  const owed = new Map<AnyConnection, number>()
   let failures = 0
   let next = 0
   let measureFrom = Infinity
 
-  const send = (connection: Connection, dueAt: number | undefined): void => {
+  const send = (connection: AnyConnection, dueAt: number | undefined): void => {
     const wire = wires[next++ % wires.length]
     if (wire === undefined) return
     connection.send(wire)
@@ -61,23 +66,21 @@ onStart<OpenLoop, Latency>(async job => {
     // there.
     owed.set(connection, dueAt ?? connection.sentAt)
   }
-  const connections = Array.from(
-    { length: job.connectionCount },
-    () =>
-      new Connection(
-        job.target.port,
-        connection => idle.push(connection),
-        (connection, outcome) => {
-          const now = performance.now()
-          const from = owed.get(connection) ?? now
-          if (outcome !== 'ok') failures += 1
-          else if (from >= measureFrom) samples.push(now - from)
-          if (outcome === 'lost') return
-          const dueAt = overdue.shift()
-          if (dueAt === undefined) idle.push(connection)
-          else send(connection, dueAt)
-        },
-      ),
+  const onOpen = (connection: AnyConnection) => void idle.push(connection)
+  const onReply = (connection: AnyConnection, outcome: Outcome): void => {
+    const now = performance.now()
+    const from = owed.get(connection) ?? now
+    if (outcome !== 'ok') failures += 1
+    else if (from >= measureFrom) samples.push(now - from)
+    if (outcome === 'lost') return
+    const dueAt = overdue.shift()
+    if (dueAt === undefined) idle.push(connection)
+    else send(connection, dueAt)
+  }
+  const connections: AnyConnection[] = Array.from({ length: job.connectionCount }, () =>
+    target.isWebSocket === true
+      ? new WebSocketConnection(target, onOpen, onReply)
+      : new Connection(target.port, onOpen, onReply),
   )
 
   const startedAt = performance.now()

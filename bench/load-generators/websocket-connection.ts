@@ -1,16 +1,24 @@
 import { connect, type Socket } from 'node:net'
-import type { Exchange, Outcome, Target, Wire } from './connection.js'
+import { isRight, type Exchange, type Outcome, type Target, type Wire } from './connection.js'
 import { toFrame, toHandshake, toLength } from './socket.js'
 
 /** The text frames of each exchange. */
 export const toFrames = (exchanges: readonly Exchange[]): Wire[] =>
-  exchanges.map(({ body, reply }) => {
+  exchanges.map(({ body, reply, varying: [from, to] = [0, 0] }) => {
     const head = [0x81, ...toLength(Buffer.byteLength(reply))]
+    const whole = Buffer.concat([Buffer.from(head), Buffer.from(reply)])
     return {
       request: toFrame(body),
-      reply: Buffer.concat([Buffer.from(head), Buffer.from(reply)]),
+      reply: whole,
+      fixed: [
+        { from: 0, to: head.length + from },
+        { from: head.length + to, to: whole.length },
+      ],
     }
   })
+
+const isReply = (wire: Wire, received: Buffer): boolean =>
+  received.length === wire.reply.length && isRight(wire, received)
 
 /** A WebSocket with at most one call in flight. Each reply is compared byte for byte. */
 export class WebSocketConnection {
@@ -18,6 +26,7 @@ export class WebSocketConnection {
   readonly #onReply: (connection: WebSocketConnection, outcome: Outcome) => void
   #wire: Wire | undefined
   #received: Buffer = Buffer.alloc(0)
+  sentAt = 0
 
   constructor(
     { port, path }: Target,
@@ -44,6 +53,7 @@ export class WebSocketConnection {
 
   send(wire: Wire): void {
     this.#wire = wire
+    this.sentAt = performance.now()
     this.#socket.write(wire.request)
   }
 
@@ -54,10 +64,10 @@ export class WebSocketConnection {
 
   #onData(chunk: Buffer): void {
     if (this.#wire === undefined) return
-    const { reply } = this.#wire
+    const wire = this.#wire
     const received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-    if (received.length < reply.length) this.#received = received
-    else this.#finish(received.equals(reply) ? 'ok' : 'wrong')
+    if (received.length < wire.reply.length) this.#received = received
+    else this.#finish(isReply(wire, received) ? 'ok' : 'wrong')
   }
 
   #finish(outcome: Outcome): void {

@@ -1,6 +1,7 @@
-// The latency that an edge adds to a submission, against the same request to the upstream
-// itself; and what batches cost a reader.
-import { Client } from 'undici'
+// The latency that an edge adds to a submission, over HTTP and by WebSocket, against the same
+// request to the upstream itself; and what batches cost a reader.
+import { once } from 'node:events'
+import { Client, WebSocket } from 'undici'
 import { runJob } from '../child.js'
 import type { Exchange, Target } from '../load-generators/connection.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
@@ -36,6 +37,8 @@ type Case = {
   readonly direct: string
   readonly contentType?: string
   readonly bodies: readonly (string | Uint8Array)[]
+  /** The same calls as messages of a WebSocket. */
+  readonly messages?: readonly string[]
 }
 
 const callBodies = (method: string, paramsOf: (nth: number) => unknown): string[] =>
@@ -47,6 +50,11 @@ const cases = (): Case[] => {
   const signed = Array.from({ length: EXCHANGES }, (_, nth) => signTransaction(nth))
   const textOf = (nth: number): string => signed[nth % EXCHANGES]?.base64 ?? ''
   const base64 = { encoding: 'base64' }
+  const relayParams = (nth: number) => [
+    [textOf(nth)],
+    { ...base64, mevProtect: true, revertProtection: true },
+  ]
+  const engineParams = (nth: number) => [[textOf(nth)], base64]
   return [
     {
       name: '/lander',
@@ -76,16 +84,15 @@ const cases = (): Case[] => {
       name: '/relay',
       route: '/relay',
       direct: PATHS.iris,
-      bodies: callBodies('sendBundle', nth => [
-        [textOf(nth)],
-        { ...base64, mevProtect: true, revertProtection: true },
-      ]),
+      bodies: callBodies('sendBundle', relayParams),
+      messages: callBodies('relay.sendBundle', relayParams),
     },
     {
       name: '/relay-bundle',
       route: '/relay-bundle',
       direct: PATHS.engine,
-      bodies: callBodies('sendBundle', nth => [[textOf(nth)], base64]),
+      bodies: callBodies('sendBundle', engineParams),
+      messages: callBodies('relay-bundle.sendBundle', engineParams),
     },
   ]
 }
@@ -123,6 +130,26 @@ export const recordBundles = async (edge: Target): Promise<Exchange[]> => {
   return exchanges.map(({ body, reply }) => ({ body, reply, route }))
 }
 
+/** The member of a reply that is another one each time. */
+const SUBMISSION_ID = /(?<="x-relay-submission-id":")[^"]+/
+
+/** The same by WebSocket, one message after the other. */
+const askSocket = async ({ port, path }: Target, messages: readonly string[]) => {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`)
+  await once(socket, 'open')
+  const exchanges: Exchange[] = []
+  for (const body of messages) {
+    socket.send(body)
+    const [{ data }] = (await once(socket, 'message')) as [{ data: unknown }]
+    const reply = String(data)
+    const id = SUBMISSION_ID.exec(reply)
+    if (id === null || !reply.includes('"result":')) throw new Error(`by WebSocket: ${reply}`)
+    exchanges.push({ body, reply, varying: [id.index, id.index + id[0].length] })
+  }
+  socket.close()
+  return exchanges
+}
+
 const probe = async (
   { plan }: Context,
   target: Target,
@@ -146,9 +173,17 @@ const probe = async (
   return latency
 }
 
+/** A way to submit, and what it has added to the latency of the upstream itself. */
+type Way = {
+  readonly name: string
+  readonly to: Target
+  readonly exchanges: readonly Exchange[]
+  readonly costs: Record<keyof typeof ADDED, number[]>
+}
+
 const added = async (
   context: Context,
-  { name, route, direct, contentType, bodies }: Case,
+  { name, route, direct, contentType, bodies, messages }: Case,
   [upstreamPort, edge]: readonly [number, Target],
 ): Promise<void> => {
   const type = contentType === undefined ? {} : { contentType }
@@ -158,15 +193,26 @@ const added = async (
   const through = await ask(toEdge, bodies)
   // First, so that the code of the sequential requests is compiled.
   await runClosedLoop(context, name, [toEdge, through])
-  const costs: Record<keyof typeof ADDED, number[]> = { p50: [], p99: [] }
+  const ways: Way[] = [{ name, to: toEdge, exchanges: through, costs: { p50: [], p99: [] } }]
+  if (messages !== undefined) {
+    const to = { port: edge.port, path: edge.path, isWebSocket: true }
+    const exchanges = await askSocket(to, messages)
+    ways.push({ name: `${name} by WebSocket`, to, exchanges, costs: { p50: [], p99: [] } })
+  }
   for (let round = 0; round < context.plan.rounds; round++) {
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
-    const whole = await probe(context, toEdge, through, REQUESTS_PER_SECOND)
-    for (const quantile of ['p50', 'p99'] as const)
-      costs[quantile].push(whole[quantile] - bare[quantile])
+    for (const { to, exchanges, costs } of ways) {
+      const whole = await probe(context, to, exchanges, REQUESTS_PER_SECOND)
+      for (const quantile of ['p50', 'p99'] as const)
+        costs[quantile].push(whole[quantile] - bare[quantile])
+    }
   }
+  for (const way of ways) reportAdded(context, way)
+}
+
+const reportAdded = ({ report }: Context, { name, costs }: Way): void => {
   for (const quantile of ['p50', 'p99'] as const)
-    context.report({
+    report({
       name: `${name}, added, ${quantile}`,
       value: median(costs[quantile]),
       unit: 'ms',

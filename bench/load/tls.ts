@@ -1,7 +1,8 @@
-// What TLS adds to a point read, and what a handshake costs the edge.
+// What TLS adds to a point read, and what a handshake and an idle connection cost the edge.
 import { cpuMsOf, runJob } from '../child.js'
 import type { Context } from '../context.js'
 import type { Handshakes, HandshakesResult } from '../load-generators/handshakes.js'
+import type { IdleConnections, IdleConnectionsResult } from '../load-generators/idle-connections.js'
 import type { Case, Sequential, SequentialResult } from '../load-generators/sequential.js'
 import { median } from '../report/report.js'
 import { KEYS } from '../service/deployment.js'
@@ -10,6 +11,8 @@ const ROUND_REQUESTS = 2_000
 /** Processor time is counted in steps of 10 ms. */
 const HANDSHAKES = 1_000
 const QUICK_HANDSHAKES = 100
+/** Twice as many are open at the end. */
+const IDLE_CONNECTIONS = 2_000
 
 const reportReads = async ({ accountInfo, edge, plan, report }: Context, port: number) => {
   const cases: readonly Case[] = [{ exchanges: accountInfo, roundRequests: ROUND_REQUESTS }]
@@ -52,6 +55,20 @@ const reportHandshakes = async ({ edge, plan, report }: Context, handshakes: Han
   })
 }
 
+const reportIdle = async ({ edge, report }: Context, isTls: boolean, port: number) => {
+  const { rssBytes } = await runJob<IdleConnections, IdleConnectionsResult>(
+    'load-generators/idle-connections.js',
+    { port, pid: edge.pid, count: IDLE_CONNECTIONS, isTls },
+  )
+  report({
+    name: `tls: an idle connection, ${isTls ? 'TLS' : 'plain'}`,
+    value: rssBytes,
+    unit: 'bytes',
+    better: 'lower',
+    isTail: true,
+  })
+}
+
 export const benchTls = async (context: Context): Promise<void> => {
   const port = context.config.locations[0]?.listeners[1]?.port ?? 0
   await reportReads(context, port)
@@ -59,4 +76,6 @@ export const benchTls = async (context: Context): Promise<void> => {
   for (const key of Object.keys(KEYS))
     await reportHandshakes(context, { port, host: `${key}.example`, count, isResumed: false })
   await reportHandshakes(context, { port, host: 'p-256.example', count, isResumed: true })
+  await reportIdle(context, false, context.edge.target.port)
+  await reportIdle(context, true, port)
 }
