@@ -2,6 +2,7 @@ import type { Grant } from '../shared/grant.js'
 import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/access-store.js'
 import { findToken } from './store/tables.js'
+import { isKept } from './tokens/former-tokens.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
 import type { Place, RefusalReason } from './usage/layout.js'
 
@@ -36,33 +37,43 @@ export type Authenticate = (
  */
 export type Peer = { readonly address: string }
 
-/** Called for every refusal of a well-formed token, with the place of the token if it exists. */
+/** The token of a refused attempt, as far as it is known. */
+export type RefusedToken = {
+  readonly place?: Place
+  /** The last characters of one that was regenerated or revoked. */
+  readonly formerTail?: string
+}
+
+/** Called for every refusal of a well-formed token. */
 export type OnRefused = (
   reason: RefusalReason,
-  place: Place | undefined,
+  token: RefusedToken,
   address: string,
   nowMs: number,
 ) => void
+
+/** Reasons that are answered as if the token did not exist. */
+const UNAUTHORIZED: ReadonlySet<RefusalReason> = new Set(['unknown', 'location', 'replaced'])
 
 const permits = (grant: Grant, peer: Peer, nowMs: number): boolean =>
   nowMs >= grant.validFromMs &&
   nowMs < grant.validUntilMs &&
   (grant.address === undefined || grant.address === peer.address)
 
-const reasonOf = (grant: Grant | undefined, location: string, nowMs: number): RefusalReason => {
-  if (grant === undefined) return 'unknown'
+const reasonOf = (grant: Grant, location: string, nowMs: number): RefusalReason => {
   if (grant.location !== location) return 'location'
   if (nowMs < grant.validFromMs) return 'early'
   return nowMs >= grant.validUntilMs ? 'ended' : 'address'
 }
 
-const findGrant = (store: AccessStore, token: string): Grant | undefined => {
-  const digest = digestToken(token)
-  const scope = store.digests.get(digest)
-  if (scope === undefined) return undefined
-  const access = store.accesses.get(scope.accessId)
+/** What the index has of a token. */
+type Indexed = NonNullable<ReturnType<AccessStore['digests']['get']>>
+
+const toGrant = (store: AccessStore, digest: Buffer, indexed: Indexed): Grant | undefined => {
+  if (indexed.former !== undefined) return undefined
+  const access = store.accesses.get(indexed.accessId)
   if (access === undefined) return undefined
-  const record = findToken(access, scope)
+  const record = findToken(access, indexed)
   // The index only finds the access, which decides.
   if (record === undefined || !digest.equals(record.digest)) return undefined
   return Object.freeze({
@@ -76,6 +87,20 @@ const findGrant = (store: AccessStore, token: string): Grant | undefined => {
     validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
     address: record.address ?? undefined,
   })
+}
+
+/** Why a token that the index has or lacks is refused. */
+const describeRefusal = (
+  indexed: Indexed | undefined,
+  grant: Grant | undefined,
+  location: string,
+  nowMs: number,
+): readonly [RefusalReason, RefusedToken] => {
+  if (grant !== undefined) return [reasonOf(grant, location, nowMs), { place: grant }]
+  const former = indexed?.former
+  if (indexed === undefined || former === undefined || !isKept(former.endedAtMs, nowMs))
+    return ['unknown', {}]
+  return ['replaced', { place: indexed, formerTail: former.tail }]
 }
 
 /** Grants by token, for one value of the access version. */
@@ -145,14 +170,16 @@ export const createAuthenticate = (
       return known
 
     if (!isTokenShaped(token)) return 'unauthorized'
-    const grant = findGrant(store, token)
+    const digest = digestToken(token)
+    const indexed = store.digests.get(digest)
+    const grant = indexed && toGrant(store, digest, indexed)
     if (grant !== undefined && grant.location === location && permits(grant, peer, nowMs)) {
       // Only accepted tokens are cached: a flood of refusals must not evict tokens in use.
       cache.set(token, grant)
       return grant
     }
-    const reason = reasonOf(grant, location, nowMs)
-    onRefused(reason, grant, peer.address, nowMs)
-    return reason === 'unknown' || reason === 'location' ? 'unauthorized' : 'forbidden'
+    const [reason, refused] = describeRefusal(indexed, grant, location, nowMs)
+    onRefused(reason, refused, peer.address, nowMs)
+    return UNAUTHORIZED.has(reason) ? 'unauthorized' : 'forbidden'
   }
 }

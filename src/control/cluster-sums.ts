@@ -1,4 +1,4 @@
-import { mergeClients } from '../access/usage/reader.js'
+import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import * as shapes from '../dashboard/api/shapes.js'
 import type { AccessUsage, PlaceUsage, Usage } from '../dashboard/api/usage.js'
@@ -26,6 +26,7 @@ const addUp = (own: PlaceUsage, others: readonly PlaceUsage[]): PlaceUsage => {
     minutes: [...minutes.values()],
     refused: refused.toSorted((one, other) => other.atMs - one.atMs).slice(0, REFUSED_MAX),
     clients: mergeClients([own, ...others].flatMap(one => one.clients)),
+    replaced: mergeReplaced([own, ...others].flatMap(one => one.replaced)),
   }
 }
 

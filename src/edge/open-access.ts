@@ -41,8 +41,8 @@ export const openAccess = async (
   const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
   void limiter.sweep(Date.now())
   const sweep = setInterval(() => void limiter.sweep(Date.now()), options.usage.sweepMs)
-  const onRefused: OnRefused = (reason, place, address, nowMs) =>
-    usage.addRefused(reason, place, address, nowMs)
+  const onRefused: OnRefused = (reason, token, address, nowMs) =>
+    usage.addRefused(reason, token, address, nowMs)
   return {
     authenticate: createAuthenticate(store, version, options.authenticate, onRefused),
     revalidate: createRevalidate(onReason =>

@@ -246,3 +246,37 @@ t.test('while the lease has expired no token is decided', async t => {
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
   t.equal(authenticate(other, 'fra', ADDRESS, NOW_MS), 'unauthorized')
 })
+
+t.test('a former token of the last 30 days is known in refusals, and opens nothing', async t => {
+  const { control, scope, text, reader } = await setUp(t)
+  const { tokenManager, accessManager } = control
+  const refusals: unknown[] = []
+  let version = 1
+  const authenticate = createAuthenticate(
+    reader,
+    () => version,
+    undefined,
+    (reason, { place, formerTail }) => refusals.push([reason, place?.location, formerTail]),
+  )
+  const refusalOf = (token: string, nowMs = NOW_MS) => {
+    version++
+    refusals.length = 0
+    t.equal(authenticate(token, 'fra', ADDRESS, nowMs), 'unauthorized')
+    return refusals[0]
+  }
+  const tailOf = (token: string) => token.slice(-4)
+  const second = (await tokenManager.regenerate(scope)).token.reveal()
+  t.strictSame(refusalOf(text), ['replaced', 'fra', tailOf(text)])
+  version++
+  t.ok(isGrant(authenticate(second, 'fra', ADDRESS, NOW_MS)))
+  await tokenManager.restrict(scope, '8.8.8.8')
+  t.match(control.store.accesses.get(scope.accessId), { formerTokens: { length: 1 } })
+  await tokenManager.revoke(scope)
+  t.strictSame(refusalOf(second), ['replaced', 'fra', tailOf(second)], 'revoked')
+  const third = (await tokenManager.generate(scope)).token.reveal()
+  await accessManager.amend(scope.accessId, terms => ({ ...terms, locations: ['nyc'] }))
+  t.strictSame(refusalOf(third), ['replaced', 'fra', tailOf(third)], 'of a location that it lost')
+  const monthMs = 30 * 86_400_000
+  t.strictSame(refusalOf(third, NOW_MS + monthMs - 1), ['replaced', 'fra', tailOf(third)])
+  t.strictSame(refusalOf(third, NOW_MS + monthMs), ['unknown', undefined, undefined])
+})

@@ -23,6 +23,7 @@ const ACCESS: AccessDocument = {
   createdAtMs: NOW_MS,
   endedAtMs: null,
   tokens: [],
+  formerTokens: [],
 }
 
 const openLog = async (t: Test) => {

@@ -209,7 +209,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
     const { store } = machine
     await createLocalLog({ store, randomBytes }).propose({
       accessId: 'acc_own',
-      update: () => ({ ...access, accessId: 'acc_own', tokens: [] }),
+      update: () => ({ ...access, accessId: 'acc_own', tokens: [], formerTokens: [] }),
     })
     await t.rejects(join(machine.parts), { message: /slotline cluster init takes them/ })
     const state = { epoch: 'other', instance: 'i', lastBeat: 0 }

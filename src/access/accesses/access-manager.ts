@@ -3,6 +3,7 @@ import type { Limits } from '../../shared/access-limits.js'
 import type { AccessLog } from '../log/access-log.js'
 import type { AccessStore } from '../store/access-store.js'
 import type { Access, AccessDocument, StoredAccess, TokenScope } from '../store/tables.js'
+import { withFormerTokens } from '../tokens/former-tokens.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
 /** A pass or rental to grant. Its id and the time of the grant are added. */
@@ -90,18 +91,19 @@ export const requireScope = <A extends Access>(found: A | undefined, scope: Toke
 const withoutTokens = (
   stored: AccessDocument & Partial<Pick<StoredAccess, 'changeId' | 'revision'>>,
 ): Access => {
-  const { tokens: _tokens, changeId: _changeId, revision: _revision, ...access } = stored
+  const { tokens: _tokens, formerTokens: _former, ...rest } = stored
+  const { changeId: _changeId, revision: _revision, ...access } = rest
   return access
 }
 
 /** The terms with those tokens of the access that are within them. */
-const withTokensOf = ({ tokens }: AccessDocument, terms: Access): AccessDocument => ({
-  ...terms,
-  tokens: tokens.filter(
+const withTokensOf = (access: AccessDocument, terms: Access, nowMs: number): AccessDocument => {
+  const tokens = access.tokens.filter(
     ({ network, location }) =>
       terms.networks.includes(network) && terms.locations.includes(location),
-  ),
-})
+  )
+  return withFormerTokens(access, { ...access, ...terms, tokens }, nowMs)
+}
 
 export const createAccessManager = (options: {
   /** Where accesses are read. */
@@ -137,6 +139,7 @@ export const createAccessManager = (options: {
           validUntilMs: fields.validUntilMs,
           endedAtMs: null,
           tokens: [],
+          formerTokens: [],
         }
       }
       return withoutTokens(await log.propose({ accessId, update: create }))
@@ -146,7 +149,7 @@ export const createAccessManager = (options: {
     end: accessId =>
       update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
     amend: (accessId, toTerms) =>
-      update(accessId, access => withTokensOf(access, toTerms(withoutTokens(access)))),
+      update(accessId, access => withTokensOf(access, toTerms(withoutTokens(access)), now())),
     find: accessId => {
       const stored = store.accesses.get(accessId)
       return stored && withoutTokens(stored)

@@ -9,8 +9,10 @@ import {
   type SubjectKey,
 } from './tables.js'
 
-const keysOf = ({ tokens }: Pick<AccessDocument, 'tokens'>): ReadonlySet<string> =>
-  new Set(tokens.map(({ digest }) => Buffer.from(digest).toString('latin1')))
+type Tokens = Pick<AccessDocument, 'tokens' | 'formerTokens'>
+
+const keysOf = ({ tokens, formerTokens }: Tokens): ReadonlySet<string> =>
+  new Set([...tokens, ...formerTokens].map(({ digest }) => Buffer.from(digest).toString('latin1')))
 
 /** The access store of one data directory: one process writes it, every edge reads it. */
 export class AccessStore extends TableStore {
@@ -39,9 +41,11 @@ export class AccessStore extends TableStore {
   putAccess(access: StoredAccess): void {
     const { accessId, subject, revision } = access
     const before = this.accesses.get(accessId)
-    const [keysBefore, keys] = [keysOf(before ?? { tokens: [] }), keysOf(access)]
+    const [keysBefore, keys] = [keysOf(before ?? { tokens: [], formerTokens: [] }), keysOf(access)]
     for (const key of keysBefore)
       if (!keys.has(key)) this.digests.remove(Buffer.from(key, 'latin1'))
+    for (const { digest, network, location, tail, endedAtMs } of access.formerTokens)
+      this.digests.put(digest, { accessId, network, location, former: { tail, endedAtMs } })
     for (const { digest, network, location } of access.tokens)
       this.digests.put(digest, { accessId, network, location })
     if (before !== undefined && before.subject !== subject)

@@ -42,6 +42,15 @@ const token = v.object({
   address: v.nullable(v.string()),
 })
 
+const formerToken = v.object({
+  network: id,
+  location: id,
+  digest: bytes,
+  tail: v.string(),
+  /** When it was regenerated or revoked. */
+  endedAtMs: instantMs,
+})
+
 /** Everything about one access, so that every change of it is one write. */
 const access = v.object({
   accessId: id,
@@ -63,6 +72,8 @@ const access = v.object({
   endedAtMs: v.nullable(instantMs),
   /** By network and location: a scope has one token or none. */
   tokens: v.pipe(v.array(token), v.readonly()),
+  /** Tokens that it had, the newest first; empty in a store of an older build. */
+  formerTokens: v.optional(v.pipe(v.array(formerToken), v.readonly()), []),
   /** Of the change that made this document, which knows it again by it. */
   changeId: id,
   /** Of this change, among all changes of all accesses. */
@@ -72,12 +83,20 @@ const access = v.object({
 /** An empty value: all the information is in the key. */
 const mark = v.object({})
 
-const digest = v.object({ accessId: id, network: id, location: id })
+const digest = v.object({
+  accessId: id,
+  network: id,
+  location: id,
+  /** Of a token that the scope has no more. */
+  former: v.optional(v.object({ tail: v.string(), endedAtMs: instantMs })),
+})
 
 /** The right of a person to use the service: a pass they own or a rental they pay for. */
-export type Access = Omit<StoredAccess, 'tokens' | 'changeId' | 'revision'>
+export type Access = Omit<StoredAccess, 'tokens' | 'formerTokens' | 'changeId' | 'revision'>
 /** A location token as an access contains it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
+/** A token that was regenerated or revoked. */
+export type FormerToken = Readonly<v.InferOutput<typeof formerToken>>
 /** An access with its tokens: what one change replaces. */
 export type AccessDocument = Omit<StoredAccess, 'changeId' | 'revision'>
 /** An access as it is stored. */
@@ -114,5 +133,5 @@ export const TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and newest revision of this store' },
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental with its tokens, and the revision that wrote it' },
   subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'index of accesses by subject: subject, access id → empty' },
-  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'index of tokens: SHA-256 of a token → its scope; absent means 401' },
+  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'index of tokens: SHA-256 of a token → its scope, and when it ended; absent means 401' },
 } as const satisfies Record<string, TableRow>

@@ -2,6 +2,7 @@ import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
 import { requireScope, stateOf } from '../accesses/access-manager.js'
 import type { AccessLog } from '../log/access-log.js'
+import { withFormerTokens } from './former-tokens.js'
 import { parseRestriction } from './restriction.js'
 import type { Sealing } from './sealing.js'
 import type { AccessStore } from '../store/access-store.js'
@@ -117,7 +118,7 @@ export const createTokenManager = (options: {
       accessId: scope.accessId,
       update: current => {
         const access = requireScope(current, scope)
-        return withToken(access, scope, toRecord(access))
+        return withFormerTokens(access, withToken(access, scope, toRecord(access)), now())
       },
     })
 

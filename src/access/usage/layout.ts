@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Grant } from '../../shared/grant.js'
+import { RECENT_CELLS, type TablePlace } from './recent-table.js'
 
 /** What is counted together: one network at one location of one access, whatever its token is. */
 export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
@@ -16,7 +17,8 @@ export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
  *     from DAYS    a ring of days: the day since 1970, then three counts for each method
  *     from MINUTES a ring of minutes, each of four counts of 32 bits
  *     from REFUSED a ring of refused attempts
- *     from CLIENTS the addresses that were admitted, in any order: an older build ends before them
+ *     from CLIENTS the addresses that were admitted: the file of an older build ends before them
+ *     from REPLACED the attempts with former tokens, by token and address
  */
 export const LAYOUT = 2
 export const CELL = { layout: 0, minute: 1, refused: 2, methods: 3 } as const
@@ -72,19 +74,28 @@ const ATTEMPTS_CELL = MINUTES_CELL + (MINUTES * COUNTS) / 2
 export const attemptAt = (number: number): number =>
   ATTEMPTS_CELL * 8 + (number % ATTEMPTS) * ATTEMPT_BYTES
 
-/** How many addresses of clients are kept, those that were seen last. */
-export const CLIENTS = 64
-/** When it was seen (8 bytes; 0: no client), length of the address (1), address. */
-const CLIENT_BYTES = 64
-export const CLIENT_ADDRESS_AT = 8
 const CLIENTS_CELL = ATTEMPTS_CELL + (ATTEMPTS * ATTEMPT_BYTES) / 8
-
-/** Offset in bytes of a client, by its index. */
-export const clientAt = (index: number): number => CLIENTS_CELL * 8 + index * CLIENT_BYTES
-
 /** Bytes of a file of a build that kept no clients. */
 export const BYTES_WITHOUT_CLIENTS = CLIENTS_CELL * 8
-export const USAGE_CELLS = CLIENTS_CELL + (CLIENTS * CLIENT_BYTES) / 8
+/** Addresses of clients that were seen last. */
+export const CLIENTS: TablePlace = {
+  at: CLIENTS_CELL * 8,
+  entries: 64,
+  entryBytes: RECENT_CELLS * 8,
+}
+
+const REPLACED_CELL = CLIENTS_CELL + CLIENTS.entries * RECENT_CELLS
+/** Further cells of an attempt with a former token: a day, and how many were in this day. */
+export const REPLACED_DAY = RECENT_CELLS
+export const REPLACED_COUNT = RECENT_CELLS + 1
+const REPLACED_CELLS = RECENT_CELLS + 2
+/** Attempts with former tokens: the end of the token, a space, the address. */
+export const REPLACED: TablePlace = {
+  at: REPLACED_CELL * 8,
+  entries: 32,
+  entryBytes: REPLACED_CELLS * 8,
+}
+export const USAGE_CELLS = REPLACED_CELL + REPLACED.entries * REPLACED_CELLS
 
 export const MINUTE_MS = 60_000
 export const DAY_MS = 86_400_000
@@ -93,11 +104,19 @@ export const DAY_MS = 86_400_000
 export const dayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS)
 
 /** Reasons of refusals. The file stores their index. */
-export const REFUSAL_REASONS = ['unknown', 'location', 'address', 'early', 'ended'] as const
+export const REFUSAL_REASONS = [
+  'unknown',
+  'location',
+  'address',
+  'early',
+  'ended',
+  'replaced',
+] as const
 
 /**
  * `unknown`: no such token. `location`: a token of another location. `address`: not the allowed
- * address. `early`, `ended`: before or after the validity of the access.
+ * address. `early`, `ended`: before or after the validity of the access. `replaced`: a token that
+ * was regenerated or revoked.
  */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number]
 

@@ -3,8 +3,6 @@ import {
   ADDRESS_CHARS_MAX,
   attemptAt,
   CELL,
-  CLIENT_ADDRESS_AT,
-  clientAt,
   CLIENTS,
   COUNT_INDEX,
   COUNTS,
@@ -23,8 +21,12 @@ import {
   MINUTES,
   REASON_AT,
   REFUSAL_REASONS,
+  REPLACED,
+  REPLACED_COUNT,
+  REPLACED_DAY,
   type RefusalReason,
 } from './layout.js'
+import { RecentTable } from './recent-table.js'
 
 /** Method of what was refused before its method was read, and of what is no call. */
 export const NO_METHOD = '(none)'
@@ -60,17 +62,6 @@ export const readMethods = (bytes: Buffer): string[] => {
   })
 }
 
-/** The clients in a file, with the offset of each. */
-export const readClients = (
-  bytes: Buffer,
-): { readonly at: number; readonly address: string; readonly lastSeenMs: number }[] =>
-  Array.from({ length: CLIENTS }, (_, index) => {
-    const at = clientAt(index)
-    const text = at + CLIENT_ADDRESS_AT + 1
-    const address = bytes.toString('latin1', text, text + (bytes[text - 1] ?? 0))
-    return { at, address, lastSeenMs: bytes.readDoubleLE(at) }
-  }).filter(({ lastSeenMs }) => lastSeenMs > 0)
-
 /** Counts what the tokens of one place do at one edge, in a file that outlives the edge. */
 export class Meter {
   readonly #cells: Float64Array
@@ -84,8 +75,8 @@ export class Meter {
   #dayCell = 0
   #dayEndsMs = 0
   readonly #methods = new Map<string, number>()
-  /** Offsets of the addresses that are kept; read from the file at the first one. */
-  #clients: Map<string, number> | undefined
+  readonly #clients: RecentTable
+  readonly #replaced: RecentTable
   /** Its file may have another meter, or none: what comes next must be counted in that. */
   isEvicted = false
 
@@ -94,6 +85,8 @@ export class Meter {
     this.#open = open
     this.#counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
     this.#bytes = Buffer.from(cells.buffer, cells.byteOffset, cells.byteLength)
+    this.#clients = new RecentTable(cells, this.#bytes, CLIENTS)
+    this.#replaced = new RecentTable(cells, this.#bytes, REPLACED)
     if (cells[CELL.layout] !== LAYOUT) {
       cells.fill(0)
       cells[CELL.layout] = LAYOUT
@@ -162,38 +155,20 @@ export class Meter {
     this.#cells[CELL.refused] = number + 1
   }
 
-  /** Keeps when a client was seen. The one that was not seen for the longest time makes room. */
+  /** Keeps when a client was seen. */
   addClient(address: string, nowMs: number): void {
-    if (address === '') return
-    const clients = (this.#clients ??= new Map(
-      readClients(this.#bytes).map(client => [client.address, client.at]),
-    ))
-    const at = clients.get(address) ?? this.#placeClient(clients, address)
-    this.#cells[at / 8] = nowMs
+    if (address !== '') this.#clients.see(address, nowMs)
   }
 
-  #placeClient(clients: Map<string, number>, address: string): number {
-    const at = clients.size < CLIENTS ? this.#freeClient(clients) : this.#evictClient(clients)
-    const bytes = this.#bytes
-    bytes[at + CLIENT_ADDRESS_AT] = Math.min(address.length, ADDRESS_CHARS_MAX)
-    bytes.write(address, at + CLIENT_ADDRESS_AT + 1, ADDRESS_CHARS_MAX, 'latin1')
-    clients.set(address, at)
-    return at
-  }
-
-  #freeClient(clients: ReadonlyMap<string, number>): number {
-    const used = new Set(clients.values())
-    const free = Array.from({ length: CLIENTS }, (_, index) => clientAt(index))
-    return free.find(at => !used.has(at)) ?? clientAt(0)
-  }
-
-  #evictClient(clients: Map<string, number>): number {
-    const seenMs = (at: number): number => this.#cells[at / 8] ?? 0
-    const [[address, at] = ['', clientAt(0)]] = [...clients].toSorted(
-      ([, one], [, other]) => seenMs(one) - seenMs(other),
-    )
-    clients.delete(address)
-    return at
+  /** Counts an attempt with a former token in its day. `tail` is the end of the token. */
+  addReplaced(tail: string, address: string, nowMs: number): void {
+    const { cell, isNew } = this.#replaced.see(`${tail} ${address}`, nowMs)
+    const day = dayOf(nowMs)
+    if (isNew || this.#cells[cell + REPLACED_DAY] !== day) {
+      this.#cells[cell + REPLACED_DAY] = day
+      this.#cells[cell + REPLACED_COUNT] = 0
+    }
+    this.#add(cell + REPLACED_COUNT)
   }
 
   #add(cell: number): void {

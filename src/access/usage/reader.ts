@@ -9,6 +9,7 @@ import {
   CLIENTS,
   COUNT_INDEX,
   COUNTS,
+  dayOf,
   fileOf,
   LAYOUT,
   MINUTE_MS,
@@ -16,12 +17,15 @@ import {
   MINUTES,
   REASON_AT,
   REFUSAL_REASONS,
+  REPLACED,
+  REPLACED_COUNT,
+  REPLACED_DAY,
   USAGE_CELLS,
   usagePath,
   type Place,
   type RefusalReason,
 } from './layout.js'
-import { readClients } from './meter.js'
+import { readRecent } from './recent-table.js'
 
 /** Counts of one place in one minute, over all edges. */
 export type UsageMinute = { readonly startMs: number } & Readonly<
@@ -39,6 +43,16 @@ export type RefusedAttempt = {
 /** An address from which requests were admitted. */
 export type Client = { readonly address: string; readonly lastSeenMs: number }
 
+/** Attempts from one address with one former token of a place. */
+export type ReplacedAttempts = {
+  /** The last characters of the token. */
+  readonly tail: string
+  readonly address: string
+  readonly lastSeenMs: number
+  /** How many were in this day, of UTC. */
+  readonly today: number
+}
+
 /** Usage of one place in the last 24 hours. */
 export type PlaceUsage = {
   /** Oldest first, including minutes without requests. */
@@ -47,6 +61,8 @@ export type PlaceUsage = {
   readonly refused: readonly RefusedAttempt[]
   /** Those that were seen last, newest first. */
   readonly clients: readonly Client[]
+  /** The one that was seen last first. */
+  readonly replaced: readonly ReplacedAttempts[]
 }
 
 /** The edges that have counted on this machine. */
@@ -96,29 +112,59 @@ const attemptsOf = (bytes: Buffer, sinceMs: number): RefusedAttempt[] => {
   }).filter(attempt => attempt.atMs >= sinceMs)
 }
 
+const replacedOf = (bytes: Buffer, sinceMs: number, nowMs: number): ReplacedAttempts[] =>
+  readRecent(bytes, REPLACED)
+    .filter(({ lastSeenMs }) => lastSeenMs >= sinceMs)
+    .map(({ at, text, lastSeenMs }) => {
+      const [tail = '', address = ''] = text.split(' ')
+      const isToday = bytes.readDoubleLE(at + REPLACED_DAY * 8) === dayOf(nowMs)
+      const today = isToday ? bytes.readDoubleLE(at + REPLACED_COUNT * 8) : 0
+      return { tail, address, lastSeenMs, today }
+    })
+
+/** Adds the attempts with a token from an address up, the one that was seen last first. */
+export const mergeReplaced = (attempts: readonly ReplacedAttempts[]): ReplacedAttempts[] => {
+  const sums = new Map<string, ReplacedAttempts>()
+  for (const one of attempts) {
+    const key = `${one.tail} ${one.address}`
+    const { lastSeenMs = 0, today = 0 } = sums.get(key) ?? {}
+    sums.set(key, {
+      tail: one.tail,
+      address: one.address,
+      lastSeenMs: Math.max(one.lastSeenMs, lastSeenMs),
+      today: one.today + today,
+    })
+  }
+  return [...sums.values()]
+    .sort((one, other) => other.lastSeenMs - one.lastSeenMs)
+    .slice(0, REPLACED.entries)
+}
+
 /** Each address once, the one that was seen last first. */
 export const mergeClients = (clients: readonly Client[]): readonly Client[] => {
   const newestFirst = clients.toSorted((one, other) => other.lastSeenMs - one.lastSeenMs)
   const seen = new Set<string>()
   return newestFirst
     .filter(({ address }) => !seen.has(address) && seen.add(address))
-    .slice(0, CLIENTS)
+    .slice(0, CLIENTS.entries)
 }
 
-/** Reads the counts of a place at all edges of this machine: a file of 40 KiB for each edge. */
+/** Reads the counts of a place at all edges of this machine: a file of 43 KiB for each edge. */
 export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => Array<number>(COUNTS).fill(0))
   const sinceMs = (newest - MINUTES) * MINUTE_MS
   const refused: RefusedAttempt[] = []
   const clients: Client[] = []
+  const replaced: ReplacedAttempts[] = []
   for (const edge of edgesOf(dataDir)) {
     const bytes = readCells(join(usagePath(dataDir, edge), fileOf(place)))
     if (bytes === undefined) continue
     addMinutes(sums, bytes, newest)
     refused.push(...attemptsOf(bytes, sinceMs))
-    for (const { address, lastSeenMs } of readClients(bytes))
+    for (const { text: address, lastSeenMs } of readRecent(bytes, CLIENTS))
       if (lastSeenMs >= sinceMs) clients.push({ address, lastSeenMs })
+    replaced.push(...replacedOf(bytes, sinceMs, nowMs))
   }
   const minutes = sums.map((sum, age) => ({
     startMs: (newest - age) * MINUTE_MS,
@@ -131,6 +177,7 @@ export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUs
     minutes: minutes.reverse(),
     refused: refused.sort((one, other) => other.atMs - one.atMs).slice(0, ATTEMPTS),
     clients: mergeClients(clients),
+    replaced: mergeReplaced(replaced),
   }
 }
 

@@ -77,15 +77,19 @@ export class Usage {
     return meter
   }
 
-  /** Counts a refused attempt; `place` is undefined where there is no such token. */
+  /**
+   * Counts a refused attempt; `place` is undefined where there is no such token. `formerTail` is
+   * the end of a former token.
+   */
   addRefused(
     reason: RefusalReason,
-    place: Place | undefined,
+    { place, formerTail }: { readonly place?: Place; readonly formerTail?: string },
     address: string,
     nowMs: number,
   ): void {
     const meter = place === undefined ? this.#unknown : this.meterOf(place)
     meter.addRefused(reason, address, nowMs)
+    if (formerTail !== undefined) meter.addReplaced(formerTail, address, nowMs)
   }
 
   /**

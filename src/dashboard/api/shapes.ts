@@ -122,6 +122,20 @@ export const tokenUsage = v.object({
     }),
   ),
   refused: v.array(v.object({ atMs: instantMs, address: text, reason: text })),
+  replaced: described(
+    v.pipe(
+      v.array(
+        v.object({
+          tail: described(text, 'The last characters of the token'),
+          address: text,
+          lastSeenMs: instantMs,
+          today: described(count, 'Attempts in this day of UTC'),
+        }),
+      ),
+      v.readonly(),
+    ),
+    'Attempts in these 24 hours with tokens that were regenerated or revoked in the last 30 days',
+  ),
   missing,
 })
 

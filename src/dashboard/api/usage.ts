@@ -20,6 +20,14 @@ export type RefusedAttempt = {
 /** An address from which requests were admitted. */
 export type Client = { readonly address: string; readonly lastSeenMs: number }
 
+/** Attempts from one address with one former token of the place. */
+export type ReplacedAttempts = {
+  readonly tail: string
+  readonly address: string
+  readonly lastSeenMs: number
+  readonly today: number
+}
+
 /**
  * Of one network at one location, whatever its tokens were: minutes oldest first, attempts newest
  * first.
@@ -29,6 +37,8 @@ export type PlaceUsage = {
   readonly refused: readonly RefusedAttempt[]
   /** The 64 that were seen last, newest first. */
   readonly clients: readonly Client[]
+  /** Attempts with tokens that were replaced in the last 30 days, newest first. */
+  readonly replaced: readonly ReplacedAttempts[]
 }
 
 /** Current utilisation of one access, over all edges. */

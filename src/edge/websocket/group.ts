@@ -9,6 +9,7 @@ type Reason = Parameters<OnRefused>[0] | 'leaseExpired'
 /** Close reasons sent to clients. */
 const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
   unknown: 'token revoked',
+  replaced: 'token revoked',
   location: 'token revoked',
   address: 'address refused',
   early: 'access ended',

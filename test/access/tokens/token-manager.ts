@@ -142,12 +142,14 @@ t.test(
       numRuns: 12,
       endOnFailure: true,
     })
-    const [...digests] = store.digests.from(new Uint8Array())
-    const count = accessManager
-      .page('', 10_000)
-      .flatMap(({ accessId }) => tokenManager.list(accessId)).length
-    t.equal(digests.length, count, 'each token has its digest, and no digest is alone')
-    t.ok(count > 0)
+    const digests = [...store.digests.from(new Uint8Array())]
+    const accesses = [...store.accesses.from('')].map(([, access]) => access)
+    const count = accesses.flatMap(({ tokens }) => tokens).length
+    const former = accesses.flatMap(({ formerTokens }) => formerTokens).length
+    const indexed = digests.filter(([, token]) => token.former === undefined).length
+    t.equal(indexed, count, 'each token has its digest, and no digest is alone')
+    t.equal(digests.length - indexed, former, 'so has each former token')
+    t.ok(count > 0 && former > 0)
     await reader.close()
     await store.close()
   },

@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import {
   BYTES_WITHOUT_CLIENTS,
   CLIENTS,
+  DAY_MS,
+  dayOf,
   fileOf,
   MINUTE_MS,
   usagePath,
@@ -139,11 +141,33 @@ t.test('addresses of clients are those seen last, each once over all edges', asy
   // The edge was killed: another meter of the file knows what it has.
   const again = open(dir).meterOf(PLACE)
   again.addClient('8.8.8.8', NOW_MS)
-  for (let index = 0; index < CLIENTS; index++) again.addClient(`1.1.1.${index}`, NOW_MS + index)
+  for (let index = 0; index < CLIENTS.entries; index++)
+    again.addClient(`1.1.1.${index}`, NOW_MS + index)
   const addresses = seen().map(({ address }) => address)
-  t.equal(addresses.length, CLIENTS)
-  t.equal(addresses[0], `1.1.1.${CLIENTS - 1}`)
+  t.equal(addresses.length, CLIENTS.entries)
+  t.equal(addresses[0], `1.1.1.${CLIENTS.entries - 1}`)
   t.notOk(addresses.includes('2001:db8:0:1:2:3:4:5'), 'what was seen first makes room')
+})
+
+t.test('attempts with former tokens are counted by token and address, in their day', async t => {
+  const dir = t.testdir()
+  const seen = (nowMs: number) => readUsage(dir, PLACE, nowMs).replaced
+  const [one, other] = [open(dir), open(dir, 1)]
+  const dayMs = dayOf(NOW_MS) * DAY_MS + 3_600_000
+  const attempt = (usage: Usage, formerTail: string, address: string, nowMs: number) =>
+    usage.addRefused('replaced', { place: PLACE, formerTail }, address, nowMs)
+  attempt(one, 'abcd', '8.8.8.8', dayMs - DAY_MS / 2)
+  attempt(one, 'abcd', '8.8.8.8', dayMs)
+  attempt(other, 'abcd', '8.8.8.8', dayMs + 2)
+  attempt(one, 'wxyz', '8.8.8.8', dayMs + 1)
+  t.strictSame(seen(dayMs + 2), [
+    { tail: 'abcd', address: '8.8.8.8', lastSeenMs: dayMs + 2, today: 2 },
+    { tail: 'wxyz', address: '8.8.8.8', lastSeenMs: dayMs + 1, today: 1 },
+  ])
+  t.match(readUsage(dir, PLACE, dayMs + 2).refused, { length: 4 }, 'each is a refused attempt, too')
+  t.match(seen(dayMs + DAY_MS - 3_600_001), [{ today: 2 }, { today: 1 }], 'the same day')
+  t.match(seen(dayMs + DAY_MS - 60_000), [{ today: 0 }, { today: 0 }], 'not of the next day')
+  t.strictSame(seen(dayMs + 2 * DAY_MS), [])
 })
 
 t.test('a file of a build without clients keeps its counts, and gets clients', async t => {

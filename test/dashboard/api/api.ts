@@ -336,9 +336,10 @@ t.test('usage and submissions are returned', async t => {
     outcome: 'forwarded',
     error: null,
   }
+  const replaced = [{ tail: 'abcd', address: '8.8.8.8', lastSeenMs: 7, today: 12 }]
   const dashboard = await startDashboard(t, {
     usage: {
-      ofPlace: place => (queried.push(place), { minutes, refused, clients: [] }),
+      ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
       ofAccess: accessId => (queried.push(accessId), now),
     },
     submissions: (accessId, limit) => {
@@ -349,7 +350,7 @@ t.test('usage and submissions are returned', async t => {
   const ada = await signIn(dashboard)
   const { accessId } = await dashboard.grant('ada')
   const scope = pathOf(accessId)
-  t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes, refused })
+  t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes, refused, replaced })
   const usage = await ada.ask(`/api/accesses/${accessId}/usage`)
   t.strictSame(usage.json, { limits: LIMITS, ...now })
   const list = `/api/accesses/${accessId}/submissions`

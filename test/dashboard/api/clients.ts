@@ -15,7 +15,7 @@ t.test('clients are those of the place, with what a restriction means for each',
   ]
   const dashboard = await startDashboard(t, {
     usage: {
-      ofPlace: () => ({ minutes: [], refused: [], clients, missing: ['fra2'] }),
+      ofPlace: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
       ofAccess: () => ({ requestsPerSecond: 0, requestsInFlight: 0, sockets: 0 }),
     },
   })

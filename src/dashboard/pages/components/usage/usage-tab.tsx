@@ -79,7 +79,7 @@ export const UsageTab = ({
         </div>
       </section>
       <LimitsCard access={access} />
-      <RefusedTable refused={value?.refused} />
+      <RefusedTable refused={value?.refused} replaced={value?.replaced} />
     </div>
   )
 }
