@@ -81,6 +81,20 @@ if (browser !== undefined) {
       .getByText(/^It works\. Slot [\d,]+, blockhash \w{32,44}, answered in \d+ ms\.$/)
       .first()
       .waitFor()
+    await page.route(`${new URL(rpcUrl).origin}/**`, route => route.abort())
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/^The location did not answer/)
+      .first()
+      .waitFor()
+    await page.unroute(`${new URL(rpcUrl).origin}/**`)
+    await page.route('**/reveal', route => route.abort())
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/^The dashboard could not read the token/)
+      .first()
+      .waitFor()
+    await page.unroute('**/reveal')
     await page.getByRole('tab', { name: 'Connect' }).focus()
     await page.keyboard.press('ArrowRight')
     await untilFocused(page, 'Usage')
@@ -91,7 +105,15 @@ if (browser !== undefined) {
       61,
     )
     await page.getByRole('radio', { name: 'Chart' }).check()
+    const chart = page.locator('.chart')
     await page.locator('canvas').waitFor()
+    await page.getByText(/^Times are those of \S+/).waitFor()
+    const box = await chart.boundingBox()
+    await chart.hover({ position: { x: (box?.width ?? 0) - 24, y: 100 } })
+    await page.getByText(/^\w+ \d+, \d\d:\d\d to \d\d:\d\d/).waitFor()
+    t.match(await page.locator('.chart-readout').textContent(), /Requests: [1-9]\d*Errors: 0/)
+    await saveScreenshot(page, 'usage-hover')
+    await page.mouse.move(0, 0)
     const refusal = await fetch(`${locations[0].submitUrl}/relay-bundle`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -215,6 +237,25 @@ if (browser !== undefined) {
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: /^No token yet/ }).waitFor()
+    await context.close()
+  })
+
+  await t.test('what colours say is seen where the system chooses them', async t => {
+    const view = { width: 1280, scheme: 'dark', hasForcedColors: true } as const
+    const { page, context } = await openVisit(browser, view)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await choose(page, 'Frankfurt')
+    await page.getByRole('button', { name: 'Copy RPC URL' }).waitFor()
+    await saveScreenshot(page, 'active-token-forced-colours')
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    await page.locator('canvas').waitFor()
+    const colours = await page
+      .locator('.tile .swatch')
+      .evaluateAll(all => all.map(one => getComputedStyle(one).backgroundColor))
+    t.equal(new Set(colours).size, 4, 'each series has its own')
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'usage-forced-colours')
     await context.close()
   })
 

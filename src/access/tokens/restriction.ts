@@ -54,6 +54,7 @@ const MISTAKES: readonly [is: (text: string) => boolean, problem: string][] = [
     'it has a part with a leading zero, which some read as octal',
   ],
   [text => text.split('.').length < 4, 'it has fewer than four parts'],
+  [text => /^[\d.]+\.$/.test(text), 'it ends with a dot; write the address without it'],
   [text => text.split('.').length > 4, 'it has more than four parts'],
   [text => !text.split('.').every(part => DECIMAL.test(part)), 'it has an empty part'],
 ]

@@ -49,7 +49,7 @@ t.test('a restriction is exactly one public IPv4 address', t => {
     ['8.8', /fewer than four/],
     ['134744072', /fewer than four/],
     ['8.8.8.8.8', /more than four/],
-    ['8.8.8.8.', /more than four/],
+    ['8.8.8.8.', /ends with a dot/],
     ['8..8.8', /an empty part/],
     ['.8.8.8', /an empty part/],
     ['256.8.8.8', /over 255/],

@@ -14,10 +14,10 @@ import { useLoaded } from '../hooks/use-loaded.js'
 import type { Access, Session } from '../lib/wire.js'
 
 /**
- * How often the accesses are loaded again, because they can be granted, extended and ended
- * elsewhere.
+ * How often the accesses are loaded again: an access that ends while the page is open is to say so
+ * within 5 s.
  */
-const REFRESH_MS = 60_000
+const REFRESH_MS = 4_000
 
 /** Usable accesses are listed first. */
 const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']

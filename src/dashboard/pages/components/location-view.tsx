@@ -86,7 +86,7 @@ export const LocationView = (options: {
         <span class={`badge is-large ${badge[0]}`}>{badge[1]}</span>
       </div>
       {access.state !== 'active' && (
-        <div class="notice is-warning">
+        <div class="notice is-warning" role="alert">
           <p>{EXPLAINED[access.state]}</p>
         </div>
       )}

@@ -15,6 +15,9 @@ const clock = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 
+const shortDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' })
+const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'shortOffset' })
+
 const exactTime = new Intl.DateTimeFormat('en', {
   hour: '2-digit',
   minute: '2-digit',
@@ -32,6 +35,18 @@ export const formatMoment = (atMs: number): string => moment.format(atMs)
 /** Formats a time of day with its milliseconds: `12:00:01.234`. */
 export const formatExactTime = (atMs: number): string => exactTime.format(atMs)
 export const formatClock = (atMs: number): string => clock.format(atMs)
+
+/** Formats a day without its year: `Nov 25`. */
+export const formatShortDay = (atMs: number): string => shortDay.format(atMs)
+/** Formats a day and a minute: `Nov 25, 14:44`. */
+export const formatMinute = (atMs: number): string =>
+  `${formatShortDay(atMs)}, ${formatClock(atMs)}`
+/** Names the time zone of the browser: `Europe/Berlin (GMT+1)`. */
+export const formatZone = (atMs: number): string => {
+  const { timeZone } = zone.resolvedOptions()
+  const offset = zone.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+  return timeZone === 'UTC' ? timeZone : `${timeZone} (${offset})`
+}
 
 const UNITS: readonly [ms: number, name: string][] = [
   [86_400_000, 'day'],

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { formatCount } from '../../lib/format.js'
 import { Icon } from '../shared/icon.js'
@@ -67,7 +67,7 @@ const callLocation = async (url: string, address: string | null): Promise<Result
   } catch {
     return {
       isGood: false,
-      text: 'No response from this location. It may be down, or your network blocks the connection.',
+      text: 'The location did not answer. It may be down, or your network blocks the connection. The dashboard itself answers.',
     }
   }
 }
@@ -83,12 +83,18 @@ export const CheckConnection = ({
   const { announce } = useServices()
   const [isRunning, setRunning] = useState(false)
   const [result, setResult] = useState<Result>()
+  // A verdict on a former restriction says nothing about the present one.
+  useEffect(() => setResult(undefined), [address])
   const check = async (): Promise<void> => {
     if (isRunning) return
     setRunning(true)
+    setResult(undefined)
     const next = await getSecret().then(
       ({ rpcUrl }) => callLocation(rpcUrl, address),
-      (error: unknown): Result => ({ isGood: false, text: toMessage(error) }),
+      (error: unknown): Result => ({
+        isGood: false,
+        text: `The dashboard could not read the token, so the location was not called. ${toMessage(error)}`,
+      }),
     )
     setResult(next)
     announce(next.text)

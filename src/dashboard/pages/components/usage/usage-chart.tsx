@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatClock } from '../../lib/format.js'
+import { formatClock, formatShortDay } from '../../lib/format.js'
 import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
 
 /** Height of the plot. The style sheet reserves it. */
@@ -32,9 +32,25 @@ const findIsolated = (values: ArrayLike<number | null | undefined>): number[] =>
 const marginSeconds = ([first = 0, second = 60]: ArrayLike<number> & Iterable<number>): number =>
   (second - first) * 0.6
 
+/** Times of the axis, with the day below the first one and where another day begins. */
+const toLabels = (seconds: readonly number[]): string[] => {
+  const days = seconds.map(second => formatShortDay(second * 1_000))
+  return seconds.map((second, index) => {
+    const clock = formatClock(second * 1_000)
+    return days[index] === days[index - 1] ? clock : `${clock}\n${days[index] ?? ''}`
+  })
+}
+
 const bars = uPlot.paths.bars?.({ size: [0.72, 24], radius: 0.15 })
 
-const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options => {
+const toOptions = (
+  {
+    width,
+    margin,
+    paint,
+  }: { readonly width: number; readonly margin: number; readonly paint: Paint },
+  onHover: (index: number | undefined) => void,
+): uPlot.Options => {
   const axis: uPlot.Axis = {
     stroke: paint('text-muted'),
     font: '12px system-ui, sans-serif',
@@ -57,7 +73,8 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
     width,
     height: HEIGHT_PX,
     legend: { show: false },
-    cursor: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    hooks: { setCursor: [chart => onHover(chart.cursor.idx ?? undefined)] },
     padding: [12, 20, 4, 0],
     scales: {
       // Half a column on each side, so that the first and the last are fully visible.
@@ -69,8 +86,8 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
         ...axis,
         grid: { show: false },
         space: 64,
-        size: 28,
-        values: (_chart, seconds) => seconds.map(second => formatClock(second * 1_000)),
+        size: 44,
+        values: (_chart, seconds) => toLabels(seconds),
       },
       { ...axis, size: 52 },
     ],
@@ -92,14 +109,19 @@ const toOptions = (width: number, margin: number, paint: Paint): uPlot.Options =
 export const UsageChart = ({
   buckets,
   range,
+  onHover,
 }: {
   readonly buckets: readonly UsageBucket[]
   readonly range: Range
+  /** Called with the index of the column under the pointer. */
+  readonly onHover: (index: number | undefined) => void
 }) => {
   const frame = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot | undefined>(undefined)
   const data = useRef(toData(buckets))
   data.current = toData(buckets)
+  const hover = useRef(onHover)
+  hover.current = onHover
 
   useEffect(() => {
     const element = frame.current
@@ -107,7 +129,14 @@ export const UsageChart = ({
     const draw = (): void => {
       chart.current?.destroy()
       chart.current = new uPlot(
-        toOptions(element.clientWidth, marginSeconds(data.current[0]), readPaint(element)),
+        toOptions(
+          {
+            width: element.clientWidth,
+            margin: marginSeconds(data.current[0]),
+            paint: readPaint(element),
+          },
+          index => hover.current(index),
+        ),
         data.current,
         element,
       )

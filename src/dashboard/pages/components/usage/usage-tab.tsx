@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
+import { ChartReadout } from './chart-readout.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { formatCount } from '../../lib/format.js'
@@ -36,6 +37,7 @@ export const UsageTab = ({
   const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   const [range, setRange] = useState<Range>('hour')
   const [view, setView] = useState('chart')
+  const [hovered, setHovered] = useState<number>()
   const buckets = toBuckets(value?.minutes ?? [], range, Date.now())
   const isQuiet = SERIES.every(({ key }) => totalOf(buckets, key) === 0)
 
@@ -69,7 +71,7 @@ export const UsageTab = ({
         </dl>
         <div class="plot">
           {view === 'chart' ? (
-            <UsageChart buckets={buckets} range={range} />
+            <UsageChart buckets={buckets} range={range} onHover={setHovered} />
           ) : (
             <UsageTable buckets={buckets} />
           )}
@@ -77,6 +79,10 @@ export const UsageTab = ({
             <p class="plot-empty">No requests in this period.</p>
           )}
         </div>
+        <ChartReadout
+          bucket={view === 'chart' && hovered !== undefined ? buckets[hovered] : undefined}
+          range={range}
+        />
       </section>
       <LimitsCard access={access} />
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />

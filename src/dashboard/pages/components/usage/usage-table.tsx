@@ -1,4 +1,4 @@
-import { formatClock, formatCount } from '../../lib/format.js'
+import { formatCount, formatMinute } from '../../lib/format.js'
 import { SERIES, type UsageBucket } from '../../lib/usage-series.js'
 
 /** The data of the chart as a table, newest first. */
@@ -18,7 +18,7 @@ export const UsageTable = ({ buckets }: { readonly buckets: readonly UsageBucket
       <tbody>
         {buckets.toReversed().map(bucket => (
           <tr key={bucket.startMs}>
-            <th scope="row">{formatClock(bucket.startMs)}</th>
+            <th scope="row">{formatMinute(bucket.startMs)}</th>
             {SERIES.map(({ key }) => (
               <td key={key} class={bucket[key] === 0 ? 'is-number is-zero' : 'is-number'}>
                 {formatCount(bucket[key])}
