@@ -15,7 +15,7 @@ import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
 import { createSessions } from '../dashboard/auth/session.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
-import type { MachineView } from '../dashboard/api/shapes.js'
+import type { LocationView, MachineView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
@@ -41,6 +41,7 @@ export type ControlDashboardParts = {
   readonly submissions: Submissions
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
+  readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
   readonly machines?: (() => readonly MachineView[]) | undefined
 }
 

@@ -6,11 +6,13 @@ import { ensureAdminToken } from '../access/tokens/admin-token.js'
 import type { AccessService } from '../access/service.js'
 import { readDays } from '../access/usage/day-reader.js'
 import { statusesOf } from '../cluster/machine-status.js'
+import type { ControlConfig } from '../config/child-config.js'
 import { openActivity, type Activity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
 import { createAuditRecord } from '../control/audit-record.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
+import { createLocationStates, type OwnState } from '../control/location-states.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
@@ -20,6 +22,7 @@ import { createPeerCopies } from '../storage/peer-copies.js'
 import { createClientOf } from '../server/http/address.js'
 import type { Command, SendEvent } from '../supervision/messages.js'
 import { openMachineEdges } from './machine-edges.js'
+import { openSharedMemory } from './shared-memory.js'
 import { sendMetrics, type Start } from './start.js'
 
 type CommandParts = {
@@ -54,6 +57,18 @@ const createCommands = (parts: CommandParts): ((command: Command) => void) => {
   }
 }
 
+/** What the edges of this machine serve, for its networks in the order of the configuration. */
+const createOwnState = ({ dataDir, networks }: ControlConfig): (() => OwnState) => {
+  const shared = openSharedMemory(dataDir)
+  return () => {
+    const slots = networks.flatMap(({ id }, index) => {
+      const slot = shared.tip(index)
+      return slot === undefined ? [] : [[id, slot] as const]
+    })
+    return { state: shared.health(), slots: Object.fromEntries(slots) }
+  }
+}
+
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config, listeners }, send) => {
   const { log, flush } = openLog('control', config.log)
@@ -84,6 +99,8 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     metrics,
   })
   const catalog = createCatalog(config)
+  const own = createOwnState(config)
+  const statuses = machines && (() => statusesOf(machines.list(), bootMs()))
   const dashboard = await openControlDashboard({
     config,
     descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
@@ -94,7 +111,8 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     usage: activity.usage,
     submissions: activity.submissions,
     clientOf: createClientOf(config.trustedProxies),
-    machines: machines && (() => statusesOf(machines.list(), bootMs())),
+    machines: statuses,
+    locationStates: createLocationStates({ catalog, own, machines: statuses }),
     adminToken,
     adminRoutes: createAdminApi({
       accessService,

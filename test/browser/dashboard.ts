@@ -240,6 +240,32 @@ if (browser !== undefined) {
     await context.close()
   })
 
+  await t.test('each location shows its state, its slot and its distance', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    const location = (name: string) => page.locator('.is-location').filter({ hasText: name })
+    for (const name of ['Frankfurt', 'New York'])
+      await location(name)
+        .getByText(/^Servingslot [\d,]+[\d.]+ ms$/)
+        .waitFor()
+    const slotOf = async () =>
+      Number(
+        /slot ([\d,]+)/
+          .exec((await location('Frankfurt').textContent()) ?? '')?.[1]
+          ?.replaceAll(',', ''),
+      )
+    const before = await slotOf()
+    t.ok(before > 0)
+    await page.route(`${new URL(locations[1].rpcUrl).origin}/ping`, route => route.abort())
+    await location('New York').getByText('not reachable from this browser').waitFor()
+    t.ok((await slotOf()) > before, 'it follows the chain')
+    t.equal(await location('Frankfurt').getByText('not reachable').count(), 0)
+    t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
   await t.test('what colours say is seen where the system chooses them', async t => {
     const view = { width: 1280, scheme: 'dark', hasForcedColors: true } as const
     const { page, context } = await openVisit(browser, view)

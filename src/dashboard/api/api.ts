@@ -22,6 +22,8 @@ export type ApiParts = {
   readonly usage: Usage
   readonly now: () => number
   readonly docsUrl: string | undefined
+  /** Live states of locations with these ids. */
+  readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
   readonly submissions: Submissions
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
@@ -103,6 +105,26 @@ const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] 
         }),
       ]
 
+const locationRoute = ({ accessService, locationStates }: ApiParts): Route =>
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/locations',
+    guard: 'session',
+    summary: 'Live states of the locations of an access',
+    answers: { 200: { description: 'In the order of the access', body: shapes.locations } },
+    errors: ['noSuchAccess'],
+    handle: ({ session, params }) => {
+      const access = findOwnAccess(accessService, session, params.accessId)
+      const shown = locationStates(access.locations).map(({ id, url, state, slots }) => ({
+        id,
+        url,
+        state,
+        slots: slots.filter(({ network }) => access.networks.includes(network)),
+      }))
+      return ok({ locations: shown })
+    },
+  })
+
 /** Whether a token can be restricted to an address. */
 const isRestrictable = (address: string): boolean => {
   try {
@@ -143,6 +165,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
         }),
     }),
     addressRoute,
+    locationRoute(parts),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
     ...machineRoutes(parts),

@@ -206,6 +206,32 @@ export const machines = v.object({
   ),
 })
 
+export const locations = v.object({
+  locations: v.array(
+    v.object({
+      id: text,
+      url: described(v.nullable(text), 'Where it is reached, such as for `GET <url>/ping`'),
+      state: described(
+        text,
+        'As `/health` reports it; of a cluster that of the best machine of the location',
+      ),
+      slots: v.pipe(
+        v.array(
+          v.object({
+            network: text,
+            slot: count,
+            lag: described(
+              v.nullable(count),
+              'Slots behind the best location; null on a machine by itself',
+            ),
+          }),
+        ),
+        v.readonly(),
+      ),
+    }),
+  ),
+})
+
 /** Most submissions in one response. */
 export const SUBMISSIONS_MAX = 200
 const SUBMISSIONS_DEFAULT = '50'
@@ -254,6 +280,9 @@ export const signInQuery = v.strictObject({
 
 /** A machine of a cluster as the page shows it. */
 export type MachineView = v.InferOutput<typeof machines>['machines'][number]
+
+/** A location as the page shows it. */
+export type LocationView = v.InferOutput<typeof locations>['locations'][number]
 
 /** A submission as the page shows it. */
 export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]

@@ -62,3 +62,18 @@ t.test(
     t.equal((await new DashboardClient(proxied.dashboardUrl).ask('/api/address')).status, 401)
   },
 )
+
+t.test('locations are those of the access, with slots of its networks', async t => {
+  const dashboard = await startDashboard(t)
+  const ada = await signIn(dashboard)
+  const { accessId } = await dashboard.grant('ada')
+  const slots = [{ network: 'main', slot: 7, lag: null }]
+  t.strictSame((await ada.ask(`/api/accesses/${accessId}/locations`)).json, {
+    locations: [
+      { id: 'fra', url: 'https://fra.rpc.example', state: 'behind', slots },
+      { id: 'nyc', url: 'http://127.0.0.1:2', state: 'behind', slots },
+    ],
+  })
+  const ben = await signIn(dashboard, BEN)
+  t.equal((await ben.ask(`/api/accesses/${accessId}/locations`)).status, 404)
+})

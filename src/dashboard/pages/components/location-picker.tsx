@@ -1,5 +1,12 @@
+import { LocationStateLine } from './location-state.js'
+import { useServices } from '../hooks/context.js'
+import { useLatencies } from '../hooks/use-latencies.js'
+import { useLoaded } from '../hooks/use-loaded.js'
 import type { Route } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
+
+/** How often the states of the locations are loaded again. */
+const REFRESH_MS = 5_000
 
 type Named = { readonly id: string; readonly name: string }
 
@@ -44,6 +51,10 @@ export const LocationPicker = ({
   readonly route: Route
   readonly onChoose: (change: Pick<Route, 'network' | 'location'>) => void
 }) => {
+  const { api } = useServices()
+  const { value } = useLoaded(access.accessId, () => api.locations(access.accessId), REFRESH_MS)
+  const states = value?.locations ?? []
+  const latencies = useLatencies(states.flatMap(({ url }) => (url === null ? [] : [url])))
   const hasToken = (location: string): boolean =>
     access.tokens.some(token => token.network === route.network && token.location === location)
   return (
@@ -76,6 +87,11 @@ export const LocationPicker = ({
               <span class={hasToken(id) ? 'dot is-on' : 'dot'} aria-hidden="true" />
               <span class="option-title">{name}</span>
               <span class="option-detail">{hasToken(id) ? 'Active token' : 'No token'}</span>
+              <LocationStateLine
+                location={states.find(state => state.id === id)}
+                network={route.network}
+                latency={latencies.get(states.find(state => state.id === id)?.url ?? '')}
+              />
             </span>
           </label>
         ))}

@@ -92,6 +92,8 @@ export const createApi = (onSignedOut: () => void) => {
     tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+    locations: (accessId: string) =>
+      read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
     machines: (accessId: string) =>
       read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
     submissions: (accessId: string) =>

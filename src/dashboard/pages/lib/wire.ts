@@ -12,6 +12,7 @@ export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type UsageMinute = TokenUsage['minutes'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
+export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]
 export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
 export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submission = InferOutput<typeof shapes.submissions>['submissions'][number]

@@ -1,5 +1,6 @@
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { HEALTHS } from '../../lib/healths.js'
 import { formatCount } from '../../lib/format.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import type { Access, Machine } from '../../lib/wire.js'
@@ -7,22 +8,11 @@ import type { Access, Machine } from '../../lib/wire.js'
 /** How often the machines are loaded again; each of them reports once a second. */
 const REFRESH_MS = 2_000
 
-/** Badge and name of each state. */
-const STATES: Readonly<Record<string, readonly [tone: string, name: string]>> = {
-  ok: ['is-active', 'Serving'],
-  behind: ['is-upcoming', 'Behind'],
-  incomplete: ['is-upcoming', 'Index incomplete'],
-  draining: ['is-upcoming', 'Restarting'],
-  'lease-expired': ['is-ended', 'Lease expired'],
-  unreachable: ['is-ended', 'Not reachable'],
-  'not-started': ['is-none', 'Not started'],
-}
-
 const formatLease = (leaseMs: number | null): string =>
   leaseMs === null ? '–' : `${(leaseMs / 1_000).toFixed(1)} s`
 
 const Row = ({ machine, network }: { readonly machine: Machine; readonly network: string }) => {
-  const [tone, name] = STATES[machine.state] ?? ['is-none', 'Unknown']
+  const [tone, name] = HEALTHS[machine.state] ?? ['is-none', 'Unknown']
   const at = machine.slots.find(slot => slot.network === network)
   return (
     <tr>
