@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+import { checkServerIdentity, type PeerCertificate } from 'node:tls'
 import {
   Client,
   credentials,
@@ -156,6 +158,22 @@ const CHANNEL_OPTIONS = {
   'grpc.max_reconnect_backoff_ms': 1_000,
 }
 
+/** A name that no server looks at; see below. */
+const NO_NAME = 'etcd'
+
+const openClient = (endpoint: string, { ca, cert, key }: Identity): Client => {
+  const { host, hostname } = new URL(endpoint)
+  const address = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(address) === 0)
+    return new Client(host, credentials.createSsl(ca, key, cert), CHANNEL_OPTIONS)
+  // The library would send the address as a name of TLS, which Node.js warns of at each start. It
+  // is compared with the certificate all the same.
+  const checkIdentity = (_name: string, peer: PeerCertificate): Error | undefined =>
+    checkServerIdentity(address, peer)
+  const secure = credentials.createSsl(ca, key, cert, { checkServerIdentity: checkIdentity })
+  return new Client(host, secure, { ...CHANNEL_OPTIONS, 'grpc.ssl_target_name_override': NO_NAME })
+}
+
 /**
  * A client of the members of one etcd. It calls one of them, and the next one after a call without
  * an answer; no call is repeated here.
@@ -166,12 +184,8 @@ export class Etcd {
   private current = 0
 
   constructor({ endpoints, identity, callMs }: EtcdOptions) {
-    const { ca, cert, key } = identity
-    const secure = credentials.createSsl(ca, key, cert)
     this.callMs = callMs
-    this.clients = endpoints.map(
-      endpoint => new Client(new URL(endpoint).host, secure, CHANNEL_OPTIONS),
-    )
+    this.clients = endpoints.map(endpoint => openClient(endpoint, identity))
   }
 
   /** Reads one key as it is now. */

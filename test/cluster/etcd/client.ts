@@ -1,6 +1,11 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createSecureServer } from 'node:http2'
+import { join } from 'node:path'
 import t from 'tap'
-import { CompactedError, EtcdError } from '../../../src/cluster/etcd/client.js'
-import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
+import { CompactedError, Etcd, EtcdError } from '../../../src/cluster/etcd/client.js'
+import { makeCertificates, openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
+import { ownDir } from '../../fixtures/own-dir.js'
 import { until } from '../../fixtures/until.js'
 
 t.test('keys, transactions and watches of a real etcd', { skip: withoutEtcd }, async t => {
@@ -67,4 +72,34 @@ t.test('keys, transactions and watches of a real etcd', { skip: withoutEtcd }, a
   start(1)
   await untilServing()
   t.equal(members.length, 3)
+})
+
+t.test('a member at an address is called if that is in its certificate', async t => {
+  const dir = ownDir(t)
+  makeCertificates(dir)
+  const read = (name: string): Buffer => readFileSync(join(dir, name))
+  const ca = read('ca.pem')
+  const identity = { ca, cert: read('root.pem'), key: read('root.key') }
+  for (const [name, isCalled] of [
+    ['etcd', true],
+    // Of the same authority, for the name of another server.
+    ['fra-1', false],
+  ] as const) {
+    const own = { cert: read(`${name}.pem`), key: read(`${name}.key`) }
+    const server = createSecureServer({ ca, ...own, requestCert: true })
+    let calls = 0
+    server.on('stream', stream => {
+      calls++
+      stream.close()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    const port = typeof address === 'object' ? address?.port : 0
+    const etcd = new Etcd({ endpoints: [`https://127.0.0.1:${port}`], identity, callMs: 1_000 })
+    await t.rejects(etcd.get('/'), EtcdError)
+    t.equal(calls > 0, isCalled, name)
+    etcd.close()
+    server.close()
+  }
 })
