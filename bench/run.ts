@@ -13,6 +13,7 @@ import type { Context } from './context.js'
 import { describeDataSet, sampleTokens, tokenPubkey } from './data/data.js'
 import { benchConfig, createToken, NETWORK, startEdge } from './service/deployment.js'
 import { benchAccountInfo } from './load/account-info.js'
+import { benchCluster } from './load/cluster.js'
 import { benchLargeReplies } from './load/large-replies.js'
 import { benchLatency } from './load/latency.js'
 import { benchLayers } from './load/layers.js'
@@ -51,6 +52,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 }
 /** Measured only if named: what explains other figures, and what takes ten minutes. */
 const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> = {
+  cluster: benchCluster,
   layers: benchLayers,
   // The last one, because it writes the store.
   mixed: benchMixed,

@@ -3,6 +3,14 @@ import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Assignment, Command, DrainMode, Event, InheritedListeners, Role } from './messages.js'
 
+/**
+ * A follower has nothing to do but on changes: with the default young generation its heap would
+ * stay 30 MiB larger after it has read all accesses.
+ */
+const NODE_FLAGS: Partial<Record<Role, readonly string[]>> = {
+  follower: ['--max-semi-space-size=1'],
+}
+
 const PROGRAM = fileURLToPath(new URL('../role.js', import.meta.url))
 
 /** How a process has ended: its output may have more. */
@@ -130,6 +138,7 @@ class RestartedChild implements Child {
       // Output before the child's log is open must not be lost; nothing is read from the terminal.
       stdio: [...STDIO, ...inherited.map(([, descriptor]) => descriptor)],
       serialization: 'advanced',
+      execArgv: [...process.execArgv, ...(NODE_FLAGS[this.role] ?? [])],
     })
     this.process = child
     child.on('message', message => {

@@ -2,100 +2,25 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createLocalLog } from '../../src/access/log/local-log.js'
-import { openWriter } from '../../src/access/store/store.js'
 import { Administration } from '../../src/cluster/administration.js'
-import { EtcdLog } from '../../src/cluster/etcd-log.js'
 import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
-import { Follower } from '../../src/cluster/follower.js'
 import { BROKEN, keysOf } from '../../src/cluster/keys.js'
-import { Lease } from '../../src/cluster/lease.js'
-import { join, type Membership, type MembershipParts } from '../../src/cluster/membership.js'
+import { join } from '../../src/cluster/membership.js'
 import { defaults } from '../../src/cluster/options.js'
 import { format, readBeat } from '../../src/cluster/values.js'
 import { bootMs } from '../../src/native/os.js'
 import { createLog } from '../../src/shared/log.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
+import { openFollowedMachine } from '../fixtures/cluster/followed-machine.js'
 import { until } from '../fixtures/until.js'
 
 const cluster = 's1'
 const keys = keysOf(cluster)
 const options = { ...defaults, leaseMs: 600, beatMs: 100, retryMs: 20 }
 
-/** A machine without edges: what its follower and its lease do. */
-const openMachine = async (t: Test, etcd: Etcd, machine: string, dir = t.testdir()) => {
-  const store = await openWriter(dir)
-  const parts: MembershipParts = {
-    etcd,
-    keys,
-    cluster,
-    machine,
-    location: 'fra',
-    store,
-    options,
-    randomBytes,
-  }
-  const lines: string[] = []
-  const logger = createLog(machine, line => lines.push(line))
-  let leaseEndMs = 0
-  let replaced = ''
-  let stop = async (): Promise<void> => {}
-  const start = ({ state, machineCreated }: Membership): void => {
-    const log = new EtcdLog({ etcd, keys, epoch: () => state.epoch, options, randomBytes })
-    const follower = new Follower({
-      log,
-      store,
-      logger,
-      retryMs: options.retryMs,
-      announce: () => {},
-      onChanged: () => lease.prove(),
-      useNext: () => {},
-    })
-    const lease = new Lease(
-      {
-        etcd,
-        keys,
-        machine,
-        machineCreated,
-        store,
-        follower,
-        options,
-        logger,
-        bootMs,
-        confirmed: async () => {},
-        setLeaseEnd: endMs => {
-          leaseEndMs = endMs
-        },
-        explain: async () => undefined,
-        describe: () => ({ version: '9', health: 'ok', slots: { main: 7 }, leaseMs: 100 }),
-        onReplaced: message => {
-          replaced = message
-        },
-      },
-      state,
-    )
-    follower.start()
-    lease.start()
-    stop = async () => {
-      stop = async () => {}
-      await lease.stop()
-      await follower.stop()
-    }
-  }
-  t.teardown(async () => {
-    await stop()
-    await store.close()
-  })
-  return {
-    store,
-    parts,
-    start,
-    stop: () => stop(),
-    isLeased: () => bootMs() < leaseEndMs,
-    replaced: () => replaced,
-    logged: () => lines.join('\n'),
-  }
-}
+const openMachine = (t: Test, etcd: Etcd, machine: string, dir = t.testdir()) =>
+  openFollowedMachine(t, etcd, { cluster, machine, options, dir })
 
 t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, async t => {
   const { connect, dir } = await openEtcd(t, 1)
