@@ -1,4 +1,6 @@
 import { Option, type Command } from 'commander'
+import type { DayRow } from '../access/usage/days.js'
+import type { Config } from '../config/config.js'
 import { toCsvLine } from './csv.js'
 import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
@@ -187,7 +189,11 @@ type UsageOptions = ServiceOptions & {
   readonly from?: number
   readonly until?: number
   readonly access?: string
+  readonly machine?: boolean
 }
+
+/** Rows of a page of the admin API, which has whole days. */
+const PAGE_ROWS = 1_000
 
 const USAGE_HEADER = [
   ...['day', 'access', 'network', 'location', 'method'],
@@ -195,21 +201,64 @@ const USAGE_HEADER = [
 ]
 
 const printUsage = async (load: ConfigLoader, options: UsageOptions): Promise<void> => {
+  const config = await load.service(options)
+  const { csv = false, machine = false } = options
+  if (csv) process.stdout.write(toCsvLine(USAGE_HEADER))
+  const isSum = config.cluster !== undefined && !machine
+  for await (const row of isSum ? readSums(config, options) : readOwn(config, options)) {
+    const { day: text, accessId, network, location, method, requests, errors, rateLimited } = row
+    const line = csv
+      ? toCsvLine([text, accessId, network, location, method, requests, errors, rateLimited])
+      : `${JSON.stringify(row)}\n`
+    process.stdout.write(line)
+  }
+}
+
+type UsageRow = DayRow & { readonly day: string }
+type UsagePage = {
+  readonly rows: readonly UsageRow[]
+  readonly next: string | null
+  readonly missing?: readonly string[]
+}
+
+/** What this machine has counted, from its files. */
+async function* readOwn(
+  { dataDir }: Config,
+  { from = 0, until = Infinity, access: accessId }: UsageOptions,
+): AsyncGenerator<UsageRow> {
   const { readDays } = await import('../access/usage/day-reader.js')
   const { formatDay } = await import('../access/usage/days.js')
-  const { dataDir } = await load.service(options)
-  const { csv = false, from = 0, until = Infinity, access: accessId } = options
-  if (csv) process.stdout.write(toCsvLine(USAGE_HEADER))
-  for await (const { day, rows } of readDays(dataDir, { from, until, accessId })) {
-    const text = formatDay(day)
-    for (const row of rows) {
-      const { accessId, network, location, method, requests, errors, rateLimited } = row
-      const line = csv
-        ? toCsvLine([text, accessId, network, location, method, requests, errors, rateLimited])
-        : `${JSON.stringify({ day: text, ...row })}\n`
-      process.stdout.write(line)
-    }
-  }
+  for await (const { day, rows } of readDays(dataDir, { from, until, accessId }))
+    for (const row of rows) yield { day: formatDay(day), ...row }
+}
+
+/** What all machines of the cluster have counted, from the service of this one. */
+async function* readSums(
+  config: Config,
+  { from, until, access }: UsageOptions,
+): AsyncGenerator<UsageRow> {
+  const { callAdmin, targetOf } = await import('./admin-client.js')
+  const { formatDay } = await import('../access/usage/days.js')
+  const missing = new Set<string>()
+  let first = from === undefined ? undefined : formatDay(from)
+  do {
+    const query = new URLSearchParams({
+      ...(first === undefined ? {} : { from: first }),
+      ...(until === undefined ? {} : { until: formatDay(until) }),
+      ...(access === undefined ? {} : { access }),
+      limit: String(PAGE_ROWS),
+    })
+    const path = `/usage?${query}`
+    const page = (await callAdmin(targetOf(config), { method: 'GET', path })) as UsagePage
+    yield* page.rows
+    for (const id of page.missing ?? []) missing.add(id)
+    first = page.next ?? undefined
+  } while (first !== undefined)
+  if (missing.size > 0)
+    throw new Error(
+      `${[...missing].toSorted().join(', ')} did not answer: the counts lack theirs; repeat it, or ` +
+        'run slotline usage --machine there',
+    )
 }
 
 /** `slotline usage`: what each access did by day, for billing. */
@@ -220,6 +269,7 @@ export const addUsageCommand = (program: Command, load: ConfigLoader): void => {
     .option('--from <day>', 'first day (default: the oldest that is kept)', day)
     .option('--until <day>', 'the day after the last one (default: with today)', day)
     .option('--access <accessId>', 'only of this access')
+    .option('--machine', 'only what this machine of a cluster has counted')
     .action((options: UsageOptions) => printUsage(load, options))
 }
 

@@ -54,6 +54,8 @@ export const defaults = {
    * needs three round trips: for machines over 80 ms apart 1,000.
    */
   peerMs: 300,
+  /** The same for usage by day, which is read from compressed files of some MB. */
+  peerDaysMs: 5_000,
   /** Calls to each other machine in flight at once; for further ones it is missing. */
   peerCallsMax: 64,
   /** Longest answer of another machine: 200 submissions of about 1 KB each, with much room. */

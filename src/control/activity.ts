@@ -1,3 +1,4 @@
+import { readDays, type DayQuery, type UsageDays } from '../access/usage/day-reader.js'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
@@ -21,6 +22,8 @@ import { toSubmissionView } from './submission-view.js'
 export type Activity = {
   readonly usage: Usage
   readonly submissions: Submissions
+  /** What is billed. */
+  readonly usageDays: (query: DayQuery) => UsageDays
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<Submission | undefined>
   close(): Promise<void>
@@ -41,17 +44,25 @@ export type ActivityParts = {
 /** Adds the other machines up. A machine by itself loads none of this. */
 const addOthers = async (
   cluster: NonNullable<ControlConfig['cluster']>,
+  { dataDir, locations }: Pick<ControlConfig, 'dataDir' | 'locations'>,
   directory: MachineDirectory,
   own: PeerRouteParts & { readonly submissions: Submissions },
   parts: Pick<ActivityParts, 'listeners' | 'log' | 'metrics' | 'streams'>,
 ): Promise<Activity> => {
   const { openClusterPeers } = await import('./cluster-peers.js')
   const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
-  const routes = createPeerRoutes(own)
+  const { createDayRoutes, sumUsageDays } = await import('./usage-days.js')
+  const routes = [...createPeerRoutes(own), ...createDayRoutes(dataDir, Date.now)]
   const peers = await openClusterPeers(cluster, { ...parts, directory, routes })
   return {
     usage: createUsageSum(own.usage, peers.client),
     submissions: createSubmissionsSum(own.submissions, peers.client),
+    usageDays: sumUsageDays({
+      dataDir,
+      peers: peers.client,
+      locations: locations.map(({ id }) => id),
+      limitMs: cluster.peerDaysMs,
+    }),
     find: query => peers.find(query),
     close: () => peers.close(),
   }
@@ -73,11 +84,20 @@ export const openActivity = async (
   const recent = (accessId: string, limit: number): readonly SubmissionView[] =>
     readers.recent(accessId, limit).map(toSubmissionView)
   const submissions: Submissions = (accessId, limit) => ({ submissions: recent(accessId, limit) })
-  if (cluster === undefined || machines === undefined)
-    return { usage, submissions, find: async () => undefined, close: () => readers.close() }
+  if (cluster === undefined || machines === undefined) {
+    const usageDays = (query: DayQuery): UsageDays => ({ days: readDays(dataDir, query) })
+    const close = (): Promise<void> => readers.close()
+    return { usage, submissions, usageDays, find: async () => undefined, close }
+  }
   const find = (id: Uint8Array): Promise<Submission | undefined> =>
     findSubmission(id, { read: () => readers.find(id), now: Date.now, options })
-  const all = await addOthers(cluster, machines, { usage, submissions, recent, find }, parts)
+  const all = await addOthers(
+    cluster,
+    config,
+    machines,
+    { usage, submissions, recent, find },
+    parts,
+  )
   return {
     ...all,
     close: async () => {

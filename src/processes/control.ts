@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import { openAuditLog, type AuditLog } from '../access/audit/audit-log.js'
 import { ensureAdminToken } from '../access/tokens/admin-token.js'
 import type { AccessService } from '../access/service.js'
-import { readDays } from '../access/usage/day-reader.js'
 import { statusesOf } from '../cluster/machine-status.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { openActivity, type Activity } from '../control/activity.js'
@@ -117,7 +116,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     adminRoutes: createAdminApi({
       accessService,
       auditLog,
-      usageDays: query => readDays(config.dataDir, query),
+      usageDays: activity.usageDays,
       catalog,
       products: productsOf(config),
       now: Date.now,

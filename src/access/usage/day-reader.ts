@@ -36,7 +36,7 @@ const keyOf = ({ accessId, network, location, method }: DayRow): string =>
   [accessId, network, location, method].join('\0')
 
 /** One row for each access, network, location and method, in this order. */
-const sumUp = (rows: readonly DayRow[]): readonly DayRow[] => {
+export const sumUp = (rows: readonly DayRow[]): readonly DayRow[] => {
   const sums = new Map<string, DayRow>()
   for (const row of rows) {
     const key = keyOf(row)
@@ -62,16 +62,38 @@ export type DayQuery = {
 /** One day, as all edges of this machine have counted it. */
 export type UsageDay = { readonly day: number; readonly rows: readonly DayRow[] }
 
+/** Days that are read one after the other. */
+export type UsageDays = {
+  readonly days: AsyncIterable<UsageDay>
+  /** Machines whose counts lack in what was read; absent on a machine by itself. */
+  missing?(): readonly string[]
+}
+
+type EdgeDays = { readonly dir: string; readonly open: RowsByDay }
+
+const openEdges = async (dataDir: string): Promise<readonly EdgeDays[]> => {
+  const edges: EdgeDays[] = []
+  for (const edge of edgesOf(dataDir))
+    edges.push({ dir: daysPath(dataDir, edge), open: await readOpenDays(dataDir, edge) })
+  return edges
+}
+
+const daysOf = (edges: readonly EdgeDays[]): readonly number[] => {
+  const days = new Set(edges.flatMap(({ dir, open }) => [...listDays(dir), ...open.keys()]))
+  return [...days].toSorted((one, other) => one - other)
+}
+
+/** The days since 1970 that have counts on this machine, in order. */
+export const listUsageDays = async (dataDir: string): Promise<readonly number[]> =>
+  daysOf(await openEdges(dataDir))
+
 /** The days that have counts, the oldest first. One is read when it is taken. */
 export async function* readDays(
   dataDir: string,
   { from, until, accessId }: DayQuery,
 ): AsyncGenerator<UsageDay> {
-  const edges: { readonly dir: string; readonly open: RowsByDay }[] = []
-  for (const edge of edgesOf(dataDir))
-    edges.push({ dir: daysPath(dataDir, edge), open: await readOpenDays(dataDir, edge) })
-  const days = new Set(edges.flatMap(({ dir, open }) => [...listDays(dir), ...open.keys()]))
-  for (const day of [...days].toSorted((one, other) => one - other)) {
+  const edges = await openEdges(dataDir)
+  for (const day of daysOf(edges)) {
     if (day < from || day >= until) continue
     // Written since then, a day is complete there.
     const rows = edges.flatMap(

@@ -26,6 +26,13 @@ export type PeerClientParts = {
   readonly onCall: (machine: string, outcome: 'answered' | 'missing') => void
 }
 
+export type ReadOptions = {
+  /** Longest wait for an answer, in place of `peerMs`. */
+  readonly limitMs?: number
+  /** Machines that are not called. */
+  readonly without?: ReadonlySet<string>
+}
+
 type Response = { readonly status: number | undefined; readonly text: string }
 type Peer = { readonly id: string; readonly url: string | undefined }
 
@@ -50,13 +57,14 @@ export class PeerClient {
     locations: readonly string[],
     path: string,
     schema: S,
+    { limitMs = this.parts.options.peerMs, without }: ReadOptions = {},
   ): Promise<PeerAnswers<v.InferOutput<S>>> {
-    const peers = this.peersAt(locations)
+    const peers = this.peersAt(locations).filter(({ id }) => without?.has(id) !== true)
     const answers: v.InferOutput<S>[] = []
     const missing: string[] = []
     await Promise.all(
       peers.map(async peer => {
-        const result = v.safeParse(schema, await this.tryCall(peer, path))
+        const result = v.safeParse(schema, await this.tryCall(peer, path, limitMs))
         if (result.success) answers.push(result.output)
         else missing.push(peer.id)
       }),
@@ -92,7 +100,11 @@ export class PeerClient {
   }
 
   /** What a machine answers; undefined where that is nothing. */
-  private async tryCall({ id, url }: Peer, path: string): Promise<unknown> {
+  private async tryCall(
+    { id, url }: Peer,
+    path: string,
+    limitMs = this.parts.options.peerMs,
+  ): Promise<unknown> {
     const { onCall, options } = this.parts
     const count = this.inFlight.get(id) ?? 0
     if (url === undefined || count >= options.peerCallsMax) {
@@ -101,7 +113,7 @@ export class PeerClient {
     }
     this.inFlight.set(id, count + 1)
     try {
-      const { status, text } = await this.call(id, new URL(path, url))
+      const { status, text } = await this.call(id, new URL(path, url), limitMs)
       onCall(id, 'answered')
       return status === 200 ? JSON.parse(text) : undefined
     } catch {
@@ -112,8 +124,8 @@ export class PeerClient {
     }
   }
 
-  private call(id: string, url: URL): Promise<Response> {
-    const { peerAnswerBytesMax, peerMs } = this.parts.options
+  private call(id: string, url: URL, limitMs: number): Promise<Response> {
+    const { peerAnswerBytesMax } = this.parts.options
     return new Promise((resolve, reject) => {
       const call = request(
         url,
@@ -123,7 +135,7 @@ export class PeerClient {
           servername: id,
           checkServerIdentity: (_host, certificate) =>
             commonNameOf(certificate) === id ? undefined : new Error(`not machine ${id}`),
-          signal: AbortSignal.timeout(peerMs),
+          signal: AbortSignal.timeout(limitMs),
         },
         response => {
           const chunks: Buffer[] = []

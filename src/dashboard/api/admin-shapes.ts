@@ -196,6 +196,10 @@ export const usage = v.object({
     }),
   ),
   next: described(v.nullable(text), '`from` of the next page; null: no more'),
+  missing: described(
+    v.optional(v.array(text)),
+    'Of a cluster: machines that did not answer, whose counts lack',
+  ),
 })
 
 const beforeProblem = 'must be a time in Unix milliseconds'

@@ -8,7 +8,7 @@ import { CHANGE_ERRORS } from './change-errors.js'
 import { answerChange, changeAnswers } from './effect.js'
 import * as shapes from './admin-shapes.js'
 import type { AuditLog } from '../../access/audit/audit-log.js'
-import type { DayQuery, UsageDay } from '../../access/usage/day-reader.js'
+import type { DayQuery, UsageDays } from '../../access/usage/day-reader.js'
 import { formatDay } from '../../access/usage/days.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
 import type { Catalog } from './catalog.js'
@@ -19,8 +19,8 @@ export type AdminParts = {
   readonly catalog: Catalog
   readonly products: readonly Product[]
   readonly auditLog: AuditLog
-  /** What this machine has counted, by days. */
-  readonly usageDays: (query: DayQuery) => AsyncIterable<UsageDay>
+  /** What all machines of the cluster have counted, or this one by itself, by days. */
+  readonly usageDays: (query: DayQuery) => UsageDays
   readonly now: () => number
 }
 
@@ -55,17 +55,20 @@ const createUsageRoute = ({ usageDays }: AdminParts): Route =>
     method: 'GET',
     path: '/admin/usage',
     guard: 'admin',
-    summary: 'Requests by day, access, network, location and method, as this machine counted them',
+    summary: 'Requests by day, access, network, location and method, of all machines of a cluster',
     query: shapes.usageQuery,
     answers: { 200: { description: 'Whole days, the oldest first', body: shapes.usage } },
     errors: ['wrongInput'],
     handle: async ({ query: { from = 0, until = Infinity, access: accessId, limit } }) => {
       const rows: object[] = []
-      for await (const { day, rows: found } of usageDays({ from, until, accessId })) {
-        if (rows.length >= limit) return ok({ rows, next: formatDay(day) })
+      const { days, missing } = usageDays({ from, until, accessId })
+      const page = (next: string | null): Answer =>
+        ok({ rows, next, ...(missing === undefined ? {} : { missing: missing() }) })
+      for await (const { day, rows: found } of days) {
+        if (rows.length >= limit) return page(formatDay(day))
         for (const row of found) rows.push({ day: formatDay(day), ...row })
       }
-      return ok({ rows, next: null })
+      return page(null)
     },
   })
 

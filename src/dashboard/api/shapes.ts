@@ -286,3 +286,24 @@ export type LocationView = v.InferOutput<typeof locations>['locations'][number]
 
 /** A submission as the page shows it. */
 export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]
+
+const wholeCount = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+/** Days since 1970 that a machine of a cluster has counts of. */
+export const usageDayList = v.object({ days: v.array(wholeCount) })
+
+/** Some of the rows of one of these days. */
+export const usageDayRows = v.object({
+  rows: v.array(
+    v.object({
+      accessId: text,
+      network: text,
+      location: text,
+      method: text,
+      requests: wholeCount,
+      errors: wholeCount,
+      rateLimited: wholeCount,
+    }),
+  ),
+  isLast: v.boolean(),
+})

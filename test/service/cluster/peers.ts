@@ -10,7 +10,7 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
-import { freePorts, type Service } from '../../fixtures/processes/deployment.js'
+import { freePorts, runToEnd, type Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
 import { until } from '../../fixtures/until.js'
@@ -18,6 +18,7 @@ import { until } from '../../fixtures/until.js'
 type Running = TestMachine & { readonly service: Service }
 
 const PEER_MS = 300
+const DAYS_MS = 1_000
 const CLIENT = { clientId: 'machines', clientSecret: 'secret-of-machines' }
 const RELAY = {
   upstream: { urls: ['http://127.0.0.1:1'] },
@@ -34,9 +35,11 @@ const openMachines = async (t: Test): Promise<readonly [Running, Running, Runnin
   t.teardown(() => provider.close())
   const network = { relayBundle: RELAY }
   const identity = { issuer: provider.issuer, ...CLIENT }
+  const cluster = { peerDaysMs: DAYS_MS }
   const first = await prepareMachine(t, etcd, {
     id: 'fra-1',
     location: 'fra',
+    cluster,
     network,
     dashboard: { identity },
     firstPort,
@@ -123,6 +126,27 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     t.ok(Number(ofAccess['requestsPerSecond']) >= 0.2, '12 requests within a minute')
   })
 
+  const printUsage = async (...args: readonly string[]) => {
+    const { code, output } = await runToEnd(t, ['usage', '--config', first.configFile, ...args])
+    const rows = output
+      .split('\n')
+      .filter(line => line.startsWith('{'))
+      .map(line => JSON.parse(line) as { readonly location: string; readonly requests: number })
+    const of = (location: string): number =>
+      rows.filter(row => row.location === location).reduce((sum, row) => sum + row.requests, 0)
+    return { code, output, fra: of('fra'), nyc: of('nyc'), rows: rows.length }
+  }
+
+  await t.test('usage by day is the sum of all machines', async t => {
+    t.match(await printUsage(), { code: 0, fra: 7, nyc: 5, rows: 2 })
+    t.match(await printUsage('--machine'), { code: 0, fra: 3, nyc: 0, rows: 1 })
+    t.match(await printUsage('--access', accessId), { code: 0, fra: 7, nyc: 5 })
+    t.match(await printUsage('--access', 'acc_none'), { code: 0, rows: 0 })
+    t.match(await printUsage('--until', '2020-01-01'), { code: 0, rows: 0 })
+    const day = new Date().toISOString().slice(0, 10)
+    t.match(await printUsage('--from', day), { fra: 7, nyc: 5 })
+  })
+
   const submit = (machine: TestMachine, own: string) =>
     relay(machine, own, sendBundle('/relay-bundle', ['AAAA']))
 
@@ -170,6 +194,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     t.ok(tookMs >= PEER_MS - 10 && tookMs < PEER_MS + 700, `${tookMs.toFixed(0)} ms`)
     t.strictSame((await read('usage')).json['missing'], ['fra-2'])
     t.strictSame((await read('submissions')).json['missing'], ['fra-2'])
+    const partial = await printUsage()
+    t.match(partial, { code: 1, nyc: 5 })
+    t.match(partial.output, /^slotline: fra-2 did not answer: the counts lack theirs; repeat it, /m)
     const { id } = await submit(second, token)
     const lost = await relay(first, token, findBody(id))
     t.equal(lost.result, null)
