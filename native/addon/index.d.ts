@@ -74,8 +74,8 @@ export declare class Indexer {
   /** Ends the feed; the commit under way is finished first. */
   stopFeed(): void
   /**
-   * Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for
-   * another layout or scope.
+   * Opens the store at `dir`, and makes it where there is none. Throws `storeOutdated` for an
+   * older layout, another scope or other programs, `storeUnusable` for what is no store.
    */
   constructor(dir: string, store: StoreOptions)
   /** The newest block, or null before the first. */
@@ -150,7 +150,10 @@ export declare class PointReadLane {
  * on pools.
  */
 export declare class Reader {
-  /** Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot be. */
+  /**
+   * Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot
+   * be, `storeOutdated` where it must be rebuilt.
+   */
   constructor(dir: string, store: StoreOptions, pools: PoolOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
@@ -240,7 +243,10 @@ export declare class Spool {
 
 /** One store, opened for reading by a process that does nothing else. */
 export declare class StoreInspector {
-  /** Throws `storeUnusable` for another layout or scope, or where there is no store. */
+  /**
+   * Throws `storeOutdated` for an older layout or another scope, `storeUnusable` where there is
+   * no store.
+   */
   constructor(dir: string, store: StoreOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null

@@ -1,6 +1,6 @@
 import type { IndexerConfig, IndexerNetwork } from '../config/child-config.js'
 import { startSweep } from '../ingest/accounts-rpc/sweep-schedule.js'
-import type { BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
+import { BootstrapCancelled, type BootstrapPlan } from '../ingest/bootstrap/bootstrap.js'
 import { createBootstraps } from '../ingest/bootstrap/network-bootstraps.js'
 import type { BootstrapRunner } from '../ingest/bootstrap/runner.js'
 import { FeedMetrics } from '../ingest/feed/feed-metrics.js'
@@ -45,6 +45,7 @@ type IndexerParts = {
   readonly config: IndexerConfig
   readonly network: IndexerNetwork
   readonly chain: ChainOverride | undefined
+  readonly mayRebuild: boolean
   readonly send: SendEvent
   readonly log: Log
   readonly metrics: Metrics
@@ -63,6 +64,7 @@ class NetworkIndexer {
   private readonly stopMonitor: () => void
   private readonly stopSweep: () => void
   private readonly status: StatusWriter
+  private isDraining = false
 
   constructor(parts: IndexerParts) {
     const { chain, config, log, metrics, network } = parts
@@ -75,6 +77,8 @@ class NetworkIndexer {
     if (chain === undefined) this.store.removeOthers()
     this.feed = this.startFeed()
     this.bootstraps?.watch()
+    if (this.store.isBeingRebuilt && this.bootstraps?.status() === undefined)
+      void this.loadRebuilt()
     this.stopMonitor = this.startMonitor()
     const { writeMs } = config.status
     this.status = startStatusWriter(this.stores, writeMs, () => this.describe(), log)
@@ -85,6 +89,7 @@ class NetworkIndexer {
   }
 
   async drain(): Promise<void> {
+    this.isDraining = true
     this.stopMonitor()
     this.stopSweep()
     await this.bootstraps?.stop()
@@ -94,11 +99,13 @@ class NetworkIndexer {
   }
 
   private openStore(): LiveStore {
-    const { chain, config, network, send } = this.parts
+    const { chain, config, log, mayRebuild, network, send } = this.parts
     return new LiveStore({
       stores: this.stores,
       storeOptions: toStoreOptions(config, network.id),
       chainId: chain?.id,
+      mayRebuild: mayRebuild && chain === undefined,
+      log,
       bootstrapFolders: () => this.bootstraps?.folders() ?? [],
       onReplaced: () => send({ kind: 'storeReplaced', network: network.id }),
     })
@@ -119,6 +126,21 @@ class NetworkIndexer {
         before.close()
       },
     })
+  }
+
+  /** Loads all accounts of a store that is rebuilt, by the first repair step that can. */
+  private async loadRebuilt(): Promise<void> {
+    const { log, network } = this.parts
+    // A copy of the live store has no more accounts than that.
+    const steps = network.repairSteps.filter(step => step !== 'incremental')
+    for (const step of steps)
+      try {
+        return await this.bootstraps?.run(toPlan(step, network))
+      } catch (error) {
+        // Its reason has a log line of its own.
+        if (error instanceof BootstrapCancelled || this.isDraining) return
+      }
+    log.warn({ network: network.id, steps }, 'the rebuilt store lacks accounts: load it')
   }
 
   private startFeed(): RepairedFeed {
@@ -199,14 +221,17 @@ class NetworkIndexer {
 }
 
 /** Starts the indexer of one network. */
-export const startIndexer: Start<'indexer'> = async ({ config, network: id, chain }, send) => {
+export const startIndexer: Start<'indexer'> = async (
+  { config, network: id, chain, mayRebuild },
+  send,
+) => {
   const network = config.networks.find(network => network.id === id)
   if (network === undefined) throw new Error(`no network ${id}`)
   const { log, flush, droppedCount } = openLog(`indexer ${network.id}`, config.log)
   const metrics = createMetrics(`indexer ${network.id}`)
   const dropped = metrics.gauge('logDropped')
   metrics.beforeSnapshot(() => dropped.set(droppedCount()))
-  const indexer = new NetworkIndexer({ config, network, chain, send, log, metrics })
+  const indexer = new NetworkIndexer({ config, network, chain, mayRebuild, send, log, metrics })
   return {
     onCommand: command => {
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)

@@ -178,12 +178,13 @@ export class ServiceChildren {
     })
   }
 
-  addIndexer(config: Config, network: string): Child {
+  /** A start rebuilds a store that the configuration does not fit, a reload or upgrade must not. */
+  addIndexer(config: Config, network: string, mayRebuild: boolean): Child {
     const part = toIndexerConfig(config, network)
     return this.add(config, {
       role: 'indexer',
       name: `${INDEXER_NAME}${network}`,
-      assignment: () => ({ config: part, network, chain: this.parts.chain() }),
+      assignment: () => ({ config: part, network, chain: this.parts.chain(), mayRebuild }),
     })
   }
 
@@ -251,7 +252,7 @@ export class ServiceChildren {
     if (place !== undefined) return this.addEdge(config, place)
     if (role === 'follower') return this.addFollower(config)
     if (role === 'control') return this.addControl(config)
-    return this.addIndexer(config, name.slice(INDEXER_NAME.length))
+    return this.addIndexer(config, name.slice(INDEXER_NAME.length), false)
   }
 
   private freeSlot(): number {

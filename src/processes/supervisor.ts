@@ -123,7 +123,7 @@ export class Supervisor implements Service {
     }
     this.children.addControl(this.config)
     await this.untilReady()
-    for (const { id } of this.config.networks) this.children.addIndexer(this.config, id)
+    for (const { id } of this.config.networks) this.children.addIndexer(this.config, id, true)
     await this.untilReady()
     for (let index = 0; index < edgeCountOf(this.config); index += 1)
       this.children.addEdge(this.config, { position: index, slot: index })

@@ -19,20 +19,35 @@ export const storesPath = (dataDir: string, network: string): string =>
 /** Folder of a restored store until it is complete. Never the name of a generation. */
 export const RESTORE_DRAFT = 'unfinished'
 
-/** Name of the live store; undefined before there is one. */
-export const currentGeneration = (stores: string): string | undefined => {
+const readName = (stores: string, file: string): string | undefined => {
   try {
-    return readFileSync(join(stores, 'CURRENT'), 'utf8').trim()
+    return readFileSync(join(stores, file), 'utf8').trim()
   } catch {
     return undefined
   }
 }
+
+/** Name of the live store; undefined before there is one. */
+export const currentGeneration = (stores: string): string | undefined => readName(stores, 'CURRENT')
 
 /** Makes a store the live one: a reader opens the old one or the new one. */
 export const setCurrentGeneration = (stores: string, generation: string): void => {
   mkdirSync(stores, { recursive: true })
   replaceFileDurably(join(stores, 'CURRENT'), `${generation}\n`)
 }
+
+/**
+ * The live store of before, while the one of now is rebuilt and lacks accounts: it is used again
+ * where the options that it was built for are set back.
+ */
+export const formerGeneration = (stores: string): string | undefined => {
+  const former = readName(stores, 'FORMER')
+  if (former === undefined || former === currentGeneration(stores)) return undefined
+  return existsSync(join(stores, former, 'data.mdb')) ? former : undefined
+}
+
+export const setFormerGeneration = (stores: string, generation: string): void =>
+  replaceFileDurably(join(stores, 'FORMER'), `${generation}\n`)
 
 /** Leaves a network without a live store, for readers that open one from now on. */
 export const clearCurrentGeneration = (stores: string): void =>
@@ -89,4 +104,7 @@ export const removeOtherGenerations = (stores: string, kept: readonly string[]):
   for (const entry of readdirSync(stores, { withFileTypes: true }))
     if (entry.isDirectory() && !kept.includes(entry.name) && !isActiveDryRun(entry.name))
       rmSync(join(stores, entry.name), { recursive: true, force: true })
+  const former = formerGeneration(stores)
+  if (former === undefined || !kept.includes(former))
+    rmSync(join(stores, 'FORMER'), { force: true })
 }

@@ -46,6 +46,8 @@ export type Assignments = {
     readonly network: string
     /** The chain that a sandbox provides in place of the configured feed. */
     readonly chain: ChainOverride | undefined
+    /** Whether a store of an older layout or of other options is rebuilt, or refused. */
+    readonly mayRebuild: boolean
   }
   readonly control: { readonly config: ControlConfig; readonly listeners: InheritedListeners }
   readonly follower: { readonly config: FollowerConfig }

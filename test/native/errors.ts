@@ -12,6 +12,7 @@ import { openStoreAt, STORE } from '../fixtures/rpc/store.js'
 const OPERATOR_ONLY = [
   'notNextBlock',
   'storeUnusable',
+  'storeOutdated',
   'storeStopped',
   'storeBroken',
   'diskReserve',
@@ -83,7 +84,7 @@ t.test('failures as seen in TypeScript', async t => {
   const scoped = { ...STORE, scope: { programs: [KEY], mints: [], pubkeys: [] } }
   t.match(
     caught(() => openIndexer(join(dir, 'store'), scoped)),
-    { code: 'storeUnusable' },
+    { code: 'storeOutdated' },
   )
 })
 const caught = (run: () => unknown): unknown => {

@@ -94,8 +94,8 @@ pub struct Indexer {
 
 #[napi]
 impl Indexer {
-    /// Opens the store at `dir`, and makes it where there is none. Throws `storeUnusable` for
-    /// another layout or scope.
+    /// Opens the store at `dir`, and makes it where there is none. Throws `storeOutdated` for an
+    /// older layout, another scope or other programs, `storeUnusable` for what is no store.
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions) -> Result<Indexer> {
         guard(|| {

@@ -40,7 +40,8 @@ pub struct Reader {
 
 #[napi]
 impl Reader {
-    /// Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot be.
+    /// Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot
+    /// be, `storeOutdated` where it must be rebuilt.
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions, pools: PoolOptions) -> Result<Reader> {
         guard(|| {

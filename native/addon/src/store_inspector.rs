@@ -41,7 +41,8 @@ pub struct StoreInspector {
 
 #[napi]
 impl StoreInspector {
-    /// Throws `storeUnusable` for another layout or scope, or where there is no store.
+    /// Throws `storeOutdated` for an older layout or another scope, `storeUnusable` where there is
+    /// no store.
     #[napi(constructor)]
     pub fn new(dir: String, store: StoreOptions) -> Result<StoreInspector> {
         guard(|| {

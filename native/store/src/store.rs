@@ -238,22 +238,32 @@ fn check_identity(dir: &Path, word: &str, found: &[u8], wanted: &[u8]) -> Result
     if found == wanted || word == "schema" && is_readable(found) {
         return Ok(());
     }
-    let says = match word {
-        "schema" => {
-            let version = found.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-            format!(
-                "was written in schema {version} and this build reads schema {SCHEMA}: remove it and let \
-                 the indexer build it anew, or run the build that wrote it"
-            )
-        }
-        "scope" => "was built for another scope: set the scope back, or remove it and let the indexer \
-                    build it anew"
-            .to_string(),
-        _ => "was built with another list of programs for `changed`: set the list back, or remove it \
-              and let the indexer build it anew"
-            .to_string(),
+    let outdated = |says: &str| {
+        let text = format!(
+            "{} {says}, or start the service, which rebuilds it",
+            dir.display()
+        );
+        Err(Error::StoreOutdated(text))
     };
-    Err(unusable(dir, &says))
+    match word {
+        "schema" => {
+            let version = found
+                .first_chunk()
+                .map_or(0, |bytes| u32::from_be_bytes(*bytes));
+            let says = format!(
+                "was written in schema {version} and this build reads schema {SCHEMA}: run the build that wrote it"
+            );
+            if version < SCHEMA_MIN {
+                return outdated(&says);
+            }
+            Err(unusable(
+                dir,
+                &format!("{says}, or remove it and let the indexer build it anew"),
+            ))
+        }
+        "scope" => outdated("was built for another scope: set the scope back"),
+        _ => outdated("was built with another list of programs for `changed`: set the list back"),
+    }
 }
 
 fn is_readable(schema: &[u8]) -> bool {

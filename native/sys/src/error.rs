@@ -46,6 +46,9 @@ pub enum Error {
     NotNextBlock(Box<ChainBreak>),
     /// This build cannot open the store. Holds the reason and the remedy.
     StoreUnusable(String),
+    /// The store is of an older layout, another scope or another list of programs: it must be
+    /// rebuilt. Holds the reason and the remedy.
+    StoreOutdated(String),
     /// The writer stopped at its disk reserve. Holds the free bytes.
     DiskReserve(u64),
     /// The store cannot be written for now. Holds the reason and the remedy. Reads continue, and
@@ -100,6 +103,7 @@ impl Error {
             Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",
             Error::StoreUnusable(_) => "storeUnusable",
+            Error::StoreOutdated(_) => "storeOutdated",
             Error::DiskReserve(_) => "diskReserve",
             Error::StoreStopped(_) => "storeStopped",
             Error::StoreBroken(_) => "storeBroken",
@@ -116,6 +120,7 @@ impl Error {
         match self {
             Error::PubkeyDecode(text)
             | Error::StoreUnusable(text)
+            | Error::StoreOutdated(text)
             | Error::StoreStopped(text)
             | Error::StoreBroken(text)
             | Error::SnapshotInvalid(text)

@@ -16,6 +16,10 @@ fn refusal(dir: &Path, options: &Options) -> String {
     ]
     .map(|opened| match opened {
         Err(Error::StoreUnusable(text)) => text,
+        Err(Error::StoreOutdated(text)) => {
+            assert!(text.ends_with("or start the service, which rebuilds it"));
+            text
+        }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("opened"),
     });
@@ -144,19 +148,20 @@ fn a_different_identity_is_rejected_with_the_fix() {
 }
 
 #[test]
-fn a_newer_schema_is_rejected_with_the_fix() {
-    let temporary = open(&options());
-    let mut txn = temporary.store.env.write_txn().unwrap();
-    temporary
-        .store
-        .tables
-        .meta
-        .put(&mut txn, b"schema", &9u32.to_be_bytes())
-        .unwrap();
-    txn.commit().unwrap();
-    let dir = temporary.dir;
-    drop(temporary.store);
-    assert!(refusal(dir.path(), &options()).contains("schema 9"));
+fn another_schema_is_rejected_with_the_fix() {
+    for (schema, is_outdated) in [(9u32, false), (1, true)] {
+        let temporary = open(&options());
+        let mut txn = temporary.store.env.write_txn().unwrap();
+        let meta = temporary.store.tables.meta;
+        meta.put(&mut txn, b"schema", &schema.to_be_bytes())
+            .unwrap();
+        txn.commit().unwrap();
+        let dir = temporary.dir;
+        drop(temporary.store);
+        let text = refusal(dir.path(), &options());
+        assert!(text.contains(&format!("schema {schema}")));
+        assert_eq!(text.ends_with("rebuilds it"), is_outdated);
+    }
 }
 
 #[test]
