@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { callText, freePorts } from '../fixtures/processes/deployment.js'
+import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { canMount } from '../fixtures/processes/small-disk.js'
 import { repositoryPath } from '../fixtures/repository.js'
 import { soakTest } from '../fixtures/soak.js'
@@ -87,10 +88,6 @@ const serveIn = async (t: Test, chroot: Chroot) => {
   await until('every process is ready', isReady, 60_000)
   return {
     output: () => output,
-    stop: () => {
-      child.kill('SIGTERM')
-      return exit
-    },
   }
 }
 
@@ -98,6 +95,8 @@ const install = (chroot: Chroot, file: string): void => {
   copyFileSync(file, join(chroot.dir, 'tmp', 'slotline.deb'))
   chroot.root('dpkg', '--install', '/tmp/slotline.deb')
 }
+
+const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 const folder = skip === false ? openFolder(t) : ''
 const files = VERSIONS.map(version => join(folder, `slotline_${version}_amd64.deb`))
@@ -160,13 +159,28 @@ for (const suite of SUITES)
     t.ok(tookMs < FIRST_READ_MS, `from the package to the first read: ${Math.round(tookMs)} ms`)
     t.match(service.output(), `"version":"${VERSIONS[0]}"`)
     t.match(service.output(), '"library":"compiled"')
-    t.equal(await service.stop(), 0)
-
+    const client = startSteadyClient({
+      url: rpcUrl,
+      bodies: () => '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}',
+      perSecond: 100,
+      connections: 4,
+    })
+    t.teardown(() => client.stop())
+    appendFileSync(join(chroot.dir, CONFIG), '\n[rpc]\nreadTimeoutMs = 29000\n')
+    t.match(chroot.user('slotline', 'reload', '--config', CONFIG), 'replaced edge 0')
     install(chroot, second)
-    const upgraded = await serveIn(t, chroot)
-    t.match(upgraded.output(), `"version":"${VERSIONS[1]}"`)
-    await until('the same token reads', isRead)
-    t.equal(await upgraded.stop(), 0)
+    const upgraded = chroot.user('slotline', 'upgrade', '--config', CONFIG)
+    const successor = Number(/process (\d+) has the service/.exec(upgraded)?.[1])
+    t.teardown(() => {
+      if (isRunning(successor)) process.kill(successor, 'SIGKILL')
+    })
+    t.match(service.output(), `"version":"${VERSIONS[1]}"`)
+    t.ok(await isRead(), 'the same token reads')
+    const { answered, failures } = await client.stop()
+    t.strictSame(failures, [], `${answered} requests, none failed`)
+    process.kill(successor, 'SIGTERM')
+    await until('it has drained', () => !isRunning(successor))
+    t.match(service.output(), 'every process has ended')
 
     chroot.root('dpkg', '--remove', 'slotline')
     t.notOk(existsSync(join(chroot.dir, 'usr/lib/slotline')))
