@@ -71,11 +71,17 @@ export const readIdentity = (
   return { ca: readFileSync(caFile), cert: readFileSync(certFile), key }
 }
 
+/** What a client of HTTP/2 sends first: the preface, and settings without any (RFC 9113). */
+const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1')
+
 /** Errors of TLS that no other attempt would correct. */
 const isRefusal = (code: string): boolean =>
   /CERT|ISSUER|SIGNATURE|SELF_SIGNED|ALTNAME|^ERR_SSL/.test(code)
 
-/** Why a member of etcd is not trusted; undefined where it is, or does not answer. */
+/**
+ * Why a member of etcd is not trusted, or does not accept the certificate, and what to do;
+ * undefined where all is well, or it does not answer.
+ */
 const explainServer = (
   endpoint: string,
   identity: Identity,
@@ -85,19 +91,36 @@ const explainServer = (
     const { hostname, port } = new URL(endpoint)
     const host = hostname.replace(/^\[(.*)\]$/, '$1')
     const options: ConnectionOptions = { host, port: Number(port || 443), ...identity }
-    const socket = connect({ ...options, ALPNProtocols: ['h2'] }, () => finish(undefined))
+    let isTrusted = false
+    const socket = connect({ ...options, ALPNProtocols: ['h2'] }, () => {
+      isTrusted = true
+      socket.write(HTTP2_PREFACE)
+    })
     const finish = (problem: string | undefined): void => {
       socket.destroy()
       resolve(problem)
     }
+    // In TLS 1.3 the handshake ends before the server has looked at the certificate. What it sends
+    // then, its settings of HTTP/2 or an alert, tells.
+    socket.once('data', () => finish(undefined))
     socket.setTimeout(limitMs, () => finish(undefined))
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      const code = error.code ?? ''
-      finish(isRefusal(code) ? `${endpoint} is not trusted: ${error.message}` : undefined)
+    socket.on('error', (error: NodeJS.ErrnoException & { readonly reason?: string }) => {
+      if (!isRefusal(error.code ?? '')) return finish(undefined)
+      // Of an alert, the message of OpenSSL has several lines.
+      const message = error.reason ?? error.message
+      finish(
+        isTrusted
+          ? `${endpoint} refuses the certificate: ${message}; check its clock and its trusted-ca-file`
+          : `${endpoint} is not trusted: ${message}; check caFile and the member's certificate`,
+      )
     })
+    socket.on('close', () => finish(undefined))
   })
 
-/** Throws where a member of etcd has a certificate of another authority or name, or an old one. */
+/**
+ * Throws where a member of etcd has a certificate of another authority or name, or an old one, or
+ * refuses this one.
+ */
 export const checkServers = async (
   endpoints: readonly string[],
   identity: Identity,
@@ -105,6 +128,5 @@ export const checkServers = async (
 ): Promise<void> => {
   const problems = endpoints.map(endpoint => explainServer(endpoint, identity, limitMs))
   const problem = (await Promise.all(problems)).find(found => found !== undefined)
-  if (problem !== undefined)
-    throw new IdentityError(`etcd at ${problem}; check caFile and the member's certificate`)
+  if (problem !== undefined) throw new IdentityError(`etcd at ${problem}`)
 }

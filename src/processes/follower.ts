@@ -259,7 +259,11 @@ const writeFailedStart = (dir: string, error: unknown): void => {
   const reason = error instanceof Error ? error.message : String(error)
   const { pid } = process
   const none = { leaseMs: 0, lags: {}, lagging: [], clocks: [] }
-  writeStatus(dir, { pid, atMs: Date.now(), reason, ...none })
+  try {
+    writeStatus(dir, { pid, atMs: Date.now(), reason, ...none })
+  } catch {
+    // A full or read-only disk; the failure of the start is what the log must have.
+  }
 }
 
 const openFollower: Start<'follower'> = async ({ config }, send): Promise<Running> => {

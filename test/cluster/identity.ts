@@ -1,11 +1,16 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readIdentity } from '../../src/cluster/identity.js'
+import { checkServers, readIdentity } from '../../src/cluster/identity.js'
 import { makeCertificates } from '../fixtures/cluster/etcd.js'
 import { ownDir } from '../fixtures/own-dir.js'
+import { freePorts } from '../fixtures/processes/deployment.js'
+import { until } from '../fixtures/until.js'
 
-const YEAR_MS = 366 * 24 * 3_600_000
+const HOUR_MS = 3_600_000
+const YEAR_MS = 366 * 24 * HOUR_MS
 
 t.test('a certificate that etcd would refuse is refused in one line', t => {
   const [dir, other] = [ownDir(t, {}), t.testdir({ other: {} })]
@@ -66,4 +71,38 @@ t.test('a certificate that etcd would refuse is refused in one line', t => {
   for (const [name, given, as, nowMs, message] of cases)
     t.throws(() => readIdentity(given, as, nowMs), { message }, name)
   t.end()
+})
+
+t.test('a server whose clock is hours off says why it refuses a certificate', async t => {
+  const dir = ownDir(t)
+  makeCertificates(dir)
+  const pem = (name: string): string => join(dir, name)
+  const files = { caFile: pem('ca.pem'), certFile: pem('fra-1.pem'), keyFile: pem('fra-1.key') }
+  const identity = readIdentity(files, 'fra-1', Date.now())
+  const port = await freePorts()
+  const endpoint = `https://localhost:${port}`
+  const cases: [name: string, clockMs: number, problem: RegExp | undefined][] = [
+    ['right', 0, undefined],
+    ['two hours behind', -2 * HOUR_MS, /refuses the certificate: .*; check its clock and its /],
+    ['a year ahead', YEAR_MS, /refuses the certificate: .*expired.*; check its clock and its /],
+  ]
+  for (const [name, clockMs, problem] of cases) {
+    const atSeconds = String(Math.floor((Date.now() + clockMs) / 1_000))
+    const own = ['-cert', pem('etcd.pem'), '-key', pem('etcd.key'), '-CAfile', pem('ca.pem')]
+    const verify = ['-Verify', '1', '-verify_return_error', '-attime', atSeconds]
+    const args = ['s_server', '-accept', String(port), '-alpn', 'h2', ...own, ...verify]
+    const server = spawn('openssl', args, { stdio: ['pipe', 'pipe', 'ignore'] })
+    const ended = once(server, 'close')
+    let said = ''
+    server.stdout.on('data', chunk => (said += String(chunk)))
+    await until('it listens', () => said.includes('ACCEPT'))
+    // What etcd sends at once.
+    server.stdin.write('settings\n')
+    const checked = checkServers([endpoint], identity, 1_000).then(() => undefined, String)
+    const found = await checked
+    if (problem === undefined) t.equal(found, undefined, name)
+    else t.match(found, problem, name)
+    server.kill('SIGKILL')
+    await ended
+  }
 })
