@@ -177,7 +177,10 @@ export const startEdge = async (
         resolve()
       })
       child.once('exit', code => reject(new Error(`the edge ended with ${String(code)}`)))
-      child.send({ kind: 'start', assignment: { config, index: 0 } } satisfies Command)
+      child.send({
+        kind: 'start',
+        assignment: { config, index: 0, position: 0, listeners: {} },
+      } satisfies Command)
     })
   } catch (error) {
     await stopProcess(child)
