@@ -89,9 +89,10 @@ export type Server = {
    */
   publish(topic: string, frame: Uint8Array): void
   /**
-   * Stops listening, closes WebSockets one after another, lets requests in flight finish within
-   * `drainMs`, then closes every connection. Where it is replaced, idle connections are kept for as
-   * long as requests in flight: the next request on each is answered with `Connection: close`.
+   * Stops listening, closes WebSockets one after another, each after its replies, lets requests in
+   * flight finish within `drainMs`, then closes every connection. Where it is replaced, idle
+   * connections are kept for as long as requests in flight: the next request on each is answered
+   * with `Connection: close`.
    */
   drain(mode?: { readonly isReplaced: boolean }): Promise<void>
   /** Closes every connection now. */
@@ -204,11 +205,13 @@ class OpenServer<Listening> implements Server {
     await monitor.closeGradually(CLOSE.restart, 'restart')
     // One that was accepted before its successor listened may be upgraded yet.
     monitor.isClosing = !isReplaced
-    const late = setInterval(() => monitor.closeAll(CLOSE.restart, 'restart'), LATE_SOCKETS_MS)
+    const late = setInterval(() => monitor.closeIdle(CLOSE.restart, 'restart'), LATE_SOCKETS_MS)
     const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
     const quietMs = isReplaced ? Infinity : drainQuietMs
-    await waitUntilIdle(context, { now: this.now, endMs, quietMs, isDone })
+    const isBusy = (): boolean => context.requestsInFlight > 0 || monitor.isBusy
+    await waitUntilIdle(context, { now: this.now, endMs, quietMs, isBusy, isDone })
     clearInterval(late)
+    monitor.closeAll(CLOSE.restart, 'restart')
     this.close()
   }
 
@@ -319,13 +322,14 @@ const openOn = <Listening>(
 }
 
 const DRAIN_CHECK_MS = 10
-/** How often WebSockets are closed that were opened while a server drains. */
+/** How often WebSockets are closed that were opened, or waited for a reply, while it drains. */
 const LATE_SOCKETS_MS = 100
 
 type IdleWait = {
   readonly now: () => number
   readonly endMs: number
   readonly quietMs: number
+  readonly isBusy: () => boolean
   readonly isDone: () => boolean
 }
 
@@ -336,14 +340,14 @@ type IdleWait = {
  */
 const waitUntilIdle = (
   context: ServerContext,
-  { now, endMs, quietMs, isDone }: IdleWait,
+  { now, endMs, quietMs, isBusy, isDone }: IdleWait,
 ): Promise<void> =>
   new Promise(resolve => {
     let lastCount = context.requestsCount
     let quietSinceMs = now()
     const timer = setInterval(() => {
       const nowMs = now()
-      if (context.requestsCount !== lastCount || context.requestsInFlight > 0) quietSinceMs = nowMs
+      if (context.requestsCount !== lastCount || isBusy()) quietSinceMs = nowMs
       lastCount = context.requestsCount
       if (!isDone() && nowMs < endMs && nowMs - quietSinceMs < quietMs) return
       clearInterval(timer)

@@ -61,6 +61,8 @@ export type SocketRoute<T = unknown> = {
   onOpen(context: T, socket: Socket): void
   /** A whole message; `body` is valid only during the call. */
   onMessage(context: T, socket: Socket, body: Uint8Array, isBinary: boolean): void
+  /** True while a message waits for its reply: a server that drains does not close it yet. */
+  isBusy?(context: T): boolean
   /** The client has taken all that was queued. */
   onDrain?(context: T, socket: Socket): void
   /** Called exactly once for each opened context. Nothing can be sent any more. */

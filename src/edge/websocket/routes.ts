@@ -117,6 +117,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     open: request => open(tokenOf(request), request),
     onOpen: (session, socket) => session.onOpen(socket),
     onMessage: (session, socket, body) => session.onMessage(socket, body),
+    isBusy: session => session.isBusy,
     onDrain: (session, socket) => session.onDrain(socket),
     onClose: session => {
       session.onClose()

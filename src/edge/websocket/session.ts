@@ -59,6 +59,10 @@ export class SocketSession implements MessageSession {
     return this.socket === undefined || this.socket.isClosed
   }
 
+  get isBusy(): boolean {
+    return this.callCount > 0 || this.waiting.length > 0
+  }
+
   get subscriptionCount(): number {
     return this.connection?.size ?? 0
   }

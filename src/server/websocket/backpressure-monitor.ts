@@ -38,6 +38,8 @@ export type MonitoredSocket = {
   progressAtMs: number
   /** When a closing socket is terminated, if something is still queued. */
   terminateAtMs: number
+  /** A message waits for its reply. */
+  readonly isBusy: boolean
   close(code: CloseCode, reason: string): void
   /** Closes the socket where it is over a bound; sends pending frames where its buffer is empty. */
   check(nowMs: number): void
@@ -120,8 +122,18 @@ export class BackpressureMonitor {
     for (const socket of this.sockets) socket.close(code, reason)
   }
 
+  /** Closes those without a message that waits for its reply. */
+  closeIdle(code: CloseCode, reason: string): void {
+    for (const socket of this.sockets) if (!socket.isBusy) socket.close(code, reason)
+  }
+
+  get isBusy(): boolean {
+    for (const socket of this.sockets) if (socket.isBusy) return true
+    return false
+  }
+
   /**
-   * Closes every WebSocket, one after another: over `socketsDrainMs` or, where they are few, with
+   * Closes the same, one after another: over `socketsDrainMs` or, where they are few, with
    * `socketsDrainStepMs` for each. One that opens meanwhile is closed last.
    */
   async closeGradually(code: CloseCode, reason: string): Promise<void> {
@@ -131,10 +143,10 @@ export class BackpressureMonitor {
     while (open.length > 0) {
       const steps = Math.max(1, Math.ceil((endMs - this.now()) / socketsDrainStepMs))
       for (const socket of open.splice(0, Math.ceil(open.length / steps)))
-        socket.close(code, reason)
+        if (!socket.isBusy) socket.close(code, reason)
       await sleep(socketsDrainStepMs)
     }
-    this.closeAll(code, reason)
+    this.closeIdle(code, reason)
   }
 
   /** To be called after the app is closed. */

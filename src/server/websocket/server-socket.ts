@@ -55,6 +55,10 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     return this.ws === undefined || this.closeCode !== undefined
   }
 
+  get isBusy(): boolean {
+    return !this.isClosed && (this.route.isBusy?.(this.context) ?? false)
+  }
+
   get queuedBytes(): number {
     return this.bufferedBytes + (this.pending?.bytes ?? 0)
   }
