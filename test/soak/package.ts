@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { callText, freePorts } from '../fixtures/processes/deployment.js'
@@ -32,6 +33,10 @@ const run = (command: string, args: readonly string[]): string => {
     throw error ?? new Error(`${command} ${args.join(' ')}: ${status} ${stdout} ${stderr}`)
   return stdout
 }
+
+/** The same, while this process continues its own work. */
+const runBeside = async (command: string, args: readonly string[]): Promise<string> =>
+  (await promisify(execFile)(command, args)).stdout
 
 const hasProgram = (name: string): boolean => spawnSync(name, ['--version']).error === undefined
 
@@ -63,6 +68,8 @@ const openChroot = (t: Test, suite: string) => {
     dir,
     root: (...args: readonly string[]) => run('env', [...clean, dir, ...args]),
     user: (...args: readonly string[]) => run('env', [...asUser, ...args]),
+    rootBeside: (...args: readonly string[]) => runBeside('env', [...clean, dir, ...args]),
+    userBeside: (...args: readonly string[]) => runBeside('env', [...asUser, ...args]),
     start: (...args: readonly string[]): ChildProcess =>
       spawn('env', [...asUser, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }),
   }
@@ -91,9 +98,9 @@ const serveIn = async (t: Test, chroot: Chroot) => {
   }
 }
 
-const install = (chroot: Chroot, file: string): void => {
+const install = async (chroot: Chroot, file: string): Promise<void> => {
   copyFileSync(file, join(chroot.dir, 'tmp', 'slotline.deb'))
-  chroot.root('dpkg', '--install', '/tmp/slotline.deb')
+  await chroot.rootBeside('dpkg', '--install', '/tmp/slotline.deb')
 }
 
 const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`)
@@ -135,7 +142,7 @@ for (const suite of SUITES)
     const port = await freePorts()
     const [first = '', second = ''] = files
     const beganMs = performance.now()
-    install(chroot, first)
+    await install(chroot, first)
     const flags = ['--yes', '--data-dir', '/var/lib/slotline', '--port', String(port)]
     chroot.user('slotline', 'init', CONFIG, ...flags, '--feed', chain.geyserUrl)
     // The network is the host's: other services may have the default ports.
@@ -167,20 +174,22 @@ for (const suite of SUITES)
     })
     t.teardown(() => client.stop())
     appendFileSync(join(chroot.dir, CONFIG), '\n[rpc]\nreadTimeoutMs = 29000\n')
-    t.match(chroot.user('slotline', 'reload', '--config', CONFIG), 'replaced edge 0')
-    install(chroot, second)
-    const upgraded = chroot.user('slotline', 'upgrade', '--config', CONFIG)
+    t.match(await chroot.userBeside('slotline', 'reload', '--config', CONFIG), 'replaced edge 0')
+    await install(chroot, second)
+    const upgraded = await chroot.userBeside('slotline', 'upgrade', '--config', CONFIG)
     const successor = Number(/process (\d+) has the service/.exec(upgraded)?.[1])
     t.teardown(() => {
       if (isRunning(successor)) process.kill(successor, 'SIGKILL')
     })
-    t.match(service.output(), `"version":"${VERSIONS[1]}"`)
+    await until('the new version runs', () =>
+      service.output().includes(`"version":"${VERSIONS[1]}"`),
+    )
     t.ok(await isRead(), 'the same token reads')
     const { answered, failures } = await client.stop()
     t.strictSame(failures, [], `${answered} requests, none failed`)
     process.kill(successor, 'SIGTERM')
     await until('it has drained', () => !isRunning(successor))
-    t.match(service.output(), 'every process has ended')
+    await until('the log says so', () => service.output().includes('every process has ended'))
 
     chroot.root('dpkg', '--remove', 'slotline')
     t.notOk(existsSync(join(chroot.dir, 'usr/lib/slotline')))
