@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as untilPolled, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { measureTurns } from '../../../src/server/compiled/turns.js'
 import type { SocketRoute } from '../../../src/shared/socket.js'
@@ -76,6 +76,8 @@ t.test('turns are counted by bucket', { skip: take === undefined && 'not compile
     const used = process.cpuUsage()
     microseconds = used.user + used.system - user - system
   }
+  // Without a poll before it the timer would be overdue, and end in this turn.
+  await untilPolled()
   await sleep(1)
   const { cells = [], longestSeconds = 0, longestCpuSeconds = 0 } = take?.() ?? {}
   t.equal(cells.length, 3)
