@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "clock.h"
+#include "closed.h"
 #include "tls.h"
 
 /** Of the clock that libuv reads. */
@@ -21,6 +22,9 @@ uint64_t uv_hrtime() {
 
 /** Called where a connection cannot be accepted. */
 extern "C" void slotline_on_accept_error(int) {}
+
+/** Called where a connection is closed for a limit. */
+void slotline_count_closed(slotline_limit) {}
 
 // TLS of sockets, which this server does not have.
 slotline_tls *slotline_tls_accept(slotline_tls_listener *, int) { std::abort(); }
