@@ -162,6 +162,12 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
     t.equal(code, 1)
     t.match(output, /^slotline: another Slotline runs on the data directory [^\n]+\n$/)
   })
+  await t.test('a reload and an upgrade are refused', async t => {
+    for (const command of ['reload', 'upgrade']) {
+      const { output } = await runToEnd(t, [command, '--data-dir', first.dataDir])
+      t.equal(output, `slotline: a sandbox does not ${command}: stop it and start it again\n`)
+    }
+  })
   await t.test('a second start with the same ports is refused', async t => {
     const again = ['sandbox', '--port', String(first.port), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, again)

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +14,8 @@ import { isAlive } from './indexer-process.js'
 /** Longest time until the supervisor takes a request: it reads them several times a second. */
 const TAKEN_MS = 1_500
 const POLL_MS = 50
+/** In the data directory of a sandbox, whose supervisor takes no requests. */
+const SANDBOX_FILE = 'sandbox.json'
 
 /** Waits until the supervisor has ended the change. */
 const untilEnded = async (dataDir: string, id: string): Promise<ChangeState> => {
@@ -39,6 +42,8 @@ export const changeService = async (
   process.title = `slotline ${kind}`
   if (lockFile(join(dataDir, 'supervisor.lock')))
     throw new Error(`no Slotline runs on the data directory ${dataDir}`)
+  if (existsSync(join(dataDir, SANDBOX_FILE)))
+    throw new Error(`a sandbox does not ${kind}: stop it and start it again`)
   const from = `slotline ${kind}, ${userInfo().username}`
   const { state, message } = await untilEnded(dataDir, requestChange(dataDir, { kind, from }))
   if (state === 'done') {
