@@ -205,7 +205,8 @@ class OpenServer<Listening> implements Server {
     await monitor.closeGradually(CLOSE.restart, 'restart')
     // One that was accepted before its successor listened may be upgraded yet.
     monitor.isClosing = !isReplaced
-    const late = setInterval(() => monitor.closeIdle(CLOSE.restart, 'restart'), LATE_SOCKETS_MS)
+    const closeLate = (): void => monitor.closeAllOnceIdle(CLOSE.restart, 'restart')
+    const late = setInterval(closeLate, LATE_SOCKETS_MS)
     const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
     const quietMs = isReplaced ? Infinity : drainQuietMs
     const isBusy = (): boolean => context.requestsInFlight > 0 || monitor.isBusy

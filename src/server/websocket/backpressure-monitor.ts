@@ -41,6 +41,8 @@ export type MonitoredSocket = {
   /** A message waits for its reply. */
   readonly isBusy: boolean
   close(code: CloseCode, reason: string): void
+  /** Takes no further message, and closes the socket once no message waits for its reply. */
+  closeOnceIdle(code: CloseCode, reason: string): void
   /** Closes the socket where it is over a bound; sends pending frames where its buffer is empty. */
   check(nowMs: number): void
   /** Closes the socket without sending what is queued. */
@@ -122,9 +124,8 @@ export class BackpressureMonitor {
     for (const socket of this.sockets) socket.close(code, reason)
   }
 
-  /** Closes those without a message that waits for its reply. */
-  closeIdle(code: CloseCode, reason: string): void {
-    for (const socket of this.sockets) if (!socket.isBusy) socket.close(code, reason)
+  closeAllOnceIdle(code: CloseCode, reason: string): void {
+    for (const socket of this.sockets) socket.closeOnceIdle(code, reason)
   }
 
   get isBusy(): boolean {
@@ -133,8 +134,8 @@ export class BackpressureMonitor {
   }
 
   /**
-   * Closes the same, one after another: over `socketsDrainMs` or, where they are few, with
-   * `socketsDrainStepMs` for each. One that opens meanwhile is closed last.
+   * Closes each once it is idle, one after another: over `socketsDrainMs` or, where they are few,
+   * with `socketsDrainStepMs` for each. One that opens meanwhile is closed last.
    */
   async closeGradually(code: CloseCode, reason: string): Promise<void> {
     const { socketsDrainMs, socketsDrainStepMs } = this.options
@@ -143,10 +144,10 @@ export class BackpressureMonitor {
     while (open.length > 0) {
       const steps = Math.max(1, Math.ceil((endMs - this.now()) / socketsDrainStepMs))
       for (const socket of open.splice(0, Math.ceil(open.length / steps)))
-        if (!socket.isBusy) socket.close(code, reason)
+        socket.closeOnceIdle(code, reason)
       await sleep(socketsDrainStepMs)
     }
-    this.closeIdle(code, reason)
+    this.closeAllOnceIdle(code, reason)
   }
 
   /** To be called after the app is closed. */

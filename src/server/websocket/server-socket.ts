@@ -38,6 +38,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   private closeReason = ''
   private isCloseReported = false
   private isPaused = false
+  /** Set by `closeOnceIdle`. */
+  private closesOnceIdle: { readonly code: CloseCode; readonly reason: string } | undefined
   /** `queuedBytes` at the last check. */
   private checkedBytes = 0
 
@@ -72,19 +74,10 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   send(frame: Uint8Array | string, isBinary = false): boolean {
-    const { ws, monitor } = this
-    if (ws === undefined || this.closeCode !== undefined) return false
-    const bytes = frame.length
-    if (this.pending !== undefined) {
-      this.enqueue(toPendingFrame(frame, isBinary))
-      monitor.onBackpressure(this, bytes)
-      return !this.isClosed
-    }
-    if (bytes > monitor.options.socketQueueBytesMax / 2 && ws.getBufferedAmount() === 0)
-      this.oversizeBytes = bytes
-    if (ws.send(frame, isBinary, monitor.isCompressed) === SENT) return true
-    monitor.onBackpressure(this, bytes)
-    return !this.isClosed
+    const isOpen = this.queue(frame, isBinary)
+    const { closesOnceIdle } = this
+    if (closesOnceIdle !== undefined) this.closeOnceIdle(closesOnceIdle.code, closesOnceIdle.reason)
+    return isOpen
   }
 
   subscribe(topic: string): void {
@@ -115,8 +108,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
 
   answerDirectly(token: string): void {
     const { ws, monitor, pending, route } = this
-    const isPossible =
-      pending === undefined && this.closeCode === undefined && !monitor.isCompressed
+    const isClosing = this.closeCode !== undefined || this.closesOnceIdle !== undefined
+    const isPossible = pending === undefined && !isClosing && !monitor.isCompressed
     const next = isPossible ? token : ''
     if (next === this.directToken || ws?.setToken === undefined) return
     this.directToken = next
@@ -153,6 +146,12 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.reportClose()
   }
 
+  closeOnceIdle(code: CloseCode, reason: string): void {
+    if (!this.isBusy) return this.close(code, reason)
+    this.closesOnceIdle ??= { code, reason }
+    this.answerDirectly('')
+  }
+
   terminate(): void {
     this.closeCode ??= CLOSE.overload
     this.ws?.close()
@@ -181,7 +180,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   onMessage(message: ArrayBuffer, isBinary: boolean): void {
-    if (this.isClosed) return
+    // One that came behind the close frame would not be taken either.
+    if (this.isClosed || this.closesOnceIdle !== undefined) return
     this.monitor.messagesCount++
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
@@ -221,6 +221,23 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     }
     this.monitor.remove(this, this.closeCode ?? code)
     this.reportClose()
+  }
+
+  /** Sends a frame, or queues it behind what the client has not taken. False where it is closed. */
+  private queue(frame: Uint8Array | string, isBinary: boolean): boolean {
+    const { ws, monitor } = this
+    if (ws === undefined || this.closeCode !== undefined) return false
+    const bytes = frame.length
+    if (this.pending !== undefined) {
+      this.enqueue(toPendingFrame(frame, isBinary))
+      monitor.onBackpressure(this, bytes)
+      return !this.isClosed
+    }
+    if (bytes > monitor.options.socketQueueBytesMax / 2 && ws.getBufferedAmount() === 0)
+      this.oversizeBytes = bytes
+    if (ws.send(frame, isBinary, monitor.isCompressed) === SENT) return true
+    monitor.onBackpressure(this, bytes)
+    return !this.isClosed
   }
 
   /** Moves the subscriptions from uWebSockets.js to the slow consumers. */

@@ -167,12 +167,33 @@ t.test('the server closes sockets', async t => {
   )
 })
 
-t.test('a drain closes with 1012', async t => {
-  const { port, server } = await openEcho(t, {}, { drainQuietMs: 50 })
+t.test('a drain loses no answer of a client that always waits for one', async t => {
+  const received: string[] = []
+  const answered: string[] = []
+  const { port, server } = await openEcho(t, {
+    isBusy: () => received.length > answered.length,
+    onMessage: (_, socket, body) => {
+      const text = Buffer.from(body).toString()
+      received.push(text)
+      setTimeout(() => {
+        answered.push(text)
+        socket.send(text)
+      }, 30)
+    },
+  })
   const client = await openSocket(port, { path: '/a' })
+  client.send('0')
+  await eventually(() => received.length === 1)
   const drained = server.drain()
+  // The next one is on its way before the server could have seen an idle socket.
+  const asking = (async () => {
+    for (let count = 1; ; count++) client.send(String(await client.next().then(() => count)))
+  })().catch(String)
   t.strictSame(await client.closed, { code: 1012, reason: 'restart' })
+  await asking
   await drained
+  t.strictSame(received, ['0'], 'nothing is taken after the drain began')
+  t.strictSame(client.messages, received)
 })
 
 t.test('a handler that throws closes the socket with 1011', async t => {
