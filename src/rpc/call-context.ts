@@ -14,7 +14,7 @@ export type CallContext = {
   readonly id: string
   /** Public name of the token; never the token itself. */
   readonly tokenId?: string
-  /** The message is in memory of its own, which stays as it is after this tick. */
+  /** The message is in memory of its own, which stays as it is until it is answered. */
   readonly ownsBody?: boolean
   /**
    * Charges a batch to its access: the number of calls, and how many of them may run at a time.

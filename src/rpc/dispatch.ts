@@ -198,7 +198,8 @@ class Dispatcher implements Dispatch {
     const toElements = received.elements ?? (() => rawElements(Buffer.from(received.body)))
     const elements = mayForward ? toElements() : []
     const run = (call: Call, index: number): Outcome | Promise<Outcome> => {
-      const bytes = (): Uint8Array => elements[index] ?? NO_BYTES
+      // Copied: an upstream may be sent them when the batch has been answered.
+      const bytes = (): Uint8Array => Buffer.from(elements[index] ?? NO_BYTES)
       return runner.run(call, context, { bytes, waitMs: Math.max(0, endMs - now()) })
     }
     const { batchReplyBytesMax } = options

@@ -1,5 +1,6 @@
 import type { Log } from '../shared/log.js'
 import type { Proxies } from './http/address.js'
+import type { BodyPool } from './http/body-pool.js'
 import type { ByteBudget } from './http/byte-budget.js'
 import type { Failures } from './http/failures.js'
 import type { HeadWriter } from './http/head.js'
@@ -25,6 +26,7 @@ export type ServerContext = {
   requestsInFlight: number
   /** Of request bodies, and of large replies that are copied. */
   readonly bodies: ByteBudget
+  readonly bodyPool: BodyPool
   readonly replies: ByteBudget
   abortedCount: number
   isDraining: boolean

@@ -6,6 +6,12 @@
 /** Text, or bytes that are copied or sent before the call returns. */
 export type Sendable = string | Uint8Array | ArrayBuffer
 
+/** What was received; valid until the handler returns. */
+export type Received = Uint8Array | ArrayBuffer
+
+export const toBytes = (received: Received): Uint8Array =>
+  received instanceof Uint8Array ? received : new Uint8Array(received)
+
 /** The head of a request; valid until its handler returns. */
 export interface HttpRequest {
   /** Whether it is of HTTP/1.0, which the prebuilt package refuses by itself. */
@@ -41,7 +47,7 @@ export interface HttpResponse {
   hasUnread?(): boolean
   getRemoteAddress(): ArrayBuffer
   onAborted(handle: () => void): unknown
-  onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
+  onData(handle: (chunk: Received, isLast: boolean) => void): unknown
   onWritable(handle: (offset: number) => boolean): unknown
   upgrade<Data>(
     data: Data,
@@ -91,7 +97,7 @@ export type SocketBehavior<Data> = {
   readonly closeOnBackpressureLimit: number
   readonly upgrade: (res: HttpResponse, req: HttpRequest, context: SocketContext) => void
   readonly open: (ws: WebSocket<Data>) => void
-  readonly message: (ws: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean) => void
+  readonly message: (ws: WebSocket<Data>, message: Received, isBinary: boolean) => void
   readonly drain: (ws: WebSocket<Data>) => void
   /** A reply before JavaScript was not taken at once. */
   readonly queued?: (ws: WebSocket<Data>, bytes: number) => void

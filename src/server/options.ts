@@ -8,10 +8,15 @@ export const defaults = {
    */
   bodiesInFlightBytesMax: 256 * 1024 ** 2,
   /**
-   * Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says. The
-   * buffer doubles up to an eighth of it, so that no more than that is copied at once.
+   * Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says,
+   * before it is rounded up to a power of two. The buffer doubles up to an eighth of it, so that no
+   * more than that is copied at once.
    */
   bodyStepBytesMax: 8 * 1024 ** 2,
+  /** Bytes of such buffers that are kept for reuse. */
+  bodiesPooledBytesMax: 64 * 1024 ** 2,
+  /** Those that were not needed for this long are given back to the system. */
+  bodiesPooledMs: 10_000,
   /**
    * Bytes of a refused request's body that are read and dropped, so that its client reads the
    * refusal: with bytes unread the system resets the connection. After more it is closed.

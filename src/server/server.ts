@@ -4,6 +4,7 @@ import type { Log } from '../shared/log.js'
 import { CLOSE, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
 import { UnreadReplyDetector } from './http/unread-reply-detector.js'
+import { BodyPool } from './http/body-pool.js'
 import { ByteBudget } from './http/byte-budget.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
 import { HeadWriter, toClosingReply } from './http/head.js'
@@ -121,6 +122,7 @@ const createContext = (
     requestsCount: 0,
     requestsInFlight: 0,
     bodies: new ByteBudget(options.bodiesInFlightBytesMax),
+    bodyPool: new BodyPool(options),
     replies: new ByteBudget(options.repliesInFlightBytesMax),
     abortedCount: 0,
     isDraining: false,
@@ -224,6 +226,7 @@ class OpenServer<Listening> implements Server {
     // Aborts requests in flight, which closes the sources of their replies.
     this.app.close()
     this.context.scheduler.close()
+    this.context.bodyPool.close()
     this.monitor.close()
   }
 

@@ -53,7 +53,7 @@ export type Request = {
   readonly address: string
   /** UUID of this request in log lines. Created at its first read. */
   readonly id: string
-  /** The body is in memory of its own, which stays as it is after `handle`. */
+  /** The body is in memory of its own, which stays as it is until the reply has been sent. */
   readonly ownsBody: boolean
 }
 
@@ -88,7 +88,7 @@ export type Route<T = unknown> = {
   /**
    * Handles a whole body. Synchronous wherever possible: uWebSockets.js closes a connection whose
    * next pipelined request arrives before this reply. `body` is valid until the first await,
-   * unless the request owns it.
+   * or until the reply if the request owns it.
    */
   handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
   /**

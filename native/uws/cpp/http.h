@@ -182,9 +182,9 @@ inline napi_value readBody(napi_env env, napi_callback_info info) {
         Library &lib = *library;
         if (lib.isStopped || lib.responses.find(handle) == nullptr) return;
         Scope scope(lib.env);
-        napi_value bytes = toArrayBuffer(lib.env, chunk);
-        if (bytes == nullptr) return;
-        lib.onData.call({toNumber(lib.env, Table<Response>::slotOf(handle)), bytes,
+        Received bytes(lib, chunk);
+        if (bytes.value == nullptr) return;
+        lib.onData.call({toNumber(lib.env, Table<Response>::slotOf(handle)), bytes.value,
                          toBoolean(lib.env, isLast)});
     });
     return nullptr;

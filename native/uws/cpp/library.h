@@ -57,6 +57,13 @@ struct Library {
     std::vector<us_socket_context_t *> socketContexts;
     /** Functions of JavaScript that handle events of responses and sockets. */
     Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onClose;
+    /**
+     * Memory of JavaScript for what is received, one message or chunk of a body after another: an
+     * ArrayBuffer for each would be garbage by the byte, which has V8 mark the heap for milliseconds.
+     */
+    char *received = nullptr;
+    size_t receivedLength = 0;
+    bool isReceiving = false;
     /** The environment ends: JavaScript must not be called any more. */
     bool isStopped = false;
 
@@ -70,6 +77,36 @@ struct Library {
     uWS::App *appOf(double index) const {
         return index >= 0 && index < (double) apps.size() ? apps[(size_t) index].get() : nullptr;
     }
+};
+
+/**
+ * Received bytes as JavaScript gets them while this lives: their length where they are in
+ * `Library::received`; an ArrayBuffer where they do not fit, or it is in use.
+ */
+class Received {
+public:
+    Received(Library &lib, std::string_view bytes)
+        : lib(lib), isShared(!lib.isReceiving && bytes.length() <= lib.receivedLength) {
+        if (!isShared) {
+            value = toArrayBuffer(lib.env, bytes);
+            return;
+        }
+        lib.isReceiving = true;
+        if (!bytes.empty()) memcpy(lib.received, bytes.data(), bytes.length());
+        value = toNumber(lib.env, (double) bytes.length());
+    }
+    ~Received() {
+        if (isShared) lib.isReceiving = false;
+    }
+    Received(const Received &) = delete;
+    Received &operator=(const Received &) = delete;
+
+    /** Null where there is no memory. */
+    napi_value value = nullptr;
+
+private:
+    Library &lib;
+    const bool isShared;
 };
 
 /** One library per thread, because there is one event loop per thread. */

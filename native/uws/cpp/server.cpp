@@ -244,10 +244,16 @@ static napi_value closeApp(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
-/** Names the functions that are called with events: `(handlers)`. */
+/** Names the functions that are called with events: `(handlers, received)`. */
 static napi_value setHandlers(napi_env env, napi_callback_info info) {
-    Arguments<1> call(env, info);
+    Arguments<2> call(env, info);
     Library &lib = *library;
+    void *received = nullptr;
+    napi_ref kept = nullptr;
+    if (napi_get_arraybuffer_info(env, call.values[1], &received, &lib.receivedLength) != napi_ok ||
+        napi_create_reference(env, call.values[1], 1, &kept) != napi_ok)
+        return fail(env, "received bytes need an ArrayBuffer");
+    lib.received = static_cast<char *>(received);
     lib.onData = callbackOf(env, call.values[0], "onData");
     lib.onAborted = callbackOf(env, call.values[0], "onAborted");
     lib.onWritable = callbackOf(env, call.values[0], "onWritable");

@@ -63,9 +63,9 @@ inline void onMessage(size_t app, Socket *socket, std::string_view message, uWS:
     Library &lib = *library;
     if (lib.isStopped || answerMessage(app, socket, message)) return;
     Scope scope(lib.env);
-    napi_value bytes = toArrayBuffer(lib.env, message);
-    if (bytes == nullptr) return;
-    lib.onMessage.call({toNumber(lib.env, slotOf(socket)), bytes,
+    Received bytes(lib, message);
+    if (bytes.value == nullptr) return;
+    lib.onMessage.call({toNumber(lib.env, slotOf(socket)), bytes.value,
                         toBoolean(lib.env, code == uWS::OpCode::BINARY)});
 }
 

@@ -9,13 +9,19 @@ const SLOTS = 2 ** 24
 
 export const slotOf = (handle: Handle): number => handle % SLOTS
 
+/**
+ * Bytes that were received: how many there are in the memory that `setHandlers` was given, until
+ * the handler returns, or an ArrayBuffer where they do not fit.
+ */
+export type Received = number | ArrayBuffer
+
 /** Handlers of events, by the slot of the response or WebSocket. */
 export type Handlers = {
-  onData(slot: number, chunk: ArrayBuffer, isLast: boolean): void
+  onData(slot: number, chunk: Received, isLast: boolean): void
   onAborted(slot: number): void
   onWritable(slot: number, offset: number): boolean
   onOpen(handle: Handle): void
-  onMessage(slot: number, message: ArrayBuffer, isBinary: boolean): void
+  onMessage(slot: number, message: Received, isBinary: boolean): void
   onDrain(slot: number): void
   /** A reply before JavaScript was not taken at once. */
   onQueued(slot: number, bytes: number): void
@@ -32,7 +38,8 @@ export type SocketOptions = {
 
 /** The functions of the compiled server, as `native/uws/cpp/server.cpp` declares them. */
 export type Functions = {
-  setHandlers(handlers: Handlers): void
+  /** It has `received` alone while a handler of received bytes runs. */
+  setHandlers(handlers: Handlers, received: ArrayBuffer): void
   createApp(options: AppOptions): number
   mount(
     app: number,

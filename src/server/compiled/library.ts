@@ -6,7 +6,14 @@ import type {
   Sendable,
   SocketBehavior,
 } from '../library.js'
-import { loadFunctions, slotOf, type Functions, type Handle, type Handlers } from './functions.js'
+import {
+  loadFunctions,
+  slotOf,
+  type Functions,
+  type Handle,
+  type Handlers,
+  type Received,
+} from './functions.js'
 import { CompiledRequest } from './request.js'
 import { CompiledResponse } from './response.js'
 import { CompiledSocket } from './socket.js'
@@ -14,6 +21,9 @@ import { CompiledSocket } from './socket.js'
 /** Codes of `CompressOptions` in uWebSockets. */
 const DISABLED = 0
 const SHARED_COMPRESSOR = 1
+
+/** Bytes of the longest message, or chunk of a body, that needs no memory of its own. */
+const RECEIVED_BYTES = 1024 ** 2
 
 /** A behaviour with the data of the socket that opens under it. */
 type Opening = { readonly behavior: SocketBehavior<unknown>; readonly data: unknown }
@@ -23,10 +33,24 @@ class Events implements Handlers {
   private readonly functions: Functions
   private readonly responses: (CompiledResponse | undefined)[] = []
   private readonly sockets: (CompiledSocket<unknown> | undefined)[] = []
+  private readonly received = new ArrayBuffer(RECEIVED_BYTES)
   private opening: Opening | undefined
 
   constructor(functions: Functions) {
     this.functions = functions
+    functions.setHandlers(
+      {
+        onData: (slot, chunk, isLast) => this.onData(slot, chunk, isLast),
+        onAborted: slot => this.onAborted(slot),
+        onWritable: (slot, offset) => this.onWritable(slot, offset),
+        onOpen: handle => this.onOpen(handle),
+        onMessage: (slot, message, isBinary) => this.onMessage(slot, message, isBinary),
+        onDrain: slot => this.onDrain(slot),
+        onQueued: (slot, bytes) => this.onQueued(slot, bytes),
+        onClose: (slot, code) => this.onClose(slot, code),
+      },
+      this.received,
+    )
   }
 
   /** The object of a response that C++ has just registered. A slot is reused after its end. */
@@ -40,8 +64,8 @@ class Events implements Handlers {
     return response
   }
 
-  onData(slot: number, chunk: ArrayBuffer, isLast: boolean): void {
-    this.responses[slot]?.dataHandler?.(chunk, isLast)
+  onData(slot: number, chunk: Received, isLast: boolean): void {
+    this.responses[slot]?.dataHandler?.(this.toBytes(chunk), isLast)
   }
 
   onAborted(slot: number): void {
@@ -63,9 +87,9 @@ class Events implements Handlers {
     opening.behavior.open(socket)
   }
 
-  onMessage(slot: number, message: ArrayBuffer, isBinary: boolean): void {
+  onMessage(slot: number, message: Received, isBinary: boolean): void {
     const socket = this.sockets[slot]
-    socket?.behavior.message(socket, message, isBinary)
+    socket?.behavior.message(socket, this.toBytes(message), isBinary)
   }
 
   onDrain(slot: number): void {
@@ -82,6 +106,12 @@ class Events implements Handlers {
     const socket = this.sockets[slot]
     this.sockets[slot] = undefined
     socket?.behavior.close(socket, code)
+  }
+
+  private toBytes(received: Received): Uint8Array {
+    return typeof received === 'number'
+      ? new Uint8Array(this.received, 0, received)
+      : new Uint8Array(received)
   }
 }
 
@@ -172,16 +202,6 @@ export const loadCompiled = (): Library<Handle> | undefined => {
   const functions = loadFunctions()
   if (functions === undefined) return undefined
   const events = new Events(functions)
-  functions.setHandlers({
-    onData: (slot, chunk, isLast) => events.onData(slot, chunk, isLast),
-    onAborted: slot => events.onAborted(slot),
-    onWritable: (slot, offset) => events.onWritable(slot, offset),
-    onOpen: handle => events.onOpen(handle),
-    onMessage: (slot, message, isBinary) => events.onMessage(slot, message, isBinary),
-    onDrain: slot => events.onDrain(slot),
-    onQueued: (slot, bytes) => events.onQueued(slot, bytes),
-    onClose: (slot, code) => events.onClose(slot, code),
-  })
   loaded = {
     acceptsChunked: true,
     createApp: options => new CompiledApp(functions, events, options),

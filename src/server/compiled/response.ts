@@ -6,7 +6,7 @@ const DONE = 2
 
 /** A response of the compiled server, with the handlers that its events are given to. */
 export class CompiledResponse implements HttpResponse {
-  dataHandler: ((chunk: ArrayBuffer, isLast: boolean) => void) | undefined
+  dataHandler: ((chunk: Uint8Array, isLast: boolean) => void) | undefined
   abortHandler: (() => void) | undefined
   writableHandler: ((offset: number) => boolean) | undefined
   private readonly functions: Functions
@@ -77,7 +77,7 @@ export class CompiledResponse implements HttpResponse {
     this.abortHandler = handle
   }
 
-  onData(handle: (chunk: ArrayBuffer, isLast: boolean) => void): void {
+  onData(handle: (chunk: Uint8Array, isLast: boolean) => void): void {
     this.dataHandler = handle
     this.functions.readBody(this.handle)
   }

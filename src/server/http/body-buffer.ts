@@ -1,3 +1,5 @@
+import type { BodyPool } from './body-pool.js'
+
 /** From this part of the longest step on, the buffer grows by the longest step. */
 const LAST_STEP_PART = 8
 
@@ -7,12 +9,14 @@ const LAST_STEP_PART = 8
 export class BodyBuffer {
   private bytes: Uint8Array = new Uint8Array(0)
   private length = 0
-  private readonly claimedBytes: number
+  private readonly pool: BodyPool
+  private readonly bytesMax: number
   private readonly stepBytesMax: number
 
-  /** `claimedBytes` is the Content-Length; undefined where the body is chunked. */
-  constructor(claimedBytes: number | undefined, stepBytesMax: number) {
-    this.claimedBytes = claimedBytes ?? Number.MAX_SAFE_INTEGER
+  /** No more than `bytesMax` are appended: the Content-Length, or the bound of the route. */
+  constructor(pool: BodyPool, bytesMax: number, stepBytesMax: number) {
+    this.pool = pool
+    this.bytesMax = bytesMax
     this.stepBytesMax = stepBytesMax
   }
 
@@ -34,22 +38,30 @@ export class BodyBuffer {
     // behind it costs.
     const isLong = needed * LAST_STEP_PART >= this.stepBytesMax
     const ahead = isLong ? this.stepBytesMax : needed
-    return Math.max(needed, Math.min(this.claimedBytes, needed + ahead))
+    return this.pool.sizeOf(Math.max(needed, Math.min(this.bytesMax, needed + ahead)))
   }
 
   append(chunk: Uint8Array): void {
     const capacity = this.capacityWith(chunk.byteLength)
     if (capacity > this.bytes.byteLength) {
-      const grown = Buffer.allocUnsafeSlow(capacity)
-      grown.set(this.bytes.subarray(0, this.length))
+      const grown = this.pool.take(capacity)
+      grown.set(this.view())
+      this.pool.give(this.bytes)
       this.bytes = grown
     }
     this.bytes.set(chunk, this.length)
     this.length += chunk.byteLength
   }
 
-  /** The bytes that were received, without a copy. */
+  /** The bytes that were received, without a copy; valid until the next `append` or `release`. */
   view(): Uint8Array {
     return this.bytes.subarray(0, this.length)
+  }
+
+  /** Its memory may be another body's from now on. */
+  release(): void {
+    this.pool.give(this.bytes)
+    this.bytes = new Uint8Array(0)
+    this.length = 0
   }
 }

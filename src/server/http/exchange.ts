@@ -1,4 +1,4 @@
-import type { HttpRequest, HttpResponse } from '../library.js'
+import { toBytes, type HttpRequest, type HttpResponse } from '../library.js'
 import { RpcError } from '../../shared/errors.js'
 import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
@@ -78,7 +78,7 @@ export class Exchange extends Responder {
       return this.refuse(server.failures.unavailable, mustClose)
     this.isReading = true
     this.watchAbort()
-    this.res.onData((chunk, isLast) => this.onChunk(new Uint8Array(chunk), isLast, claimedBytes))
+    this.res.onData((chunk, isLast) => this.onChunk(toBytes(chunk), isLast, claimedBytes))
   }
 
   protected get id(): string {
@@ -135,7 +135,9 @@ export class Exchange extends Responder {
     // Most bodies are one chunk, which needs no copy.
     if (isLast && body === undefined) return this.run(chunk)
 
-    const buffer = (this.body ??= new BodyBuffer(claimedBytes, server.options.bodyStepBytesMax))
+    const { bodyStepBytesMax } = server.options
+    const bytesMax = claimedBytes ?? mounted.route.bodyBytesMax
+    const buffer = (this.body ??= new BodyBuffer(server.bodyPool, bytesMax, bodyStepBytesMax))
     const grownBytes = buffer.capacityWith(chunk.byteLength) - buffer.capacity
     if (!server.bodies.tryTake(this.owner, grownBytes))
       return this.refuse(server.failures.unavailable, this.mustClose)
@@ -219,6 +221,7 @@ export class Exchange extends Responder {
   private release(): void {
     const { server, mounted } = this
     server.requestsInFlight--
+    this.body?.release()
     if (this.bodyBytes > 0) server.bodies.give(this.owner, this.bodyBytes)
     if (!this.isOpened || mounted.route.done === undefined) return
     try {

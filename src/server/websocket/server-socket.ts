@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { WebSocket } from '../library.js'
+import { toBytes, type Received, type WebSocket } from '../library.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
 import type { BackpressureMonitor, MonitoredSocket } from './backpressure-monitor.js'
 import { toPendingFrame, type PendingFrame, type PendingFrames } from './pending-frames.js'
@@ -179,14 +179,14 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.guard(() => this.route.onOpen(this.context, this))
   }
 
-  onMessage(message: ArrayBuffer, isBinary: boolean): void {
+  onMessage(message: Received, isBinary: boolean): void {
     // One that came behind the close frame would not be taken either.
     if (this.isClosed || this.closesOnceIdle !== undefined) return
     this.monitor.messagesCount++
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
       return this.close(CLOSE.tooLarge, `message exceeds ${frameBytesMax} bytes`)
-    this.guard(() => this.route.onMessage(this.context, this, new Uint8Array(message), isBinary))
+    this.guard(() => this.route.onMessage(this.context, this, toBytes(message), isBinary))
   }
 
   /** The client did not take a reply of this length at once, and had taken all before it. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { loadCompiled } from '../../../src/server/compiled/library.js'
+import { toBytes } from '../../../src/server/library.js'
 import { connect, isPrebuilt } from '../../fixtures/server/server.js'
 
 const skip = isPrebuilt ? 'the prebuilt package passes on each chunk' : false
@@ -26,7 +27,7 @@ const openApp = async () => {
     response.onAborted(() => {})
     response.onData((chunk, isLast) => {
       pieces.push(chunk.byteLength)
-      body += Buffer.from(chunk).toString()
+      body += Buffer.from(toBytes(chunk)).toString()
       if (isLast) response.end(body)
     })
   })
