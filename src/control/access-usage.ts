@@ -1,5 +1,6 @@
 import { readUtilisation } from '../access/limiter/access-limiter.js'
 import type { LimitTable } from '../access/limiter/limit-table.js'
+import type { RateSampler } from '../access/limiter/rate-sampler.js'
 import type { AccessService } from '../access/service.js'
 import { readRate, readUsage } from '../access/usage/reader.js'
 import type { Usage } from '../dashboard/api/usage.js'
@@ -8,10 +9,11 @@ import type { Usage } from '../dashboard/api/usage.js'
 export const createAccessUsage = (parts: {
   readonly dataDir: string
   readonly table: LimitTable
+  readonly rates: Pick<RateSampler, 'ratesOf'>
   readonly accessService: Pick<AccessService, 'find'>
   readonly now: () => number
 }): Usage => {
-  const { dataDir, table, accessService, now } = parts
+  const { dataDir, table, rates, accessService, now } = parts
   return {
     ofPlace: place => readUsage(dataDir, place, now()),
     ofAccess: accessId => {
@@ -23,6 +25,7 @@ export const createAccessUsage = (parts: {
       return {
         requestsPerSecond: Math.round(perSecond * 10) / 10,
         ...readUtilisation(table, accessId),
+        ...rates.ratesOf(accessId),
       }
     },
   }

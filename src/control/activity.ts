@@ -15,6 +15,7 @@ import { findSubmission } from '../submission/store/find-submission.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
 import type { Submission } from '../submission/store/submission.js'
 import { createAccessUsage } from './access-usage.js'
+import { openRates } from './open-rates.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
 import { toSubmissionView } from './submission-view.js'
 
@@ -74,9 +75,12 @@ export const openActivity = async (
 ): Promise<Activity> => {
   const { cluster, dataDir, submissionStore: options } = config
   const { accessService, machines } = parts
+  const table = openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits)
+  const { rates, close: closeRates } = openRates(config, table, parts.log)
   const usage = createAccessUsage({
     dataDir,
-    table: openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits),
+    table,
+    rates,
     accessService,
     now: Date.now,
   })
@@ -86,7 +90,10 @@ export const openActivity = async (
   const submissions: Submissions = (accessId, limit) => ({ submissions: recent(accessId, limit) })
   if (cluster === undefined || machines === undefined) {
     const usageDays = (query: DayQuery): UsageDays => ({ days: readDays(dataDir, query) })
-    const close = (): Promise<void> => readers.close()
+    const close = async (): Promise<void> => {
+      closeRates()
+      await readers.close()
+    }
     return { usage, submissions, usageDays, find: async () => undefined, close }
   }
   const find = (id: Uint8Array): Promise<Submission | undefined> =>
@@ -101,6 +108,7 @@ export const openActivity = async (
   return {
     ...all,
     close: async () => {
+      closeRates()
       await all.close()
       await readers.close()
     },

@@ -1,7 +1,8 @@
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import * as shapes from '../dashboard/api/shapes.js'
-import type { AccessUsage, PlaceUsage, Usage } from '../dashboard/api/usage.js'
+import type { AccessUsage, Peak, PlaceUsage, Usage } from '../dashboard/api/usage.js'
+import { mapLimits } from '../shared/access-limits.js'
 import type { ClusterPeers } from './cluster-peers.js'
 import { accessUsagePath, placeUsagePath, recentPath } from './peer-routes.js'
 
@@ -30,8 +31,44 @@ const addUp = (own: PlaceUsage, others: readonly PlaceUsage[]): PlaceUsage => {
   }
 }
 
-const sumOf = (all: readonly AccessUsage[], key: keyof AccessUsage): number =>
-  all.reduce((sum, one) => sum + one[key], 0)
+/** Counts that are added up. */
+type Summed = Exclude<keyof AccessUsage, 'subscriptionsOfSocket' | 'peaks' | 'refused'>
+
+/** Of each machine with one decimal. */
+const toDecimal = (sum: number): number => Math.round(sum * 10) / 10
+
+const sumOf = (all: readonly AccessUsage[], key: Summed): number =>
+  toDecimal(all.reduce((sum, one) => sum + one[key], 0))
+
+/**
+ * Machines may have their peaks in different seconds of a quarter-hour: the sum is not less than
+ * the peak of all of them. Its time is that of the machine with the highest one.
+ */
+const addPeaks = (all: readonly AccessUsage[]): readonly Peak[] => {
+  const sums = new Map<number, { sum: number; highest: Peak }>()
+  for (const peak of all.flatMap(({ peaks }) => peaks)) {
+    const { sum = 0, highest = peak } = sums.get(peak.startMs) ?? {}
+    sums.set(peak.startMs, {
+      sum: sum + peak.perSecond,
+      highest: peak.perSecond > highest.perSecond ? peak : highest,
+    })
+  }
+  return [...sums.values()]
+    .map(({ sum, highest: { startMs, atMs } }) => ({ startMs, atMs, perSecond: toDecimal(sum) }))
+    .toSorted((one, other) => one.startMs - other.startMs)
+}
+
+/** Use of one access on several machines, added up. */
+const addAccessUsage = (all: readonly AccessUsage[]): AccessUsage => ({
+  requestsPerSecond: sumOf(all, 'requestsPerSecond'),
+  requestsLastSecond: sumOf(all, 'requestsLastSecond'),
+  requestsInFlight: sumOf(all, 'requestsInFlight'),
+  sockets: sumOf(all, 'sockets'),
+  subscriptions: sumOf(all, 'subscriptions'),
+  subscriptionsOfSocket: Math.max(...all.map(one => one.subscriptionsOfSocket)),
+  peaks: addPeaks(all),
+  refused: mapLimits(name => all.reduce((sum, { refused }) => sum + refused[name], 0)),
+})
 
 /** Usage of this machine and of the others at the locations, added up. */
 export const createUsageSum = (own: Usage, peers: Read): Usage => ({
@@ -44,13 +81,7 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
     const path = accessUsagePath(accessId)
     const { answers, missing } = await peers.read(locations, path, shapes.utilisation)
     const all = [await own.ofAccess(accessId, locations), ...answers]
-    return {
-      // Of each machine with one decimal.
-      requestsPerSecond: Math.round(sumOf(all, 'requestsPerSecond') * 10) / 10,
-      requestsInFlight: sumOf(all, 'requestsInFlight'),
-      sockets: sumOf(all, 'sockets'),
-      missing,
-    }
+    return { ...addAccessUsage(all), missing }
   },
 })
 

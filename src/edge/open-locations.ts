@@ -18,6 +18,7 @@ import { Submissions } from './submission/submissions.js'
 import { SYSTEM_TIMERS } from './websocket/failure-backoff.js'
 import type { ReplyBudget } from './websocket/host.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
+import { SubscriptionCounts } from './websocket/subscription-counts.js'
 
 export type LocationsModules = {
   readonly access: OpenAccess
@@ -53,6 +54,7 @@ const boundSendBuffers = (bytes: number, log: Log): void => {
 export class EdgeLocations {
   readonly servers: Server[] = []
   private readonly sockets: EdgeSockets[] = []
+  private readonly subscriptions: SubscriptionCounts
   private readonly config: EdgeConfig
   private readonly modules: LocationsModules
   /** Of one location. */
@@ -61,6 +63,7 @@ export class EdgeLocations {
   constructor(config: EdgeConfig, modules: LocationsModules) {
     this.config = config
     this.modules = modules
+    this.subscriptions = new SubscriptionCounts(modules.access.limiter)
   }
 
   /** Opens one server for each location. */
@@ -88,6 +91,11 @@ export class EdgeLocations {
   /** Revalidates all open WebSockets, and closes those whose access has ended. */
   revalidateSockets(): void {
     for (const sockets of this.sockets) sockets.revalidateAll()
+  }
+
+  /** Reports the subscriptions of each access at this edge. */
+  reportSubscriptions(): void {
+    this.subscriptions.report(this.sockets.flatMap(sockets => [...sockets.subscriptions()]))
   }
 
   /** Bounds the connections of each location by the descriptors that this process may have. */

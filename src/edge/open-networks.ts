@@ -1,6 +1,6 @@
 import type { EdgeConfig } from '../config/child-config.js'
 import type { CallContext } from '../rpc/call-context.js'
-import type { Connection, Socket } from '../shared/socket.js'
+import type { Connection, Socket, SubscriptionLimits } from '../shared/socket.js'
 import { createCallMeter } from './metrics.js'
 import { createNetworkView, type NetworkView } from './network-view.js'
 import { openForward, type OpenForward } from './open-forward.js'
@@ -46,11 +46,7 @@ export class EdgeNetworks {
   }
 
   /** Subscription methods of a network for one socket. */
-  connect(
-    network: string,
-    socket: Socket,
-    limits: { readonly subscriptionsMax: number },
-  ): Connection | undefined {
+  connect(network: string, socket: Socket, limits: SubscriptionLimits): Connection | undefined {
     return this.networks.get(network)?.pubsub.connect(socket, limits)
   }
 

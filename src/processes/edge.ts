@@ -67,7 +67,11 @@ class Edge implements Running {
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
     await locations.open()
-    this.timers.push(setInterval(() => locations.revalidateSockets(), socketCheckMs))
+    const checkSockets = (): void => {
+      locations.revalidateSockets()
+      locations.reportSubscriptions()
+    }
+    this.timers.push(setInterval(checkSockets, socketCheckMs))
     meterServers(metrics, locations.servers)
     meterConnections(metrics, locations.servers)
     meterViews(metrics, networks.views.values(), locations.servers)

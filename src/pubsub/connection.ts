@@ -1,13 +1,16 @@
 import { RpcError } from '../shared/errors.js'
-import { CLOSE, type CloseCode, type Connection, type Socket } from '../shared/socket.js'
+import {
+  CLOSE,
+  type CloseCode,
+  type Connection,
+  type Socket,
+  type SubscriptionLimits,
+} from '../shared/socket.js'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
 import type { Entry, Registry } from './registry.js'
 import type { SubscriptionRules, ToSubscription } from './subscription.js'
-
-/** Limits of one socket, which a change of its access may change. */
-export type SubscriptionLimits = { readonly subscriptionsMax: number }
 
 export type ConnectionParts = {
   readonly socket: Socket
@@ -88,7 +91,10 @@ export class SubscriptionConnection implements Connection {
     const { key } = subscription
     const known = key === undefined ? undefined : registry.find(key)
     if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
-    if (this.entries.size >= limits.subscriptionsMax) throw new RpcError('socketSubscriptions')
+    if (this.entries.size >= limits.subscriptionsMax) {
+      limits.onExceeded()
+      throw new RpcError('socketSubscriptions')
+    }
     const onFrame = (frame: Uint8Array, isLast: boolean): void => {
       socket.send(frame)
       if (isLast) this.release(entry)

@@ -1,6 +1,6 @@
 import type { Fanout } from '../native/fanout.js'
-import { CLOSE, type Connection, type Socket } from '../shared/socket.js'
-import { SubscriptionConnection, type SubscriptionLimits } from './connection.js'
+import { CLOSE, type Connection, type Socket, type SubscriptionLimits } from '../shared/socket.js'
+import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
 import type { Options } from './options.js'
 import { Registry } from './registry.js'

@@ -69,6 +69,13 @@ export type SocketRoute<T = unknown> = {
   onClose(context: T, socket: Socket): void
 }
 
+/** The limit of subscriptions of one socket, which a change of its access may change. */
+export type SubscriptionLimits = {
+  readonly subscriptionsMax: number
+  /** Called for each subscription over it. */
+  onExceeded(): void
+}
+
 /** The subscription methods of one socket. */
 export type Connection = {
   /**

@@ -25,7 +25,7 @@ const createHarness = (options = defaults) => {
     const own = sockets.open()
     const connection = new SubscriptionConnection({
       socket: own.socket,
-      limits: { subscriptionsMax: 100 },
+      limits: { subscriptionsMax: 100, onExceeded: () => {} },
       registry,
       options,
       rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
@@ -145,7 +145,8 @@ t.test('params that are no array, and methods that are not served', async t => {
 
 t.test('a socket’s subscriptions are bounded', async t => {
   const { connect } = createHarness()
-  const limits = { subscriptionsMax: 2 }
+  let exceeded = 0
+  const limits = { subscriptionsMax: 2, onExceeded: () => void exceeded++ }
   const { call, connection } = connect({ limits })
   t.equal(call('slotSubscribe'), 1)
   t.equal(call('rootSubscribe'), 2)
@@ -157,6 +158,7 @@ t.test('a socket’s subscriptions are bounded', async t => {
   t.equal(connection.size, 2)
   t.equal(call('slotUnsubscribe', [1]), true)
   t.equal(call('slotSubscribe'), LIMIT, 'a smaller limit applies to the next one')
+  t.equal(exceeded, 2, 'each is counted')
 })
 
 t.test('a message may unsubscribe what it subscribed to', async t => {

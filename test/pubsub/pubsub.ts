@@ -19,7 +19,7 @@ const create = () => {
   })
   const connect = () => {
     const own = sockets.open()
-    const connection = pubsub.connect(own.socket, { subscriptionsMax: 10 })
+    const connection = pubsub.connect(own.socket, { subscriptionsMax: 10, onExceeded: () => {} })
     const call = (method: string, params: unknown = []): string => {
       const message = {}
       const result = connection.call(method, params, message)

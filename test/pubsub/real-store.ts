@@ -54,7 +54,10 @@ const openHarness = (t: Test) => {
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))
     const connect = () => {
       const own = sockets.open()
-      const connection = pubsub.connect(own.socket, { subscriptionsMax: 100 })
+      const connection = pubsub.connect(own.socket, {
+        subscriptionsMax: 100,
+        onExceeded: () => {},
+      })
       const call = (method: string, params: unknown = []): number => {
         const message = {}
         const result = connection.call(method, params, message)

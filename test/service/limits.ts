@@ -1,17 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createTokenManager } from '../../src/access/tokens/token-manager.js'
-import { createAccessManager } from '../../src/access/accesses/access-manager.js'
 import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
-import { createSealing } from '../../src/access/tokens/sealing.js'
-import { createLocalLog } from '../../src/access/log/local-log.js'
-import { openControlStore } from '../../src/access/store/control-store.js'
-import { openWriter } from '../../src/access/store/store.js'
 import { readUsage } from '../../src/access/usage/reader.js'
-import type { Limits } from '../../src/shared/access-limits.js'
-import { LIMITS } from '../fixtures/access/access.js'
+import { storeAccesses, type StoredAccess } from '../fixtures/access/stored-accesses.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import {
@@ -28,49 +19,7 @@ import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 const EDGES = 2
 /** One more is for the successor of an edge. */
 const SLOTS = EDGES + 1
-/** Subject of the sandbox's second person. */
-const RENTER = 'renter'
-
-/** An access of the sandbox, with its token of `fra`, made while the service is down. */
-type StoredAccess = { readonly accessId: string; readonly token: string; readonly tokenId: string }
-
 const placeOf = ({ accessId }: StoredAccess) => ({ accessId, network: 'sandbox', location: 'fra' })
-
-const storeAccesses = async (
-  dataDir: string,
-  accesses: readonly (Partial<Limits> & { readonly validUntilMs?: number })[],
-): Promise<StoredAccess[]> => {
-  const store = await openWriter(dataDir)
-  const ownStore = openControlStore(dataDir)
-  const sealing = createSealing(join(dataDir, 'access.key'), ownStore, randomBytes)
-  const log = createLocalLog({ store, randomBytes })
-  const own = { store, log, randomBytes, now: Date.now }
-  const [accessManager, credentials] = [
-    createAccessManager(own),
-    createTokenManager({ ...own, sealing }),
-  ]
-  const stored: StoredAccess[] = []
-  for (const { validUntilMs, ...limits } of accesses) {
-    const { accessId } = await accessManager.grant({
-      // Who signs in at the sandbox has the accesses of the renter; one that ends would be extended
-      // at the start.
-      subject: validUntilMs === undefined ? RENTER : 'ada',
-      kind: 'pass',
-      product: 'node-access',
-      networks: ['sandbox'],
-      locations: ['fra', 'nyc'],
-      limits: { ...LIMITS, ...limits },
-      validFromMs: 0,
-      validUntilMs: validUntilMs ?? null,
-    })
-    const tokenScope = { accessId, network: 'sandbox', location: 'fra' }
-    const { token, tokenId } = await credentials.generate(tokenScope)
-    stored.push({ accessId, token: token.reveal(), tokenId })
-  }
-  await store.close()
-  await ownStore.close()
-  return stored
-}
 
 /** Pause of each connection: together they send far more than the limits of the tests. */
 const FLOOD_PAUSE_MS = 10
@@ -344,6 +293,8 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.strictSame(readUtilisation(openLimitTable(dataDir, SLOTS), rated.accessId), {
       requestsInFlight: 0,
       sockets: 0,
+      subscriptions: 0,
+      subscriptionsOfSocket: 0,
     })
     t.equal(await again.stop(), 0)
   })

@@ -4,6 +4,7 @@ import { takeRequests, toRate, type Rate } from '../../shared/gcra.js'
 import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import { defaults, type Options } from './options.js'
+import { countsPath, type Subscriptions } from './limit-counts.js'
 import { keyOfAccess, LimitTable, NO_ROW, type Utilisation } from './limit-table.js'
 
 /** A limit that a request or a WebSocket can exceed. Subscriptions are counted by their socket. */
@@ -117,6 +118,7 @@ export class AccessLimiter {
     const inFlight = this.#add(state, REQUESTS, 1, now())
     if (inFlight === undefined) return FULL
     if (inFlight > inFlightMax) {
+      this.#table.addRefused(state.row, 'requestsInFlightMax')
       this.release(state, 1)
       return inFlightExceeded(inFlightMax, inFlight - 1)
     }
@@ -168,6 +170,7 @@ export class AccessLimiter {
     const sockets = this.#add(state, SOCKETS, 1, nowMs)
     if (sockets === undefined) return FULL
     if (sockets <= socketsMax) return undefined
+    this.#table.addRefused(state.row, 'socketsMax')
     this.releaseSocket(state)
     return { limit: 'socketsMax', max: socketsMax, remaining: 0, retryAfterMs: IN_FLIGHT_RETRY_MS }
   }
@@ -176,6 +179,18 @@ export class AccessLimiter {
     const { counts } = this.#table
     const column = this.#table.columnOf(state.row, this.#edgeIndex) + SOCKETS
     counts[column] = (counts[column] ?? 0) - 1
+  }
+
+  /** Counts a subscription over its limit, of an access with an open WebSocket. */
+  addRefusedSubscription({ row }: LimiterState): void {
+    if (row !== NO_ROW) this.#table.addRefused(row, 'subscriptionsPerSocketMax')
+  }
+
+  /** What an access has at this edge. */
+  setSubscriptions({ row, key }: LimiterState, subscriptions: Subscriptions): void {
+    // Once its last WebSocket is closed, the row may be another access's.
+    if (row !== NO_ROW && this.#table.find(key) === row)
+      this.#table.setSubscriptions(row, this.#edgeIndex, subscriptions)
   }
 
   /** Open WebSockets of the access, also at other machines. */
@@ -225,7 +240,11 @@ export class AccessLimiter {
     const index = this.#table.arrivalTimeOf(state.row)
     const nowNs = () => toNs(now())
     const leftNs = takeRequests(words, index, state.rate, { count, nowNs })
-    if (leftNs < 0n) return rateExceeded(state, { count, taken }, -leftNs)
+    if (leftNs < 0n) {
+      const exceeded = rateExceeded(state, { count, taken }, -leftNs)
+      this.#table.addRefused(state.row, exceeded.limit)
+      return exceeded
+    }
     Atomics.add(counts, this.#table.chargedOf(state.row), count)
     return undefined
   }
@@ -267,11 +286,18 @@ export const openLimitTable = (
 ): LimitTable => new LimitTable(tablePath(dataDir), { edgeCount, rowCount: accessesMax })
 
 /** Removes the table before any edge has started: nothing is in flight, every burst is whole. */
-export const resetLimitTable = (dataDir: string): void =>
-  rmSync(tablePath(dataDir), { force: true })
+export const resetLimitTable = (dataDir: string): void => {
+  const path = tablePath(dataDir)
+  for (const each of [path, countsPath(path)]) rmSync(each, { force: true })
+}
 
-/** Requests in flight and open sockets of an access on this machine. */
-export const readUtilisation = (table: LimitTable, accessId: string): Utilisation => {
+/** What an access has in use on this machine. */
+export const readUtilisation = (
+  table: LimitTable,
+  accessId: string,
+): Utilisation & Subscriptions => {
   const row = table.find(keyOfAccess(accessId))
-  return row === NO_ROW ? { requestsInFlight: 0, sockets: 0 } : table.utilisationOf(row)
+  return row === NO_ROW
+    ? { requestsInFlight: 0, sockets: 0, subscriptions: 0, subscriptionsOfSocket: 0 }
+    : { ...table.utilisationOf(row), ...table.subscriptionsOf(row) }
 }

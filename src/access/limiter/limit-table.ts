@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { sharedCells } from '../../native/os.js'
+import type { LimitName } from '../../shared/access-limits.js'
 import type { Rate } from '../../shared/gcra.js'
 import { allocateFile } from '../store/allocate-file.js'
+import { countsPath, LimitCounts, type Subscriptions } from './limit-counts.js'
 
 /**
  * Utilisation of accesses at this moment: cells of 8 bytes that every edge of the machine maps and
@@ -10,7 +12,8 @@ import { allocateFile } from '../store/allocate-file.js'
  *
  *     cell 0      key of the access, 0 where the row was never assigned
  *     cell 1      theoretical arrival time of its requests (GCRA), Unix nanoseconds
- *     cell 2      requests that were charged and not yet reported to other machines, 32 bits
+ *     cell 2      requests that were charged and not yet reported to other machines, 32 bits; then
+ *                 those that were reported, 32 bits
  *     cells 3, 4  the rate: interval and burst in nanoseconds
  *     cell 5 + n  of edge n: requests in flight, then open sockets, 32 bits each
  *     last cell   the same, of all other machines of the cluster
@@ -32,6 +35,12 @@ const CELLS_MAX = 2 ** 20
 /** Replaces the key of a row while it is assigned to another access. */
 const ASSIGNING = -1n
 
+/**
+ * A row that was used more recently is assigned to another access only where no other row is idle:
+ * what was counted in it since the last sample would be lost.
+ */
+const REST_NS = 2_000_000_000n
+
 /** No row of the table. */
 export const NO_ROW = -1
 
@@ -49,6 +58,9 @@ const DEBT_NS_MAX = 900_000_000n
 
 /** What an access has in use over all edges. */
 export type Utilisation = { readonly requestsInFlight: number; readonly sockets: number }
+
+const COUNT_BITS = 32
+const toCount = (bits: bigint): bigint => BigInt.asUintN(COUNT_BITS, bits)
 
 /**
  * The key of an access: 64 bits of a digest. Two accesses with the same one would share their
@@ -68,6 +80,8 @@ export class LimitTable {
   readonly edgeCount: number
   /** Columns of a row: one of each edge, and that of other machines. */
   readonly columnCount: number
+  /** What is counted of each row beside its limits. */
+  readonly #activity: LimitCounts
   readonly #rowCount: number
   readonly #rowCells: number
 
@@ -91,6 +105,12 @@ export class LimitTable {
     this.cells = cells
     this.words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
     this.counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
+    this.#activity = new LimitCounts(countsPath(path), { edgeCount, rowCount })
+  }
+
+  /** The index of a row that begins at this cell. */
+  #indexOf(row: number): number {
+    return (row - HEADER_CELLS) / this.#rowCells
   }
 
   #row(index: number): number {
@@ -159,9 +179,42 @@ export class LimitTable {
     }
   }
 
-  /** The requests that were charged since the last call. */
+  /** The requests that were charged since the last call; from now on they count as reported. */
   takeCharged(row: number): number {
-    return Atomics.exchange(this.counts, this.chargedOf(row), 0) >>> 0
+    const index = row + CHARGED
+    for (;;) {
+      const word = Atomics.load(this.words, index)
+      const charged = toCount(word)
+      const reported = toCount((word >> BigInt(COUNT_BITS)) + charged)
+      const next = BigInt.asIntN(64, reported << BigInt(COUNT_BITS))
+      if (Atomics.compareExchange(this.words, index, word, next) === word) return Number(charged)
+    }
+  }
+
+  /** The requests that were charged since the row was assigned, modulo 2³². */
+  chargedTotalOf(row: number): number {
+    const word = Atomics.load(this.words, row + CHARGED)
+    return Number(toCount(word + (word >> BigInt(COUNT_BITS))))
+  }
+
+  /** Counts a request, a WebSocket or a subscription over a limit. */
+  addRefused(row: number, limit: LimitName): void {
+    this.#activity.addRefused(this.#indexOf(row), limit)
+  }
+
+  /** What was refused since the row was assigned, in the order of `LIMIT_NAMES`, modulo 2³². */
+  refusedOf(row: number): readonly number[] {
+    return this.#activity.refusedOf(this.#indexOf(row))
+  }
+
+  /** What an access has at one edge. */
+  setSubscriptions(row: number, edgeIndex: number, subscriptions: Subscriptions): void {
+    this.#activity.setSubscriptions(this.#indexOf(row), edgeIndex, subscriptions)
+  }
+
+  /** Over the edges of this machine. */
+  subscriptionsOf(row: number): Subscriptions {
+    return this.#activity.subscriptionsOf(this.#indexOf(row))
   }
 
   /** What the access has in use on other machines. */
@@ -202,6 +255,7 @@ export class LimitTable {
       if (this.counts[column] !== 0) Atomics.store(this.counts, column, 0)
       if (this.counts[column + 1] !== 0) Atomics.store(this.counts, column + 1, 0)
     }
+    this.#activity.clearEdge(edgeIndex)
     this.#unlock(edgeIndex)
   }
 
@@ -227,13 +281,19 @@ export class LimitTable {
   }
 
   #assign(key: bigint, nowNs: bigint): number {
+    const rested = this.#assignIdle(key, nowNs, nowNs - REST_NS)
+    return rested === NO_ROW ? this.#assignIdle(key, nowNs, nowNs) : rested
+  }
+
+  /** Assigns a row that was not used since `idleNs`. */
+  #assignIdle(key: bigint, nowNs: bigint, idleNs: bigint): number {
     const home = this.#home(key)
     for (let step = 0; step < this.#rowCount; step++) {
       const row = this.#row(home + step)
       const last = Atomics.load(this.words, row + KEY)
       const isFree = last === 0n || last === ASSIGNING
       // An idle row whose arrival time has passed has the same effect as a new one.
-      const isExpired = Atomics.load(this.words, row + ARRIVAL_TIME) <= nowNs
+      const isExpired = Atomics.load(this.words, row + ARRIVAL_TIME) <= idleNs
       if (!isFree && !(isExpired && this.#isIdle(row))) continue
       if (Atomics.compareExchange(this.words, row + KEY, last, ASSIGNING) !== last) continue
       // Edges add to their column before they compare the key: one that was in time keeps the row.
@@ -244,6 +304,7 @@ export class LimitTable {
       Atomics.store(this.words, row + ARRIVAL_TIME, nowNs)
       Atomics.store(this.words, row + CHARGED, 0n)
       this.setOthers(row, { requestsInFlight: 0, sockets: 0 })
+      this.#activity.clear(this.#indexOf(row))
       Atomics.store(this.words, row + KEY, key)
       return row
     }

@@ -3,8 +3,8 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Accesses in use at once on this machine. Each takes 48 bytes, and 8 more for each edge. A
-   * further one replaces an idle one; while none is idle, it is refused with 503.
+   * Accesses in use at once on this machine. Each takes 72 bytes, and 16 more for each edge.
+   * A further one replaces an idle one; while none is idle, it is refused with 503.
    */
   accessesMax: 4_000,
 }

@@ -9,6 +9,7 @@ import {
   type Exceeded,
   type LimitPlace,
 } from './access-limiter.js'
+import type { Subscriptions } from './limit-counts.js'
 
 /** An authenticated client: its grant, the state of its limits and the meter of its place. */
 export class Principal {
@@ -113,6 +114,16 @@ export class UsageLimiter {
   /** Open WebSockets of the access, over all edges and machines. */
   openSockets({ state }: Principal): number {
     return this.#limiter.openSockets(state)
+  }
+
+  /** Counts a subscription over its limit, of a principal with an open WebSocket. */
+  addRefusedSubscription({ state }: Principal): void {
+    this.#limiter.addRefusedSubscription(state)
+  }
+
+  /** What the access of a principal has at this edge. */
+  setSubscriptions({ state }: Principal, subscriptions: Subscriptions): void {
+    this.#limiter.setSubscriptions(state, subscriptions)
   }
 
   releaseSocket(principal: Principal): void {

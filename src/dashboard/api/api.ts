@@ -5,7 +5,7 @@ import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess } from './own-access.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
-import type { Awaitable, Missing, Usage } from './usage.js'
+import type { Awaitable, Missing, Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
 
 /** The newest submissions of an access at its locations, newest first. */
@@ -27,6 +27,12 @@ export type ApiParts = {
   readonly submissions: Submissions
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
+}
+
+/** The highest peak; of equal ones the last. */
+const highestOf = (peaks: readonly Peak[]): Omit<Peak, 'startMs'> | null => {
+  const [highest] = peaks.toReversed().toSorted((one, other) => other.perSecond - one.perSecond)
+  return highest === undefined ? null : { perSecond: highest.perSecond, atMs: highest.atMs }
 }
 
 const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
@@ -74,7 +80,8 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     errors: ['noSuchAccess'],
     handle: async ({ session, params }) => {
       const { accessId, limits, locations } = findOwnAccess(accessService, session, params.accessId)
-      return ok({ limits, ...(await usage.ofAccess(accessId, locations)) })
+      const { peaks, ...found } = await usage.ofAccess(accessId, locations)
+      return ok({ limits, ...found, peak: highestOf(peaks) })
     },
   }),
 ]

@@ -168,14 +168,43 @@ export const clients = v.object({
 export const withEffect = v.optional(v.object(effectEntry))
 export const removal = v.optional(effect)
 
-/** Of one machine. */
-export const utilisation = v.object({
-  requestsPerSecond: count,
-  requestsInFlight: count,
-  sockets: count,
+const peak = v.object({
+  perSecond: count,
+  atMs: instantMs,
 })
 
-export const accessUsage = v.object({ limits, ...utilisation.entries, missing })
+const NO_REFUSALS = mapLimits(() => 0)
+
+/** Of one machine; one of an older build has less. */
+export const utilisation = v.object({
+  requestsPerSecond: count,
+  requestsLastSecond: v.optional(count, 0),
+  requestsInFlight: count,
+  sockets: count,
+  subscriptions: v.optional(count, 0),
+  subscriptionsOfSocket: v.optional(count, 0),
+  peaks: v.optional(
+    v.pipe(v.array(v.object({ startMs: instantMs, ...peak.entries })), v.readonly()),
+    [],
+  ),
+  refused: v.optional(limits, NO_REFUSALS),
+})
+
+export const accessUsage = v.object({
+  limits,
+  requestsPerSecond: described(count, 'Mean of the last minute'),
+  requestsLastSecond: described(count, 'Charged in the last second'),
+  requestsInFlight: count,
+  sockets: count,
+  subscriptions: count,
+  subscriptionsOfSocket: described(count, 'Of the WebSocket that has the most'),
+  peak: described(
+    v.nullable(peak),
+    'The second with the most requests of the last 24 hours; null without any. In a cluster the peaks of the machines in the same quarter-hour, added: not less than the real one',
+  ),
+  refused: described(limits, 'Refused in the last 24 hours by each limit'),
+  missing,
+})
 
 export const machines = v.object({
   machines: v.array(

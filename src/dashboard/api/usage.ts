@@ -1,3 +1,4 @@
+import type { Limits } from '../../shared/access-limits.js'
 import type { TokenScope } from '../../access/store/tables.js'
 
 /** Counts of one network at one location of an access in one minute. */
@@ -41,11 +42,23 @@ export type PlaceUsage = {
   readonly replaced: readonly ReplacedAttempts[]
 }
 
-/** Current utilisation of one access, over all edges. */
+/** The highest requests in one second of a quarter-hour. */
+export type Peak = { readonly startMs: number; readonly perSecond: number; readonly atMs: number }
+
+/** Utilisation of one access, over all edges. */
 export type AccessUsage = {
+  /** Mean of the last minute. */
   readonly requestsPerSecond: number
+  readonly requestsLastSecond: number
   readonly requestsInFlight: number
   readonly sockets: number
+  readonly subscriptions: number
+  /** Of the WebSocket that has the most. */
+  readonly subscriptionsOfSocket: number
+  /** Of the last 24 hours, the oldest first. */
+  readonly peaks: readonly Peak[]
+  /** In the last 24 hours, by limit. */
+  readonly refused: Limits
 }
 
 /** Ids of machines of the cluster whose part a sum lacks; absent on a machine by itself. */

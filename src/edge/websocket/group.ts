@@ -1,4 +1,5 @@
 import type { Authenticate, OnRefused } from '../../access/authenticate.js'
+import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { Limits } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Log } from '../../shared/log.js'
@@ -49,6 +50,8 @@ export type GroupParts = {
 
 /** A WebSocket of a group. */
 export type GroupMember = Pick<Socket, 'close' | 'isClosed'> & {
+  /** Who opened it. */
+  readonly principal: Principal
   readonly subscriptionCount: number
 }
 
@@ -66,6 +69,8 @@ export class SocketGroup {
   version: number
   /** Its sockets were admitted within limits that have become smaller since. */
   hasShrunkLimits = false
+  /** One of its sockets has subscribed. */
+  hasSubscribed = false
   /** When its address was last counted as seen, in Unix milliseconds. */
   seenMs = 0
   private readonly parts: GroupParts

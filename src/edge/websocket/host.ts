@@ -1,6 +1,6 @@
 import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
 import type { Log } from '../../shared/log.js'
-import type { Connection, Socket } from '../../shared/socket.js'
+import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
@@ -20,10 +20,7 @@ export type SocketOptions = BackoffOptions & {
 }
 
 /** Subscription methods for one socket; undefined where there are none. */
-export type Connect = (
-  socket: Socket,
-  limits: { readonly subscriptionsMax: number },
-) => Connection | undefined
+export type Connect = (socket: Socket, limits: SubscriptionLimits) => Connection | undefined
 
 /** What the sessions of one network at one location share. */
 export type SocketHost = {

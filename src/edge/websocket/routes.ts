@@ -1,6 +1,6 @@
 import { isReply, type Reply, type Request } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
-import type { Connection, Socket, SocketRoute } from '../../shared/socket.js'
+import type { Connection, Socket, SocketRoute, SubscriptionLimits } from '../../shared/socket.js'
 import {
   createAdmit,
   headerToken,
@@ -16,6 +16,7 @@ import { SocketGroup, type Revalidate } from './group.js'
 import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
 import type { SocketSubmissions } from './submission-calls.js'
+import type { SocketSubscriptions } from './subscription-counts.js'
 
 /** What the WebSockets of one location need. */
 export type EdgeSocketsParts = AdmissionParts & {
@@ -34,7 +35,7 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly connect: (
     network: string,
     socket: Socket,
-    limits: { readonly subscriptionsMax: number },
+    limits: SubscriptionLimits,
   ) => Connection | undefined
 }
 
@@ -46,6 +47,8 @@ export type EdgeSockets = {
    * smaller. Nothing is sent to refused ones afterwards.
    */
   revalidateAll(): void
+  /** Of the sockets that have subscribed. */
+  subscriptions(): Iterable<SocketSubscriptions>
 }
 
 const CHUNK_BYTES = 64 * 1024
@@ -126,7 +129,15 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     },
   })
 
+  function* subscriptions(): Generator<SocketSubscriptions> {
+    for (const { hasSubscribed, members } of groups.values())
+      if (hasSubscribed)
+        for (const { principal, subscriptionCount: count } of members)
+          if (count > 0) yield { principal, count }
+  }
+
   return {
+    subscriptions,
     routes: [route('/:token', pathToken), route('/', headerToken)].map(one => one as SocketRoute),
     revalidateAll: () => {
       const nowMs = now()

@@ -26,7 +26,7 @@ export class SocketSession implements MessageSession {
   readonly host: SocketHost
   readonly group: SocketGroup
   /** Who opened the socket. It is charged to this principal until it closes. */
-  private readonly principal: Principal
+  readonly principal: Principal
   private socket: Socket | undefined
   private connection: Connection | undefined
   /** Messages without a reply. */
@@ -137,12 +137,14 @@ export class SocketSession implements MessageSession {
 
   /** Created at the first subscription method. */
   connect(): Connection | undefined {
-    const { group, socket } = this
+    const { group, host, principal, socket } = this
     if (socket === undefined) return undefined
-    this.connection ??= this.host.connect(socket, {
+    group.hasSubscribed = true
+    this.connection ??= host.connect(socket, {
       get subscriptionsMax() {
         return group.grant.limits.subscriptionsPerSocketMax
       },
+      onExceeded: () => host.limiter.addRefusedSubscription(principal),
     })
     return this.connection
   }

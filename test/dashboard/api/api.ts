@@ -322,7 +322,17 @@ t.test('a change that some edge has not confirmed is reported', async t => {
 t.test('usage and submissions are returned', async t => {
   const minutes = [{ startMs: 60_000, requests: 4, errors: 1, rateLimited: 1, refused: 2 }]
   const refused = [{ atMs: 61_000, address: '8.8.8.8', reason: 'address' }]
-  const now = { requestsPerSecond: 1.5, requestsInFlight: 2, sockets: 3 }
+  const now = {
+    requestsPerSecond: 1.5,
+    requestsLastSecond: 4,
+    requestsInFlight: 2,
+    sockets: 3,
+    subscriptions: 9,
+    subscriptionsOfSocket: 5,
+    refused: { ...LIMITS, socketsMax: 7 },
+  }
+  const peakAt = (atMs: number, perSecond: number) => ({ startMs: atMs, perSecond, atMs })
+  const peaks = [peakAt(0, 8), peakAt(900_000, 8), peakAt(1_800_000, 3)]
   const queried: unknown[] = []
   const submission = {
     submissionId: '0190b0a0-0000-7000-8000-000000000000',
@@ -340,7 +350,7 @@ t.test('usage and submissions are returned', async t => {
   const dashboard = await startDashboard(t, {
     usage: {
       ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
-      ofAccess: accessId => (queried.push(accessId), now),
+      ofAccess: accessId => (queried.push(accessId), { ...now, peaks }),
     },
     submissions: (accessId, limit) => {
       queried.push([accessId, limit])
@@ -352,7 +362,11 @@ t.test('usage and submissions are returned', async t => {
   const scope = pathOf(accessId)
   t.strictSame((await ada.ask(`${scope}/usage`)).json, { minutes, refused, replaced })
   const usage = await ada.ask(`/api/accesses/${accessId}/usage`)
-  t.strictSame(usage.json, { limits: LIMITS, ...now })
+  t.strictSame(usage.json, {
+    limits: LIMITS,
+    ...now,
+    peak: { perSecond: 8, atMs: 900_000 },
+  })
   const list = `/api/accesses/${accessId}/submissions`
   t.strictSame((await ada.ask(list)).json, { submissions: [submission] })
   await ada.ask(`${list}?limit=1`)

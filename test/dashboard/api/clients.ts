@@ -1,6 +1,12 @@
 import t from 'tap'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
-import { ADA, BEN, startDashboard, type TestDashboard } from '../../fixtures/dashboard/dashboard.js'
+import {
+  ADA,
+  BEN,
+  NO_ACCESS_USAGE,
+  startDashboard,
+  type TestDashboard,
+} from '../../fixtures/dashboard/dashboard.js'
 
 const signIn = async ({ url }: TestDashboard, person = ADA): Promise<DashboardClient> => {
   const client = new DashboardClient(url)
@@ -16,7 +22,7 @@ t.test('clients are those of the place, with what a restriction means for each',
   const dashboard = await startDashboard(t, {
     usage: {
       ofPlace: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
-      ofAccess: () => ({ requestsPerSecond: 0, requestsInFlight: 0, sockets: 0 }),
+      ofAccess: () => NO_ACCESS_USAGE,
     },
   })
   const ada = await signIn(dashboard)

@@ -124,6 +124,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     const { json: ofAccess } = await read('usage')
     t.match(ofAccess, { requestsInFlight: 0, sockets: 0, missing: [] })
     t.ok(Number(ofAccess['requestsPerSecond']) >= 0.2, '12 requests within a minute')
+    const { perSecond, atMs } = ofAccess['peak'] as { perSecond: number; atMs: number }
+    t.ok(perSecond >= 1 && perSecond <= 12.5, `a peak of ${perSecond}`)
+    t.ok(Math.abs(Date.now() - atMs) < 60_000)
   })
 
   const printUsage = async (...args: readonly string[]) => {

@@ -10,6 +10,7 @@ export type SubmissionRoute = ActivePanel['submissionRoutes'][number]
 /** The token and its URLs. */
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
+export type AccessUsage = InferOutput<typeof shapes.accessUsage>
 export type UsageMinute = TokenUsage['minutes'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]

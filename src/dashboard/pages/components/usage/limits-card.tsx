@@ -1,13 +1,24 @@
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
-import { formatCount } from '../../lib/format.js'
+import { formatCount, formatMoment, formatPlural, formatRate } from '../../lib/format.js'
 import { Meter } from './meter.js'
+import { RefusedByLimit } from './refused-by-limit.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
-import type { Access } from '../../lib/wire.js'
+import type { Access, AccessUsage } from '../../lib/wire.js'
 
 /** How often the usage is loaded again. */
-const REFRESH_MS = 3_000
+const REFRESH_MS = 2_000
+
+/** In place of a note that is not loaded yet, so that it moves nothing. */
+const BLANK = '\u00a0'
+
+const peakText = ({ peak, missing }: AccessUsage): string => {
+  if (peak === null) return 'No requests in the last 24 hours'
+  // Machines of a cluster may have had their peaks in different seconds.
+  const atMost = missing === undefined ? '' : 'at most '
+  return `Peak of 24 hours: ${atMost}${formatRate(peak.perSecond)}, ${formatMoment(peak.atMs)}`
+}
 
 /** Limits and utilisation of an access, over all its locations and tokens. */
 export const LimitsCard = ({ access }: { readonly access: Access }) => {
@@ -29,23 +40,32 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
       <div class="meters">
         <Meter
           name="Requests"
-          used={value?.requestsPerSecond ?? 0}
+          used={value?.requestsLastSecond ?? 0}
           max={limits.requestsPerSecondMax}
-          unit="per second"
+          unit="in the last second"
+          note={value === undefined ? BLANK : peakText(value)}
         />
         <Meter
           name="In flight"
           used={value?.requestsInFlight ?? 0}
           max={limits.requestsInFlightMax}
           unit="at once"
+          note={`Bursts of up to ${formatCount(limits.requestsBurstMax)} after a pause`}
         />
         <Meter name="WebSockets" used={value?.sockets ?? 0} max={limits.socketsMax} unit="open" />
+        <Meter
+          name="Subscriptions"
+          used={value?.subscriptionsOfSocket ?? 0}
+          max={limits.subscriptionsPerSocketMax}
+          unit="on one WebSocket"
+          note={
+            value === undefined
+              ? BLANK
+              : `${formatPlural(value.subscriptions, 'subscription')} on all of them`
+          }
+        />
       </div>
-      <p class="muted">
-        Bursts of up to {formatCount(limits.requestsBurstMax)} requests after a pause, and{' '}
-        {formatCount(limits.subscriptionsPerSocketMax)} subscriptions per WebSocket. Over a limit
-        requests are answered HTTP 429 with the name of the limit.
-      </p>
+      <RefusedByLimit limits={limits} refused={value?.refused} />
     </section>
   )
 }

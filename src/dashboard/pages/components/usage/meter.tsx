@@ -6,11 +6,13 @@ export const Meter = ({
   used,
   max,
   unit,
+  note,
 }: {
   readonly name: string
   readonly used: number
   readonly max: number
   readonly unit: string
+  readonly note?: string | undefined
 }) => {
   const share = max === 0 ? 1 : used / max
   return (
@@ -29,6 +31,7 @@ export const Meter = ({
         value={Math.min(used, max)}
         aria-label={`${name}: ${Math.round(share * 100)} %`}
       />
+      {note !== undefined && <p class="muted">{note}</p>}
     </div>
   )
 }

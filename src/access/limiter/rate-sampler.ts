@@ -1,0 +1,93 @@
+import { LIMIT_NAMES } from '../../shared/access-limits.js'
+import { keyOfAccess, NO_ROW, type LimitTable } from './limit-table.js'
+import type { RateHistory, Recorded } from './rate-history.js'
+
+/** Time between two samples. */
+export const SAMPLE_MS = 1_000
+/** A shorter time gives no rate of a second. */
+const SAMPLE_MS_MIN = 900
+
+/** Where the counts of a row stood at the last sample. */
+type Last = {
+  readonly row: number
+  readonly charged: number
+  readonly refused: readonly number[]
+  readonly perSecond: number
+}
+
+/** What an access did lately on this machine. */
+export type AccessRates = Recorded & {
+  /** Requests that the limiter has charged in the last second. */
+  readonly requestsLastSecond: number
+}
+
+const NONE = LIMIT_NAMES.map(() => 0)
+
+/** What a count modulo 2³² has gained; a smaller one began again at 0. */
+const gainOf = (count: number, before: number): number => {
+  const gain = (count - before) >>> 0
+  return gain < 2 ** 31 ? gain : count
+}
+
+/** Measures accesses by the counts of the limit table, which edges keep in any case. */
+export class RateSampler {
+  readonly #table: LimitTable
+  readonly #history: RateHistory
+  readonly #now: () => number
+  /** Milliseconds of a clock that nobody sets. */
+  readonly #elapsed: () => number
+  #last: ReadonlyMap<bigint, Last> | undefined
+  #sampledMs = 0
+
+  constructor(
+    table: LimitTable,
+    history: RateHistory,
+    clocks: { readonly now: () => number; readonly elapsed: () => number },
+  ) {
+    this.#table = table
+    this.#history = history
+    this.#now = clocks.now
+    this.#elapsed = clocks.elapsed
+  }
+
+  /** Takes one sample; to be called each second. */
+  sample(): void {
+    const atMs = this.#elapsed()
+    const seconds = (atMs - this.#sampledMs) / 1_000
+    if (this.#last !== undefined && seconds * 1_000 < SAMPLE_MS_MIN) return
+    const table = this.#table
+    const found = new Map<bigint, Last>()
+    for (const [row, key] of table.assigned()) {
+      const [charged, refused] = [table.chargedTotalOf(row), table.refusedOf(row)]
+      const before = this.#before(key, row, charged, refused)
+      const perSecond = Math.round((gainOf(charged, before.charged) / seconds) * 10) / 10
+      const refusedNow = refused.map((count, index) => gainOf(count, before.refused[index] ?? 0))
+      found.set(key, { row, charged, refused, perSecond })
+      if (perSecond > 0 || refusedNow.some(count => count > 0))
+        this.#history.record(key, { perSecond, refused: refusedNow }, this.#now())
+    }
+    this.#last = found
+    this.#sampledMs = atMs
+  }
+
+  ratesOf(accessId: string): AccessRates {
+    const key = keyOfAccess(accessId)
+    const last = this.#table.find(key) === NO_ROW ? undefined : this.#last?.get(key)
+    return {
+      requestsLastSecond: last?.perSecond ?? 0,
+      ...this.#history.read(key, this.#now()),
+    }
+  }
+
+  #before(
+    key: bigint,
+    row: number,
+    charged: number,
+    refused: readonly number[],
+  ): Pick<Last, 'charged' | 'refused'> {
+    // What the rows have at the first sample was counted before this process began.
+    if (this.#last === undefined) return { charged, refused }
+    const last = this.#last.get(key)
+    return last?.row === row ? last : { charged: 0, refused: NONE }
+  }
+}

@@ -1,0 +1,51 @@
+import { formatCount } from '../../lib/format.js'
+import type { AccessUsage } from '../../lib/wire.js'
+
+type Limits = AccessUsage['limits']
+
+/** Names of limits, and how a refusal is answered. */
+const ROWS = [
+  ['requestsPerSecondMax', 'Requests per second', 'HTTP 429 or error -32005'],
+  ['requestsBurstMax', 'Requests of one batch', 'HTTP 429 or error -32005'],
+  ['requestsInFlightMax', 'Requests in flight', 'HTTP 429 or error -32005'],
+  ['socketsMax', 'WebSockets', 'HTTP 429'],
+  ['subscriptionsPerSocketMax', 'Subscriptions per WebSocket', 'Error -32603'],
+] as const satisfies readonly (readonly [keyof Limits, string, string])[]
+
+/** What each limit has refused in the last 24 hours. */
+export const RefusedByLimit = ({
+  limits,
+  refused,
+}: {
+  readonly limits: Limits
+  readonly refused: Limits | undefined
+}) => (
+  <table class="data by-limit">
+    <caption>Over a limit in the last 24 hours</caption>
+    <thead>
+      <tr>
+        <th scope="col">Limit</th>
+        <th scope="col" class="is-number">
+          Value
+        </th>
+        <th scope="col" class="is-number">
+          Refused
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {ROWS.map(([name, text, answer]) => (
+        <tr key={name}>
+          <th scope="row" class="is-wrapping">
+            {text}
+            <span class="sub">{answer}</span>
+          </th>
+          <td class="is-number">{formatCount(limits[name])}</td>
+          <td class={refused?.[name] === 0 ? 'is-number is-zero' : 'is-number'}>
+            {refused === undefined ? '–' : formatCount(refused[name])}
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { storeAccesses } from '../../fixtures/access/stored-accesses.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
+import { openSocket } from '../../fixtures/server/socket.js'
+import { until } from '../../fixtures/until.js'
+
+type Shown = {
+  readonly requestsLastSecond: number
+  readonly requestsPerSecond: number
+  readonly sockets: number
+  readonly subscriptions: number
+  readonly subscriptionsOfSocket: number
+  readonly peak: { readonly perSecond: number; readonly atMs: number } | null
+  readonly refused: Readonly<Record<string, number>>
+}
+
+const BLOCKHASH = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
+/** A point read, which the compiled server answers by itself. */
+const ACCOUNT =
+  '{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["11111111111111111111111111111111",{"encoding":"base64"}]}'
+
+/** How far a machine with other tests may be off. */
+const SLACK = 0.15
+const RATE = 80
+
+t.test('the dashboard shows what a load generator sends', async t => {
+  const dataDir = ownDir(t)
+  const [access] = await storeAccesses(dataDir, [
+    {
+      requestsPerSecondMax: 100,
+      requestsBurstMax: 90,
+      requestsInFlightMax: 500,
+      socketsMax: 3,
+      subscriptionsPerSocketMax: 2,
+    },
+  ])
+  if (access === undefined) return
+  const deployment = await startDeployment(t, { dataDir, args: ['--edges', '2'] })
+  const { port, description } = deployment
+  const ben = new DashboardClient(description.dashboardUrl)
+  const [, person] = description.identity.users
+  if (person === undefined) return
+  await ben.signIn(person)
+  const read = async (): Promise<Shown> =>
+    (await ben.call('GET', `/api/accesses/${access.accessId}/usage`)).json as Shown
+  const send = async (body: string): Promise<number> => {
+    const reply = await fetch(`http://127.0.0.1:${port}/${access.token}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    await reply.arrayBuffer()
+    return reply.status
+  }
+
+  await t.test('before any request', async t => {
+    t.match(await read(), { requestsLastSecond: 0, peak: null, sockets: 0, subscriptions: 0 })
+  })
+
+  await t.test('an even rate, of calls that JavaScript answers and does not answer', async t => {
+    const startMs = performance.now()
+    const sent: Promise<number>[] = []
+    const shown: number[] = []
+    while (performance.now() - startMs < 5_000) {
+      const due = ((performance.now() - startMs) * RATE) / 1_000
+      while (sent.length < due) sent.push(send(sent.length % 2 === 0 ? ACCOUNT : BLOCKHASH))
+      if (performance.now() - startMs > 2_500 && shown.length < 2)
+        shown.push((await read()).requestsLastSecond)
+      await sleep(5)
+    }
+    t.ok((await Promise.all(sent)).every(status => status === 200))
+    const [first = 0] = shown
+    t.ok(Math.abs(first - RATE) <= RATE * SLACK, `${shown.join(', ')} of ${RATE} per second`)
+    const { peak } = await read()
+    t.ok(peak !== null && peak.perSecond >= first, `peak ${peak?.perSecond}`)
+    t.ok(peak !== null && peak.perSecond <= RATE * (1 + SLACK) + 1)
+    await until('the rate is 0 again', async () => (await read()).requestsLastSecond === 0)
+  })
+
+  await t.test('a burst is the peak, and what is over it is refused by its limit', async t => {
+    await sleep(1_500)
+    const startMs = Date.now()
+    const statuses = await Promise.all(Array.from({ length: 130 }, () => send(ACCOUNT)))
+    const took = (Date.now() - startMs) / 1_000
+    const passed = statuses.filter(status => status === 200).length
+    t.ok(passed >= 90 && passed <= 91 + 100 * took, `${passed} in ${took} s`)
+    const refused = 130 - passed
+    t.equal(statuses.filter(status => status === 429).length, refused)
+    const batch = `[${Array.from({ length: 91 }, () => BLOCKHASH).join(',')}]`
+    t.equal(await send(batch), 429)
+    await until('all are counted', async () => {
+      const found = (await read()).refused
+      return found['requestsPerSecondMax'] === refused && Number(found['requestsBurstMax']) === 1
+    })
+    const { peak } = await read()
+    // The burst may lie in two seconds of the sampler.
+    t.ok(peak !== null && peak.perSecond >= passed / 2, `peak ${peak?.perSecond} of ${passed}`)
+    t.ok(peak !== null && peak.perSecond <= (passed + 1) * (1 + SLACK))
+    t.ok(peak !== null && peak.atMs >= startMs && peak.atMs <= Date.now() + 1_000)
+  })
+
+  await t.test('WebSockets and their subscriptions', async t => {
+    const open = async (...methods: readonly string[]) => {
+      const client = await openSocket(port, { path: `/${access.token}` })
+      t.teardown(() => client.destroy())
+      const answers = []
+      for (const method of methods) answers.push(await client.call(method))
+      return { client, answers }
+    }
+    const first = await open('slotSubscribe', 'rootSubscribe')
+    t.match(first.answers[1], { result: Number })
+    t.match(await first.client.call('logsSubscribe', ['all']), { error: { code: -32603 } })
+    await open('slotSubscribe')
+    await open()
+    await t.rejects(openSocket(port, { path: `/${access.token}` }))
+    await until('they are counted', async () => {
+      const { refused, ...shown } = await read()
+      return (
+        shown.sockets === 3 &&
+        shown.subscriptions === 3 &&
+        shown.subscriptionsOfSocket === 2 &&
+        refused['socketsMax'] === 1 &&
+        refused['subscriptionsPerSocketMax'] === 1
+      )
+    })
+    first.client.destroy()
+    await until('one is closed', async () => {
+      const { sockets, subscriptions, subscriptionsOfSocket } = await read()
+      return sockets === 2 && subscriptions === 1 && subscriptionsOfSocket === 1
+    })
+  })
+
+  await t.test('peaks and refusals outlive control', async t => {
+    const before = await read()
+    const [pid] = deployment.pidsOf('control')
+    if (pid !== undefined) process.kill(pid, 'SIGKILL')
+    await until('control is back', async () => {
+      try {
+        return (await read()).peak !== null
+      } catch {
+        return false
+      }
+    })
+    const after = await read()
+    t.strictSame(after.peak, before.peak)
+    t.strictSame(after.refused, before.refused)
+  })
+})
