@@ -99,7 +99,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     adminToken: parts.adminToken,
     log,
     clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
-    session: id => sessions.find(id),
+    session: (id, address) => sessions.find(id, address),
     audit: createAuditRecord(parts.auditLog, log),
     descriptor: parts.descriptor,
   })

@@ -36,6 +36,12 @@ export const defaults = {
   sessionSweepMs: 600_000,
   /** Time to sign in at the identity provider. */
   signInMs: 10 * 60_000,
+  /** Sign-ins of one browser in progress at once, 500 bytes of cookies each. The oldest is lost. */
+  signInsPerBrowserMax: 8,
+  /** A sign-in is recent, as revealing or regenerating a token requires, for this long. */
+  recentSignInMs: 15 * 60_000,
+  /** For how long a browser that signed out enters the password at its next sign-in. */
+  signedOutMs: 7 * 86_400_000,
   /** Timeout of a request to the identity provider. */
   providerMs: 5_000,
   /** Largest response of the identity provider. */

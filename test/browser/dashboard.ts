@@ -161,7 +161,7 @@ if (browser !== undefined) {
     const other = await context.newPage()
     await other.goto(dashboardUrl)
     await other.getByRole('button', { name: 'Sign out' }).click()
-    await other.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
+    await other.getByRole('heading', { name: 'Sign out of the sandbox?' }).waitFor()
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor()
     t.strictSame(faults, [])
     await context.close()

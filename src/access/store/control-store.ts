@@ -21,6 +21,12 @@ const session = v.object({
   createdAtMs: instantMs,
   /** Last use, stored at intervals. */
   seenAtMs: instantMs,
+  /** When the person last entered a password, as far as known; 0 in a store of an older build. */
+  authenticatedAtMs: v.optional(instantMs, 0),
+  /** Address of the client at the last use; empty in a store of an older build. */
+  address: v.optional(v.string(), ''),
+  /** Browser and system at the sign-in; empty where unknown. */
+  browser: v.optional(v.string(), ''),
 })
 
 /** A session of the dashboard. */

@@ -23,6 +23,10 @@ const identity = v.strictObject({
     v.optional(text(), 'openid email profile'),
     'Requested scope. `openid` is required; the claims of the others are shown on the page.',
   ),
+  signOut: described(
+    v.optional(v.picklist(['provider', 'here']), 'provider'),
+    'Whether a sign-out also ends the session of the provider, where the provider has an `end_session_endpoint`. It must allow `<publicUrl>/` as post-logout redirect URI.',
+  ),
 })
 
 /** The dashboard with its identity provider. */
@@ -46,6 +50,7 @@ export const dashboardSection = v.strictObject({
   ...optionEntries(defaults, {
     host,
     headerBytesMax: integer(4_096, 65_536, 'bytes'),
+    signInsPerBrowserMax: integer(1, 32, 'attempts'),
     sessionsPerPersonMax: integer(1, 1_000, 'sessions'),
   }),
 })

@@ -20,6 +20,13 @@ export const session = v.object({
   expiresAtMs: instantMs,
 })
 
+export const signedOut = v.object({
+  providerUrl: described(
+    v.nullable(text),
+    'Where to go to end the session of the identity provider as well; null if there is no such page',
+  ),
+})
+
 export const accesses = v.object({
   accesses: v.array(
     v.object({

@@ -7,11 +7,18 @@ const Pending = v.object({
   verifier: v.string(),
   /** Id of the session that the new one replaces; empty if there was none. */
   replaces: v.string(),
+  /** The provider must have asked for the password after this time. */
+  authenticatedSinceMs: v.number(),
   expiresAtMs: v.number(),
 })
 
 /** State that a sign-in needs when the browser returns from the identity provider. */
 export type PendingSignIn = v.InferOutput<typeof Pending>
+
+/** What the cookie of a sign-in is named by. */
+export const pendingId = (state: string): string => state.slice(0, ID_CHARS)
+/** 72 random bits. */
+const ID_CHARS = 12
 
 const CIPHER = 'aes-256-gcm'
 const NONCE_BYTES = 12
@@ -53,3 +60,15 @@ export const createPendingSeal = (now: () => number) => {
 }
 
 export type PendingSeal = ReturnType<typeof createPendingSeal>
+
+/** Sealed states of sign-ins that one browser has in progress, by their ids. */
+export type PendingSignIns = ReadonlyMap<string, string>
+
+/** Those that this process sealed and that have not expired, the oldest first. */
+export const unsealAll = (
+  seal: PendingSeal,
+  pending: PendingSignIns,
+): readonly (PendingSignIn & { readonly id: string })[] =>
+  Array.from(pending, ([id, sealed]) => ({ id, state: seal.unseal(sealed) }))
+    .flatMap(({ id, state }) => (state === undefined ? [] : [{ id, ...state }]))
+    .toSorted((one, other) => one.expiresAtMs - other.expiresAtMs)

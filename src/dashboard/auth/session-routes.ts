@@ -3,10 +3,13 @@ import type { Log } from '../../shared/log.js'
 import { checkRate } from '../http/failure.js'
 import type { RateLimits } from '../http/rate-limits.js'
 import type { Cookies } from '../http/cookies.js'
-import { route, type Answer, type Route } from '../http/route.js'
+import { ok, route, type Answer, type Route } from '../http/route.js'
+import { toBrowserName } from './browser-name.js'
+import { pendingId, type PendingSignIns } from './pending-sign-in.js'
 import type { Sessions } from './session.js'
 import * as shapes from '../api/shapes.js'
-import { SignInError, type SignIn } from './sign-in.js'
+import { SignInError } from './provider.js'
+import type { SignIn } from './sign-in.js'
 import type { SignInFailure } from './sign-in-failure.js'
 
 /** What the session routes are made of. */
@@ -18,7 +21,12 @@ export type SessionRouteParts = {
   readonly log: Log
   /** Failed attempts to authenticate, of each address. */
   readonly failures: RateLimits
-  readonly options: { readonly signInMs: number; readonly sessionMaxMs: number }
+  readonly options: {
+    readonly signInMs: number
+    readonly signInsPerBrowserMax: number
+    readonly sessionMaxMs: number
+    readonly signedOutMs: number
+  }
 }
 
 /**
@@ -35,55 +43,109 @@ const toPage = (failure: SignInFailure | undefined, cookies: readonly string[]):
 /** Routes of a session: read it and end it. */
 const createSessionApi = ({
   sessions,
-  cookies,
-  log,
-}: Pick<SessionRouteParts, 'sessions' | 'cookies' | 'log'>): readonly Route[] => [
-  route({
-    method: 'GET',
-    path: '/api/session',
-    guard: 'session',
-    summary: 'The current session',
-    answers: {
-      200: {
-        description: 'The person, and when the session ends if it is not used',
-        body: shapes.session,
-      },
-    },
-    handle: ({ session }) => ({ status: 200, body: session }),
-  }),
-  route({
-    method: 'POST',
-    path: '/api/sign-out',
-    guard: 'session',
-    summary: 'End the session',
-    audit: 'sign-out',
-    answers: { 204: { description: 'The session has ended' } },
-    handle: async ({ session, cookie }) => {
-      const id = cookie('session')
-      if (id === undefined) throw new RpcError('signedOut')
-      await sessions.end(id)
-      log.info({ subject: session.subject }, 'signed out')
-      return { status: 204, headers: { 'Set-Cookie': cookies.clear('session') } }
-    },
-  }),
-]
-
-/** Routes to sign in at the identity provider, read the session and sign out. */
-export const createSessionRoutes = ({
   signIn,
-  sessions,
   cookies,
   log,
-  failures,
   options,
 }: SessionRouteParts): readonly Route[] => {
+  /** The person has signed out here, whatever the provider does. */
+  const findSignOutUrl = async (): Promise<string | null> => {
+    try {
+      return (await signIn?.signOutUrl()) ?? null
+    } catch (error) {
+      const reason = error instanceof SignInError ? error.message : 'unknown'
+      log.warn({ reason }, 'the session of the identity provider was not ended')
+      return null
+    }
+  }
+  return [
+    route({
+      method: 'GET',
+      path: '/api/session',
+      guard: 'session',
+      summary: 'The current session',
+      answers: {
+        200: {
+          description: 'The person, and when the session ends if it is not used',
+          body: shapes.session,
+        },
+      },
+      handle: ({ session: { subject, email, name, expiresAtMs } }) =>
+        ok({ subject, email, name, expiresAtMs }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/sign-out',
+      guard: 'session',
+      summary: 'End the session; the next sign-in of this browser asks for the password',
+      audit: 'sign-out',
+      answers: { 200: { description: 'The session has ended', body: shapes.signedOut } },
+      handle: async ({ session, cookie }) => {
+        const id = cookie('session')
+        if (id === undefined) throw new RpcError('signedOut')
+        await sessions.end(id)
+        log.info({ subject: session.subject }, 'signed out')
+        const marked = cookies.write('signed-out', '1', options.signedOutMs)
+        return {
+          ...ok({ providerUrl: await findSignOutUrl() }),
+          headers: { 'Set-Cookie': [cookies.clear('session'), marked] },
+        }
+      },
+    }),
+  ]
+}
+
+/** Cookies of a sign-in that begins; the oldest of too many is lost. */
+const beginCookies = (
+  { signIn, cookies, options }: SessionRouteParts,
+  { id, sealed }: { readonly id: string; readonly sealed: string },
+  inProgress: PendingSignIns,
+): readonly string[] => {
+  const valid = [...(signIn?.carry(inProgress, '').keys() ?? [])]
+  const kept = new Set(valid.slice(-(options.signInsPerBrowserMax - 1) || valid.length))
+  const lost = [...inProgress.keys()].filter(other => !kept.has(other))
+  return [
+    cookies.write(`sign-in-${id}`, sealed, options.signInMs),
+    ...lost.map(other => cookies.clear(`sign-in-${other}`)),
+  ]
+}
+
+/** Cookies after a sign-in: other tabs that are still signing in replace its session. */
+const finishCookies = (
+  { signIn, cookies, options }: SessionRouteParts,
+  {
+    finished,
+    sessionId,
+    wasSignedOut,
+  }: {
+    readonly finished: string
+    readonly sessionId: string
+    readonly wasSignedOut: boolean
+  },
+  inProgress: PendingSignIns,
+): readonly string[] => {
+  const others = new Map([...inProgress].filter(([id]) => id !== finished))
+  const carried = signIn?.carry(others, sessionId) ?? []
+  return [
+    cookies.write('session', sessionId, options.sessionMaxMs),
+    cookies.clear(`sign-in-${finished}`),
+    ...Array.from(carried, ([id, sealed]) =>
+      cookies.write(`sign-in-${id}`, sealed, options.signInMs),
+    ),
+    ...(wasSignedOut ? [cookies.clear('signed-out')] : []),
+  ]
+}
+
+/** Routes to sign in at the identity provider, read the session and sign out. */
+export const createSessionRoutes = (parts: SessionRouteParts): readonly Route[] => {
+  const { signIn, sessions, cookies, log, failures } = parts
   /** Redirects to the page after any failure, and logs the reason. */
-  const refuse = (error: unknown, peer: string): Answer => {
+  const refuse = (error: unknown, peer: string, cleared: readonly string[]): Answer => {
     checkRate(failures.take(peer))
     const known = error instanceof SignInError ? error : undefined
     if (known === undefined) log.error({ err: error }, 'a sign-in failed')
     else log.warn({ failure: known.failure, reason: known.message }, 'a sign-in failed')
-    return toPage(known?.failure ?? 'failed', [cookies.clear('sign-in')])
+    return toPage(known?.failure ?? 'failed', cleared)
   }
 
   return [
@@ -98,17 +160,17 @@ export const createSessionRoutes = ({
         303: { description: 'Redirect to the page, with the error' },
       },
       errors: ['wrongInput', 'tooManyAttempts'],
-      handle: async ({ query, peer, cookie }) => {
+      handle: async ({ query, peer, cookie, signIns }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
         try {
-          const { url, pending } = await signIn.begin({
+          const begun = await signIn.begin({
             replaces: cookie('session') ?? '',
-            isFresh: query.prompt === 'login',
+            isFresh: query.prompt === 'login' || cookie('signed-out') !== undefined,
           })
-          const kept = cookies.write('sign-in', pending, options.signInMs)
-          return { status: 302, headers: { Location: url, 'Set-Cookie': kept } }
+          const set = beginCookies(parts, begun, signIns())
+          return { status: 302, headers: { Location: begun.url, 'Set-Cookie': set } }
         } catch (error) {
-          return refuse(error, peer)
+          return refuse(error, peer, [])
         }
       },
     }),
@@ -120,22 +182,27 @@ export const createSessionRoutes = ({
       audit: 'sign-in',
       answers: { 303: { description: 'Redirect to the page, signed in or with the error' } },
       errors: ['tooManyAttempts'],
-      handle: async ({ search, peer, cookie }) => {
+      handle: async ({ search, peer, client, userAgent, cookie, signIns }) => {
         if (signIn === undefined) return toPage('unconfigured', [])
+        const inProgress = signIns()
+        const finished = pendingId(new URLSearchParams(search).get('state') ?? '')
         try {
-          const { person, replaces } = await signIn.finish(search, cookie('sign-in') ?? '')
+          const { person, replaces, authenticatedAtMs } = await signIn.finish(search, inProgress)
           // Session fixation: an id from before the sign-in must not be valid after it.
           await sessions.end(replaces)
-          const id = await sessions.open(person)
+          const browser = toBrowserName(userAgent)
+          const start = { person, authenticatedAtMs, address: client, browser }
+          const sessionId = await sessions.open(start)
           log.info({ subject: person.subject }, 'signed in')
-          const kept = cookies.write('session', id, options.sessionMaxMs)
-          const page = toPage(undefined, [kept, cookies.clear('sign-in')])
-          return { ...page, signedIn: person.subject }
+          const wasSignedOut = cookie('signed-out') !== undefined
+          const set = finishCookies(parts, { finished, sessionId, wasSignedOut }, inProgress)
+          return { ...toPage(undefined, set), signedIn: person.subject }
         } catch (error) {
-          return refuse(error, peer)
+          const cleared = inProgress.has(finished) ? [cookies.clear(`sign-in-${finished}`)] : []
+          return refuse(error, peer, cleared)
         }
       },
     }),
-    ...createSessionApi({ sessions, cookies, log }),
+    ...createSessionApi(parts),
   ]
 }

@@ -13,16 +13,41 @@ export type Person = {
 }
 
 /** A signed-in person. */
-export type Session = Person & { readonly expiresAtMs: number }
+export type Session = Person & {
+  /** Names the session in lists; not a secret. */
+  readonly sessionId: string
+  /** When the person last entered a password, as far as the provider says. */
+  readonly authenticatedAtMs: number
+  readonly expiresAtMs: number
+}
+
+/** A session as its person sees it in a list. */
+export type ListedSession = Pick<Session, 'sessionId' | 'expiresAtMs'> &
+  Pick<SessionRecord, 'createdAtMs' | 'seenAtMs' | 'address' | 'browser'>
+
+/** A sign-in, and the browser that it came from. */
+export type SessionStart = {
+  readonly person: Person
+  readonly authenticatedAtMs: number
+  readonly address: string
+  readonly browser: string
+}
 
 /** Sessions in control's store, keyed by the SHA-256 of a random id that only the browser has. */
 export type Sessions = {
   /** Opens a session and returns its id. On disk when it resolves. */
-  open(person: Person): Promise<string>
-  /** The session if it is valid. Counts as a use of the session, which is stored at intervals. */
-  find(id: string): Promise<Session | undefined>
+  open(start: SessionStart): Promise<string>
+  /**
+   * The session if it is valid. Counts as a use of the session from this address, which is stored
+   * at intervals.
+   */
+  find(id: string, address: string): Promise<Session | undefined>
   /** Ends a session, if there is one. On disk when it resolves. */
   end(id: string): Promise<void>
+  /** The valid sessions of a person, the one that was used last first. */
+  list(subject: string): readonly ListedSession[]
+  /** Ends those sessions of a person that match; returns how many. On disk when it resolves. */
+  endOf(subject: string, matches: (sessionId: string) => boolean): Promise<number>
   /** Removes expired sessions; returns how many. */
   sweep(): Promise<number>
 }
@@ -37,6 +62,28 @@ export type SessionOptions = {
 /** 256 random bits, so a plain hash is safe against guessing. */
 const ID_BYTES = 32
 const ID = /^[A-Za-z0-9_-]{43}$/
+
+/** How much of the stored key names a session: 72 bits of a hash of 256 random ones. */
+const NAME_BYTES = 9
+
+const nameOf = (key: Uint8Array): string =>
+  Buffer.from(key.subarray(0, NAME_BYTES)).toString('base64url')
+
+const ownOf = ({ sessions }: ControlStore, subject: string) =>
+  Array.from(sessions.from(new Uint8Array())).filter(([, record]) => record.subject === subject)
+
+/** Removes sessions; returns how many. */
+const removeWhere = (
+  store: ControlStore,
+  matches: (key: Uint8Array, record: SessionRecord) => boolean,
+): Promise<number> =>
+  store.transaction(() => {
+    const found = Array.from(store.sessions.from(new Uint8Array())).filter(([key, record]) =>
+      matches(key, record),
+    )
+    for (const [key] of found) store.sessions.remove(key)
+    return found.length
+  })
 
 const digestOf = (id: string): Buffer => createHash('sha256').update(id).digest()
 
@@ -57,26 +104,24 @@ export const createSessions = (parts: {
     // After the clock was set back, a session must not last longer.
     now() < expiryOf(record) && now() >= record.createdAtMs - options.sessionTouchMs
 
-  const touch = (key: Buffer, seenAtMs: number): Promise<void> =>
+  const touch = (key: Buffer, seenAtMs: number, address: string): Promise<void> =>
     store
       .transaction(() => {
         // Read again: the session may have ended since.
         const record = sessions.get(key)
         if (record !== undefined && record.seenAtMs < seenAtMs)
-          sessions.put(key, { ...record, seenAtMs })
+          sessions.put(key, { ...record, seenAtMs, address })
       })
       .catch(onError)
 
   /** Ends the oldest sessions of a person, so that one more can start. */
   const makeRoom = (subject: string): void => {
-    const own = Array.from(sessions.from(new Uint8Array()))
-      .filter(([, record]) => record.subject === subject)
-      .sort(([, a], [, b]) => b.createdAtMs - a.createdAtMs)
+    const own = ownOf(store, subject).sort(([, a], [, b]) => b.createdAtMs - a.createdAtMs)
     for (const [key] of own.slice(options.sessionsPerPersonMax - 1)) sessions.remove(key)
   }
 
   return {
-    open: async person => {
+    open: async ({ person, ...start }) => {
       const id = Buffer.from(randomBytes(ID_BYTES)).toString('base64url')
       await store.transaction(() => {
         makeRoom(person.subject)
@@ -85,32 +130,38 @@ export const createSessions = (parts: {
           subject,
           email,
           name,
+          ...start,
           createdAtMs: now(),
           seenAtMs: now(),
         })
       })
       return id
     },
-    find: async id => {
+    find: async (id, address) => {
       if (!ID.test(id)) return undefined
       const key = digestOf(id)
       const record = sessions.get(key)
       if (record === undefined || !isValid(record)) return undefined
       const seenAtMs = now()
-      if (seenAtMs - record.seenAtMs >= options.sessionTouchMs) await touch(key, seenAtMs)
-      const { subject, email, name } = record
-      return { subject, email, name, expiresAtMs: expiryOf({ ...record, seenAtMs }) }
+      if (seenAtMs - record.seenAtMs >= options.sessionTouchMs) await touch(key, seenAtMs, address)
+      const { subject, email, name, authenticatedAtMs } = record
+      const expiresAtMs = expiryOf({ ...record, seenAtMs })
+      return { subject, email, name, sessionId: nameOf(key), authenticatedAtMs, expiresAtMs }
     },
     end: async id => {
       if (ID.test(id)) await store.transaction(() => sessions.remove(digestOf(id)))
     },
-    sweep: () =>
-      store.transaction(() => {
-        const ended = Array.from(sessions.from(new Uint8Array())).filter(
-          ([, record]) => !isValid(record),
-        )
-        for (const [key] of ended) sessions.remove(key)
-        return ended.length
-      }),
+    list: subject =>
+      ownOf(store, subject)
+        .filter(([, record]) => isValid(record))
+        .toSorted(([, one], [, other]) => other.seenAtMs - one.seenAtMs)
+        .map(([key, record]) => {
+          const { createdAtMs, seenAtMs, address, browser } = record
+          const expiresAtMs = expiryOf(record)
+          return { sessionId: nameOf(key), createdAtMs, seenAtMs, expiresAtMs, address, browser }
+        }),
+    endOf: (subject, matches) =>
+      removeWhere(store, (key, record) => record.subject === subject && matches(nameOf(key))),
+    sweep: () => removeWhere(store, (_key, record) => !isValid(record)),
   }
 }

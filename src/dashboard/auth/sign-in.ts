@@ -1,18 +1,24 @@
 import * as openid from 'openid-client'
-import { createBoundedFetch } from '../http/bounded-fetch.js'
-import type { PendingSeal } from './pending-sign-in.js'
+import {
+  pendingId,
+  unsealAll,
+  type PendingSeal,
+  type PendingSignIn,
+  type PendingSignIns,
+} from './pending-sign-in.js'
+import {
+  createProvider,
+  SignInError,
+  text,
+  type Identity,
+  type ProviderOptions,
+} from './provider.js'
 import type { Person } from './session.js'
-import type { SignInFailure } from './sign-in-failure.js'
 
-/** A failed sign-in. Its message is for the log, and contains no code, token or key. */
-export class SignInError extends Error {
-  override readonly name = 'SignInError'
-  readonly failure: SignInFailure
-
-  constructor(failure: SignInFailure, message: string) {
-    super(message)
-    this.failure = failure
-  }
+type Options = ProviderOptions & {
+  readonly signInMs: number
+  readonly sessionMaxMs: number
+  readonly recentSignInMs: number
 }
 
 /** Signs in at the identity provider: the code flow of OpenID Connect with PKCE. */
@@ -25,33 +31,30 @@ export type SignIn = {
     readonly replaces: string
     /** Asks for the password even if the provider has a session. */
     readonly isFresh: boolean
-  }): Promise<{ readonly url: string; readonly pending: string }>
-  /** The person of a returned query (with its `?`). Rejects with SignInError. */
-  finish(
-    search: string,
-    pending: string,
-  ): Promise<{ readonly person: Person; readonly replaces: string }>
+  }): Promise<{ readonly url: string; readonly id: string; readonly sealed: string }>
+  /**
+   * The person of a returned query (with its `?`), of one of the sign-ins that this browser has in
+   * progress. Rejects with SignInError.
+   */
+  finish(search: string, pending: PendingSignIns): Promise<SignedIn>
+  /** The valid sign-ins in progress, oldest first, sealed with another `replaces`. */
+  carry(pending: PendingSignIns, replaces: string): PendingSignIns
+  /**
+   * Where the browser ends the session of the provider, if the provider has such a page and
+   * answers. Rejects with SignInError.
+   */
+  signOutUrl(): Promise<string | undefined>
 }
 
-export type Identity = {
-  readonly issuer: string
-  readonly clientId: string
-  readonly clientSecret?: string | undefined
-  readonly scope: string
+/** A sign-in that succeeded. */
+export type SignedIn = {
+  readonly person: Person
+  /** Id of the session that it replaces; empty if there was none. */
+  readonly replaces: string
+  /** When the person last entered a password; where the provider gives no `auth_time`: now. */
+  readonly authenticatedAtMs: number
 }
 
-type Options = {
-  readonly signInMs: number
-  readonly providerMs: number
-  readonly providerBytesMax: number
-  readonly discoveryMs: number
-  readonly signInsInFlightMax: number
-}
-
-const text = (value: unknown): string =>
-  typeof value === 'string' ? value.slice(0, CLAIM_CHARS_MAX) : ''
-/** Longest name or email address that is kept. */
-const CLAIM_CHARS_MAX = 256
 /** The bound of `sub` in OpenID Connect. */
 const SUBJECT_CHARS_MAX = 255
 
@@ -68,46 +71,34 @@ const toPerson = (claims: Claims): Person => {
   return { subject: claims.sub, email, name: text(claims['name']) || email || claims.sub }
 }
 
-/** Maps the errors of openid-client to failures that the page can show. */
-const toSignInError = (error: unknown): SignInError => {
-  if (error instanceof SignInError) return error
-  if (error instanceof openid.AuthorizationResponseError) {
-    const isCancelled = error.error === 'access_denied' || error.error === 'login_required'
-    return new SignInError(isCancelled ? 'cancelled' : 'failed', `provider: ${text(error.error)}`)
-  }
-  if (error instanceof openid.ResponseBodyError)
-    return new SignInError('failed', `token endpoint: ${text(error.error)}`)
-  if (error instanceof openid.ClientError) {
-    const isTimeout = error.code === 'OAUTH_TIMEOUT'
-    return new SignInError(isTimeout ? 'unreachable' : 'failed', `${error.code}: ${error.message}`)
-  }
-  // Errors of fetch: connection, DNS or TLS.
-  return new SignInError('unreachable', error instanceof Error ? error.message : 'unknown')
+/** How far the clocks of the provider and of this machine may differ. */
+const CLOCK_TOLERANCE_MS = 30_000
+
+/**
+ * When the person entered the password. Providers that support neither `max_age` nor `prompt` give
+ * no `auth_time`; then the time of this sign-in has to do.
+ */
+const checkAuthTime = (claims: Claims, sinceMs: number, nowMs: number): number => {
+  const claimed = claims['auth_time']
+  if (typeof claimed !== 'number') return nowMs
+  const atMs = claimed * 1_000
+  if (atMs + CLOCK_TOLERANCE_MS < sinceMs)
+    throw new SignInError('stale', 'the provider did not ask for the password again')
+  return Math.min(atMs, nowMs)
 }
 
-const isInsecure = (url: URL): boolean => url.protocol === 'http:'
-
-/** Fetches the metadata of the provider. */
-const discover = (
-  identity: Identity,
-  options: Options,
-  fetch: openid.CustomFetch,
-): Promise<openid.Configuration> => {
-  const issuer = new URL(identity.issuer)
-  const { clientId, clientSecret } = identity
-  const authentication =
-    clientSecret === undefined ? openid.None() : openid.ClientSecretBasic(clientSecret)
-  return openid.discovery(issuer, clientId, undefined, authentication, {
-    timeout: options.providerMs / 1_000,
-    [openid.customFetch]: fetch,
-    // Also verifies the signature of the ID token.
-    execute: isInsecure(issuer)
-      ? [openid.allowInsecureRequests, openid.enableNonRepudiationChecks]
-      : [openid.enableNonRepudiationChecks],
-  })
+/** The sign-in that a returned query belongs to. */
+const findPending = (seal: PendingSeal, search: string, pending: PendingSignIns): PendingSignIn => {
+  const known = unsealAll(seal, pending)
+  if (known.length === 0)
+    throw new SignInError('expired', 'no sign-in of this browser is under way')
+  const states = new URLSearchParams(search).getAll('state')
+  const found = known.find(({ state }) => states.length === 1 && state === states[0])
+  if (found !== undefined) return found
+  throw new SignInError('failed', 'the answer is for no sign-in of this browser')
 }
 
-/** Sign-in at one identity provider. Its metadata is fetched at the first sign-in. */
+/** Sign-in at one identity provider. */
 export const createSignIn = (parts: {
   readonly identity: Identity
   readonly publicUrl: URL
@@ -117,45 +108,15 @@ export const createSignIn = (parts: {
 }): SignIn => {
   const { identity, publicUrl, pendingSeal, options, now } = parts
   const redirectUri = new URL('/callback', publicUrl).href
-  const fetch = createBoundedFetch(options.providerBytesMax)
-  let provider:
-    { readonly config: Promise<openid.Configuration>; readonly askedAtMs: number } | undefined
-  let inFlight = 0
-
-  /**
-   * The metadata of the provider. Concurrent callers share one request; a failed one is repeated.
-   */
-  const configuration = (): Promise<openid.Configuration> => {
-    if (provider !== undefined && now() - provider.askedAtMs < options.discoveryMs)
-      return provider.config
-    const asked = { config: discover(identity, options, fetch), askedAtMs: now() }
-    provider = asked
-    asked.config.catch(() => {
-      if (provider === asked) provider = undefined
-    })
-    return asked.config
-  }
-
-  const bounded = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (inFlight >= options.signInsInFlightMax)
-      throw new SignInError('busy', `over ${options.signInsInFlightMax} sign-ins at once`)
-    inFlight++
-    try {
-      return await work()
-    } catch (error) {
-      throw toSignInError(error)
-    } finally {
-      inFlight--
-    }
-  }
+  const ask = createProvider(parts)
 
   return {
     begin: ({ replaces, isFresh }) =>
-      bounded(async () => {
-        const config = await configuration()
+      ask(async config => {
         const state = openid.randomState()
         const nonce = openid.randomNonce()
         const verifier = openid.randomPKCECodeVerifier()
+        const ageMs = isFresh ? options.recentSignInMs : options.sessionMaxMs
         const url = openid.buildAuthorizationUrl(config, {
           redirect_uri: redirectUri,
           scope: identity.scope,
@@ -163,18 +124,18 @@ export const createSignIn = (parts: {
           nonce,
           code_challenge: await openid.calculatePKCECodeChallenge(verifier),
           code_challenge_method: 'S256',
+          // With it a provider must say in `auth_time` when it asked for the password.
+          max_age: String(Math.ceil(ageMs / 1_000)),
           ...(isFresh ? { prompt: 'login' } : {}),
         })
+        const authenticatedSinceMs = isFresh ? now() : now() - ageMs
         const expiresAtMs = now() + options.signInMs
-        const pending = pendingSeal.seal({ state, nonce, verifier, replaces, expiresAtMs })
-        return { url: url.href, pending }
+        const pending = { state, nonce, verifier, replaces, authenticatedSinceMs, expiresAtMs }
+        return { url: url.href, id: pendingId(state), sealed: pendingSeal.seal(pending) }
       }),
     finish: (search, sealed) =>
-      bounded(async () => {
-        const pending = pendingSeal.unseal(sealed)
-        if (pending === undefined)
-          throw new SignInError('expired', 'no sign-in of this browser is under way')
-        const config = await configuration()
+      ask(async config => {
+        const pending = findPending(pendingSeal, search, sealed)
         const tokens = await openid.authorizationCodeGrant(config, new URL(search, redirectUri), {
           pkceCodeVerifier: pending.verifier,
           expectedState: pending.state,
@@ -183,6 +144,7 @@ export const createSignIn = (parts: {
         })
         const claims = tokens.claims()
         if (claims === undefined) throw new SignInError('failed', 'the provider gave no ID token')
+        const authenticatedAtMs = checkAuthTime(claims, pending.authenticatedSinceMs, now())
         // Some providers have the name in the ID token, others only at the userinfo endpoint.
         const isComplete = claims['email'] !== undefined && claims['name'] !== undefined
         const more =
@@ -190,7 +152,21 @@ export const createSignIn = (parts: {
             ? {}
             : await openid.fetchUserInfo(config, tokens.access_token, claims.sub)
         const person = toPerson({ ...more, ...claims })
-        return { person, replaces: pending.replaces }
+        return { person, replaces: pending.replaces, authenticatedAtMs }
+      }),
+    carry: (pending, replaces) =>
+      new Map(
+        unsealAll(pendingSeal, pending).map(({ id, ...state }) => [
+          id,
+          pendingSeal.seal({ ...state, replaces }),
+        ]),
+      ),
+    signOutUrl: () =>
+      ask(async config => {
+        if (identity.signOut === 'here') return undefined
+        if (config.serverMetadata().end_session_endpoint === undefined) return undefined
+        const back = { post_logout_redirect_uri: new URL('/', publicUrl).href }
+        return openid.buildEndSessionUrl(config, back).href
       }),
   }
 }

@@ -43,7 +43,8 @@ export type AppParts = {
   readonly log: Log
   /** Address of the client of a TCP peer, which may be a proxy. */
   clientOf(peer: string, forwardedFor: string): string
-  session(id: string): Promise<Session | undefined>
+  /** The session with this id, used from the address of a client. */
+  session(id: string, address: string): Promise<Session | undefined>
   /** Adds an entry to the audit log. */
   audit(entry: Omit<AuditEntry, 'atMs'>): void
 }
@@ -99,9 +100,17 @@ const limitInFlight = (max: number): MiddlewareHandler<Env> => {
   }
 }
 
+const peerOf = (c: Context<Env>): string => c.env.incoming.socket.remoteAddress ?? ''
+
+const createClientOf =
+  (parts: Pick<AppParts, 'clientOf'>) =>
+  (c: Context<Env>): string =>
+    parts.clientOf(peerOf(c), c.req.header('x-forwarded-for') ?? '')
+
 /** Checks the guard of a route; returns the session of a signed-in person. */
 const createGuard = (parts: AppParts) => {
   const { cookies, publicUrl, changes, session } = parts
+  const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   return async (
     { guard, method, path, isRateLimited }: Route,
@@ -115,14 +124,12 @@ const createGuard = (parts: AppParts) => {
     }
     if (method !== 'GET' && (header(CSRF_HEADER) !== '1' || header('origin') !== publicUrl.origin))
       throw new RpcError('crossOrigin')
-    const found = await session(cookies.read(header('cookie'), 'session') ?? '')
+    const found = await session(cookies.read(header('cookie'), 'session') ?? '', clientOf(c))
     if (found === undefined) throw new RpcError('signedOut')
     if (isRateLimited) checkRate(changes.take(found.subject))
     return found
   }
 }
-
-const peerOf = (c: Context<Env>): string => c.env.incoming.socket.remoteAddress ?? ''
 
 /** Checks that a request may use the admin API, which is for this machine only. */
 const createAdminCheck = ({ adminToken, failures, log, options }: AppParts) => {
@@ -193,6 +200,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   app.use(methodNotAllowed({ app, onMethodNotAllowed }))
 
   const guard = createGuard(parts)
+  const clientOf = createClientOf(parts)
   for (const route of routes)
     app.on(route.method, route.path.replace(/:\w+/g, '$&{[A-Za-z0-9_-]{1,64}}'), async c => {
       const session = await guard(route, c)
@@ -202,8 +210,10 @@ export const createApp = (parts: AppParts): Hono<Env> => {
         body: route.method === 'GET' ? undefined : await readJson(c),
         session,
         peer: peerOf(c),
-        client: parts.clientOf(peerOf(c), c.req.header('x-forwarded-for') ?? ''),
+        client: clientOf(c),
+        userAgent: c.req.header('user-agent') ?? '',
         cookie: kind => cookies.read(c.req.header('cookie'), kind),
+        signIns: () => cookies.signIns(c.req.header('cookie')),
       }
       try {
         const answer = await route.run(call)

@@ -2,18 +2,27 @@
 export type Cookies = {
   /** The value of the cookie in a request header; undefined if it is absent or occurs twice. */
   read(header: string | undefined, kind: CookieKind): string | undefined
+  /** The sign-ins that this browser has in progress: id → value. */
+  signIns(header: string | undefined): ReadonlyMap<string, string>
   /** A Set-Cookie header. */
   write(kind: CookieKind, value: string, maxAgeMs: number): string
   clear(kind: CookieKind): string
 }
 
-export type CookieKind = 'session' | 'sign-in'
+/** Each sign-in in progress has a cookie of its own, so that tabs do not overwrite each other's. */
+export type CookieKind = 'session' | 'signed-out' | `sign-in-${string}`
 
 /**
  * `Strict` excludes the session from every cross-site request. The sign-in returns from another
  * site, so its cookie must be sent with that request.
  */
-const SAME_SITE = { session: 'Strict', 'sign-in': 'Lax' } as const
+const sameSiteOf = (kind: CookieKind): string => (kind === 'session' ? 'Strict' : 'Lax')
+
+const pairsOf = (header: string): readonly (readonly [name: string, value: string])[] =>
+  header.split(';').flatMap(pair => {
+    const [, name, value] = /^\s*([^=]+)=(.*?)\s*$/.exec(pair) ?? []
+    return name === undefined || value === undefined ? [] : [[name, value] as const]
+  })
 
 /**
  * With https the names start with `__Host-`, so that no other host, path or plain connection can
@@ -22,26 +31,34 @@ const SAME_SITE = { session: 'Strict', 'sign-in': 'Lax' } as const
  */
 export const createCookies = (publicUrl: URL): Cookies => {
   const isSecure = publicUrl.protocol === 'https:'
-  const nameOf = (kind: CookieKind): string =>
-    isSecure ? `__Host-slotline-${kind}` : `slotline-${kind}-${publicUrl.port || '80'}`
+  const start = isSecure ? '__Host-slotline-' : 'slotline-'
+  const end = isSecure ? '' : `-${publicUrl.port || '80'}`
+  const nameOf = (kind: CookieKind): string => start + kind + end
   const format = (kind: CookieKind, value: string, maxAgeSeconds: number): string =>
     [
       `${nameOf(kind)}=${value}`,
       'Path=/',
       `Max-Age=${maxAgeSeconds}`,
       'HttpOnly',
-      `SameSite=${SAME_SITE[kind]}`,
+      `SameSite=${sameSiteOf(kind)}`,
       ...(isSecure ? ['Secure'] : []),
     ].join('; ')
+  const read = (header: string, kind: CookieKind): string | undefined => {
+    const found = pairsOf(header).filter(([name]) => name === nameOf(kind))
+    // Of two cookies with one name, another site has set one, and which is unknown.
+    return found.length === 1 ? found[0]?.[1] : undefined
+  }
   return {
-    read: (header = '', kind) => {
-      const start = `${nameOf(kind)}=`
-      const found = header
-        .split(';')
-        .map(pair => pair.trim())
-        .filter(pair => pair.startsWith(start))
-      // Of two cookies with one name, another site has set one, and which is unknown.
-      return found.length === 1 ? found[0]?.slice(start.length) : undefined
+    read: (header = '', kind) => read(header, kind),
+    signIns: (header = '') => {
+      const first = nameOf('sign-in-').slice(0, -end.length || undefined)
+      const ids = pairsOf(header).flatMap(([name]) =>
+        name.startsWith(first) && name.endsWith(end)
+          ? [name.slice(first.length, name.length - end.length)]
+          : [],
+      )
+      const entries = ids.map(id => [id, read(header, `sign-in-${id}`) ?? ''] as const)
+      return new Map(entries.filter(([, value]) => value !== ''))
     },
     write: (kind, value, maxAgeMs) => format(kind, value, Math.floor(maxAgeMs / 1_000)),
     clear: kind => format(kind, '', 0),

@@ -34,7 +34,11 @@ export type Call = {
   readonly peer: string
   /** Address of the client: what a trusted proxy says, or the peer. */
   readonly client: string
+  /** The `User-Agent` header; empty if it is absent. */
+  readonly userAgent: string
   cookie(kind: CookieKind): string | undefined
+  /** Sign-ins of this browser in progress: id → sealed state. */
+  signIns(): ReadonlyMap<string, string>
 }
 
 /** A documented answer of a route. The OpenAPI document and tests use it. */
@@ -89,7 +93,9 @@ type Spec<
     readonly search: string
     readonly peer: string
     readonly client: string
+    readonly userAgent: string
     cookie(kind: CookieKind): string | undefined
+    signIns(): ReadonlyMap<string, string>
   }): Answer | Promise<Answer>
 }
 
@@ -151,7 +157,9 @@ export const route = <
         search: call.search,
         peer: call.peer,
         client: call.client,
+        userAgent: call.userAgent,
         cookie: kind => call.cookie(kind),
+        signIns: () => call.signIns(),
       }),
   }
 }

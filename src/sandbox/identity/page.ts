@@ -9,22 +9,41 @@ const STYLE = `
   input, button { font: inherit; padding: .6rem .75rem }
   .wrong { color: light-dark(#b3261e, #ffb4ab) }`
 
+const formatPage = (title: string, main: string): string => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+${main}
+</main>
+</body>
+</html>
+`
+
+/** Asks whether to end the session. `form` is a form of the library: hidden, `op.logoutForm`. */
+export const formatSignOutPage = (form: string): string =>
+  formatPage(
+    'Sandbox sign-out',
+    `<h1>Sign out of the sandbox?</h1>
+${form}
+<p><button form="op.logoutForm" name="logout" value="yes" autofocus>Sign out</button>
+<button form="op.logoutForm">Stay signed in</button></p>`,
+  )
+
 /** The sign-in page. */
 export const formatSignInPage = (parts: {
   readonly action: string
   readonly email: string
   readonly isWrong: boolean
-}): string => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sandbox sign-in</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<main>
-<form method="post" action="${escapeHtml(parts.action)}">
+}): string =>
+  formatPage(
+    'Sandbox sign-in',
+    `<form method="post" action="${escapeHtml(parts.action)}">
 <h1>Sandbox sign-in</h1>
 <p>Email addresses and passwords are in sandbox.json, under <code>identity</code>.</p>
 ${parts.isWrong ? '<p class="wrong" role="alert">Unknown user or wrong password.</p>' : ''}
@@ -34,8 +53,5 @@ ${parts.isWrong ? '<p class="wrong" role="alert">Unknown user or wrong password.
 <input name="password" type="password" autocomplete="current-password" required></label>
 <button name="choice" value="sign-in">Sign in</button>
 <button name="choice" value="cancel" formnovalidate>Cancel</button>
-</form>
-</main>
-</body>
-</html>
-`
+</form>`,
+  )

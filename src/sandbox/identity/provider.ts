@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Configuration, InteractionResults, Provider } from 'oidc-provider'
-import { formatSignInPage } from './page.js'
+import { formatSignInPage, formatSignOutPage } from './page.js'
 import { createIdentityStore } from './store.js'
 import type { IdentityUser } from './users.js'
 
@@ -20,7 +20,7 @@ export type IdentityProviderOptions = typeof defaults & {
   readonly users: readonly IdentityUser[]
   readonly clientId: string
   readonly clientSecret: string
-  /** Allowed redirect URIs. */
+  /** Allowed redirect URIs; after a sign-out the root of each. */
   readonly redirectUris: readonly string[]
 }
 
@@ -55,6 +55,7 @@ const toConfiguration = (options: IdentityProviderOptions): Configuration => {
         client_id: options.clientId,
         client_secret: options.clientSecret,
         redirect_uris: [...options.redirectUris],
+        post_logout_redirect_uris: options.redirectUris.map(uri => new URL('/', uri).href),
         grant_types: ['authorization_code'],
         response_types: ['code'],
         token_endpoint_auth_method: 'client_secret_basic',
@@ -73,7 +74,15 @@ const toConfiguration = (options: IdentityProviderOptions): Configuration => {
         }
       )
     },
-    features: { devInteractions: { enabled: false }, userinfo: { enabled: true } },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: true },
+      rpInitiatedLogout: {
+        logoutSource: (context, form) => {
+          context.body = formatSignOutPage(form)
+        },
+      },
+    },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
     // No consent page.
     loadExistingGrant: async ({ oidc }) => {

@@ -101,7 +101,10 @@ t.test('accesses, tokens and sessions of layout 1 are as they were', async t => 
     now: () => NOW_MS,
     onError: error => t.fail(String(error)),
   })
-  t.match(await sessions.find(sessionId), { subject: 'ada', email: 'ada@test.example' })
+  t.match(await sessions.find(sessionId, '127.0.0.1'), {
+    subject: 'ada',
+    email: 'ada@test.example',
+  })
   await ownStore.close()
 })
 

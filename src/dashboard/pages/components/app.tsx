@@ -18,6 +18,8 @@ const RETURN_KEY = 'slotline.return'
 
 /** Message to other tabs after a sign-out, so that no secret stays on any screen. */
 const SIGNED_OUT = 'signed-out'
+/** Message to other tabs after a sign-in: those that wait for one continue. */
+const SIGNED_IN = 'signed-in'
 
 const saveRoute = (): void => sessionStorage.setItem(RETURN_KEY, location.hash)
 
@@ -47,28 +49,36 @@ export const App = () => {
     return { api: createApi(onSignedOut), announce, onSignedOut }
   }, [])
 
-  const start = async (): Promise<void> => {
+  const start = async (): Promise<boolean> => {
     try {
       const session = await services.api.session()
       restoreRoute()
       setPhase({ kind: 'signed-in', session })
+      return true
     } catch (error) {
       setPhase(old => (old.kind === 'asking' ? { kind: 'failed', message: toMessage(error) } : old))
+      return false
     }
   }
-  useEffect(() => void start(), [])
+  useEffect(() => {
+    void start().then(isSignedIn => isSignedIn && notifyTabs(SIGNED_IN))
+    return onTabMessage(SIGNED_IN, () => void start())
+  }, [])
   useEffect(() => onTabMessage(SIGNED_OUT, services.onSignedOut), [services])
 
   const signOut = async (): Promise<void> => {
-    await services.api.signOut()
+    const { providerUrl } = await services.api.signOut()
     location.hash = ''
     setPhase({ kind: 'signed-out' })
     notifyTabs(SIGNED_OUT)
+    if (providerUrl !== null) location.assign(providerUrl)
   }
 
   return (
     <ServicesProvider value={services}>
-      {phase.kind === 'signed-in' && <Dashboard session={phase.session} onSignOut={signOut} />}
+      {phase.kind === 'signed-in' && (
+        <Dashboard key={phase.session.subject} session={phase.session} onSignOut={signOut} />
+      )}
       {(phase.kind === 'signed-out' || phase.kind === 'expired') && (
         <SignIn isExpired={phase.kind === 'expired'} onLeave={saveRoute} />
       )}

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { Failure } from './shared/failure.js'
 import { Icon } from './shared/icon.js'
 import { useServices } from '../hooks/context.js'
 import { toMessage } from '../hooks/use-loaded.js'
@@ -15,13 +16,15 @@ export const Header = ({
   // Not every provider has the email address.
   const who = session.email === '' ? session.name : session.email
   const [isLeaving, setLeaving] = useState(false)
+  const [failure, setFailure] = useState<string>()
   const leave = async (): Promise<void> => {
     setLeaving(true)
+    setFailure(undefined)
     try {
       await onSignOut()
       announce('Signed out')
     } catch (error) {
-      announce(toMessage(error))
+      setFailure(`You may still be signed in. ${toMessage(error)}`)
       setLeaving(false)
     }
   }
@@ -46,6 +49,11 @@ export const Header = ({
           Sign out
         </button>
       </div>
+      {failure !== undefined && (
+        <div class="header-notice">
+          <Failure message={failure} onRetry={() => void leave()} />
+        </div>
+      )}
     </header>
   )
 }

@@ -5,8 +5,10 @@ import { Icon } from './shared/icon.js'
 /** Messages for failed sign-ins. */
 const FAILURES: Readonly<Record<SignInFailure, string>> = {
   cancelled: 'The sign-in was cancelled.',
-  expired: 'The sign-in took too long, or was started in another window. Please try again.',
+  expired: 'The sign-in took too long, or was started in another browser. Please try again.',
   failed: 'The sign-in failed. Please try again.',
+  stale:
+    'The identity provider did not ask for the password again. Sign out there, and sign in again.',
   unreachable: 'The identity provider does not respond. Please try again in a moment.',
   busy: 'Too many sign-ins are in progress. Please try again in a moment.',
   unconfigured: 'Sign-in is not available: this service has no identity provider.',

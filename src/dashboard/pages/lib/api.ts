@@ -72,7 +72,7 @@ export const createApi = (onSignedOut: () => void) => {
     `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
-    signOut: () => ask('POST', '/api/sign-out', {}),
+    signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),

@@ -1,0 +1,104 @@
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import {
+  axeFaults,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const deployment = await startDeployment(t, { args: ['--edges', '1'] })
+  const { dashboardUrl, identity } = deployment.description
+  const ada = identity.users.find(({ email }) => email.startsWith('ada'))
+
+  const askForPassword = async (page: Page): Promise<void> => {
+    await page.getByRole('link', { name: /^Sign in/ }).click()
+    await page.getByLabel('Password').waitFor()
+  }
+  const enterPassword = async (page: Page): Promise<void> => {
+    await page.getByLabel('Email address').fill(ada?.email ?? '')
+    await page.getByLabel('Password').fill(ada?.password ?? '')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  }
+
+  await t.test('two tabs sign in at once, and each returns to where it was', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await page.getByRole('radio', { name: 'Frankfurt' }).check()
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    const frankfurt = page.url()
+    const newYork = frankfurt.replace(/\/fra$/, '/nyc')
+    await context.clearCookies()
+
+    const other = await context.newPage()
+    await page.reload()
+    await other.goto(newYork)
+    await askForPassword(page)
+    await askForPassword(other)
+    await enterPassword(page)
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    await enterPassword(other)
+    await other.getByRole('heading', { level: 1, name: 'New York' }).waitFor()
+    t.equal(page.url(), frankfurt)
+    t.equal(other.url(), newYork)
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+
+    const third = await context.newPage()
+    await context.clearCookies({ name: /^slotline-session/ })
+    await third.goto(newYork)
+    await third.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
+    await page.reload()
+    await page.getByRole('link', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    await third.getByRole('heading', { level: 1, name: 'New York' }).waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  for (const view of [
+    { width: 360, scheme: 'dark' },
+    { width: 1280, scheme: 'light' },
+  ] as const)
+    await t.test(`a sign-out that fails is shown at ${view.width} px, and ends later`, async t => {
+      const { page, context, faults } = await openVisit(browser, view)
+      await page.goto(dashboardUrl)
+      await signIn(page, deployment, 'ada')
+      await page.route('**/api/sign-out', route => route.abort())
+      await page.getByRole('button', { name: 'Sign out' }).click()
+      const alert = page.getByRole('alert').filter({ hasText: 'You may still be signed in.' })
+      await alert.waitFor()
+      t.equal(await overflowPx(page), 0)
+      t.strictSame(await axeFaults(page), [])
+      await saveScreenshot(page, `sign-out-failed-${view.width}-${view.scheme}`)
+      await page.unroute('**/api/sign-out')
+
+      await alert.getByRole('button', { name: 'Try again' }).press('Enter')
+      await page.getByRole('heading', { name: 'Sign out of the sandbox?' }).waitFor()
+      await page.getByRole('button', { name: 'Sign out' }).press('Enter')
+      await page.getByRole('link', { name: 'Sign in', exact: true }).waitFor()
+      t.equal(page.url(), dashboardUrl)
+      await askForPassword(page)
+      t.strictSame(faults, [])
+      await context.close()
+    })
+
+  await t.test('after a sign-out here alone the provider asks for the password', async () => {
+    const { page, context } = await openVisit(browser)
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign out of the sandbox?' }).waitFor()
+    await page.goto(dashboardUrl)
+    await askForPassword(page)
+    await enterPassword(page)
+    await page.getByRole('button', { name: 'Sign out' }).waitFor()
+    await context.close()
+  })
+}
