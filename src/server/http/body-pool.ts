@@ -1,7 +1,7 @@
 import type { Options } from '../options.js'
 
 /** Smaller buffers are not pooled: they are cheap garbage. */
-const POOLED_BYTES_MIN = 64 * 1024
+const POOLED_BYTES_MIN = 1024
 
 /** Free buffers of one size. */
 type Shelf = {
@@ -11,8 +11,8 @@ type Shelf = {
 }
 
 /**
- * Buffers of bodies, reused. Each new one of some MiB would be garbage by the byte: V8 then marks
- * its heap in steps of 5 ms and more, which hold the event loop for everybody.
+ * Buffers of bodies, reused. Each new one would be garbage by the byte: V8 then marks its heap in
+ * steps of 5 ms and more, which hold the event loop for everybody.
  */
 export class BodyPool {
   private readonly options: Pick<Options, 'bodiesPooledBytesMax' | 'bodiesPooledMs'>
@@ -29,7 +29,7 @@ export class BodyPool {
     return this.freeBytes
   }
 
-  /** Bytes of the buffer that `take` returns: a power of two from 64 KiB on. */
+  /** Bytes of the buffer that `take` returns: a power of two from 1 KiB on. */
   sizeOf(bytes: number): number {
     return bytes < POOLED_BYTES_MIN ? bytes : 2 ** Math.ceil(Math.log2(bytes))
   }
