@@ -83,8 +83,9 @@ class Dispatcher implements Dispatch {
   }
 
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
-    const { fastLane, loopBytesMax } = this.options
-    if (body.length > loopBytesMax) return this.handleLong(body, context)
+    const { addressesBytesMax, fastLane, loopBytesMax } = this.options
+    if (body.length > Math.min(addressesBytesMax, loopBytesMax))
+      return this.handleLong(body, context)
     const reply = fastLane ? this.handleFast(body, context) : undefined
     if (reply !== undefined) return reply
     const scanned = scanMessage(body, this.options)

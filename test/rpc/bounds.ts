@@ -14,9 +14,12 @@ const echo = method({
   run: (_, value) => Buffer.from(JSON.stringify(value ?? null)),
 })
 
+/** All of them are scanned on the event loop; what a thread has packed is scanned in the same way. */
+const options = { ...defaults, addressesBytesMax: defaults.loopBytesMax }
+
 const setUp = () => {
   const calls: [string, string][] = []
-  const dispatch = createDispatch(defaults, {
+  const dispatch = createDispatch(options, {
     connectionMethods: SUBSCRIPTION_METHODS,
     reads: fakeReads({}),
     methods: new Map([[echo.name, echo]]),

@@ -63,7 +63,7 @@ t.test('a large reply waits until the client has read the earlier ones', async t
   const ids = new Set<number>()
   while (ids.size < 41) ids.add(JSON.parse(await client.next()).id)
   t.equal(budget.usedBytes, 0)
-  t.strictSame(load(), { requestsInFlight: 0, sockets: 1 })
+  t.match(load(), { requestsInFlight: 0, sockets: 1 })
 
   client.socket.pause()
   for (let id = 0; id < 40; id++) client.send(call('large', id))
@@ -71,7 +71,7 @@ t.test('a large reply waits until the client has read the earlier ones', async t
   client.destroy()
   await eventually(() => server.stats().sockets === 0 && load().requestsInFlight === 0)
   t.equal(budget.usedBytes, 0, 'and are dropped with it')
-  t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
+  t.match(load(), { requestsInFlight: 0, sockets: 0 })
 })
 
 t.test('calls in flight are bounded and released', async t => {
@@ -125,7 +125,7 @@ t.test('a revoked access is not answered', async t => {
   t.strictSame(await first.closed, gone, 'closed by its reply')
   t.strictSame(await second.closed, gone, 'other sockets of the token are closed too')
   t.equal(first.messages.length, 1)
-  t.strictSame(load(), { requestsInFlight: 0, sockets: 0 })
+  t.match(load(), { requestsInFlight: 0, sockets: 0 })
 
   isRevoked = false
   const third = await connect()

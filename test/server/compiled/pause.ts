@@ -4,7 +4,7 @@ import { CLOSE, type SocketRoute } from '../../../src/shared/socket.js'
 import { eventually, isPrebuilt, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket } from '../../fixtures/server/socket.js'
 
-const PAUSE_MS = 100
+const PAUSE_MS = 500
 const LONG_PAUSE_MS = 60_000
 const openFiles = (): number => readdirSync('/proc/self/fd').length
 const skip = isPrebuilt && 'the prebuilt package cannot pause'
