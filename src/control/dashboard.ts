@@ -13,6 +13,7 @@ import { createSecurityHeaders } from '../dashboard/http/security-headers.js'
 import { openDashboard, type Dashboard } from '../dashboard/http/server.js'
 import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
+import { createSessionListRoutes } from '../dashboard/auth/session-list-routes.js'
 import { createSessions } from '../dashboard/auth/session.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
 import type { LocationView, MachineView } from '../dashboard/api/shapes.js'
@@ -80,6 +81,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   })
   const routes = [
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
+    ...createSessionListRoutes(sessions),
     ...createApi({ ...parts, docsUrl: options.docsUrl }),
     ...parts.adminRoutes,
   ]
@@ -102,6 +104,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     session: (id, address) => sessions.find(id, address),
     audit: createAuditRecord(parts.auditLog, log),
     descriptor: parts.descriptor,
+    now,
   })
   const sweep = setInterval(() => {
     sessions

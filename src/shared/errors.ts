@@ -129,6 +129,8 @@ export const ERRORS = {
   accessTooLong:     { status: 422, message: 'The access with its tokens holds more than {max} bytes', origin: 'Slotline' },
   tokenActive:       { status: 409, message: 'This location already has a token', origin: 'contract: token-lifecycle' },
   signedOut:         { status: 401, message: 'Sign in first', origin: 'Slotline' },
+  signInTooOld:      { status: 403, message: 'Sign in again first: this needs a sign-in of the last {minutes} min', origin: 'Slotline' },
+  noSuchSession:     { status: 404, message: 'No such session', origin: 'Slotline' },
   adminToken:        { status: 401, message: 'The admin token is missing or wrong', headers: { 'WWW-Authenticate': 'Bearer' }, origin: 'Slotline' },
   crossOrigin:       { status: 403, message: 'A change must come from the dashboard itself: header x-slotline and its own Origin', origin: 'Slotline' },
   wrongInput:        { status: 400, message: '{field} {problem}', origin: 'Slotline' },

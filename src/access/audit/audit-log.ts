@@ -25,6 +25,8 @@ export const AUDIT_ACTIONS = [
   'revoke',
   'sign-in',
   'sign-out',
+  'end-session',
+  'end-sessions',
   'reload',
   'upgrade',
 ] as const

@@ -18,6 +18,10 @@ export const session = v.object({
   email: described(text, 'Empty if the provider has none'),
   name: text,
   expiresAtMs: instantMs,
+  recentUntilMs: described(
+    count,
+    'Until when tokens can be revealed and regenerated without another sign-in',
+  ),
 })
 
 export const signedOut = v.object({

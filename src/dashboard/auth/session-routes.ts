@@ -25,6 +25,7 @@ export type SessionRouteParts = {
     readonly signInMs: number
     readonly signInsPerBrowserMax: number
     readonly sessionMaxMs: number
+    readonly recentSignInMs: number
     readonly signedOutMs: number
   }
 }
@@ -70,8 +71,10 @@ const createSessionApi = ({
           body: shapes.session,
         },
       },
-      handle: ({ session: { subject, email, name, expiresAtMs } }) =>
-        ok({ subject, email, name, expiresAtMs }),
+      handle: ({ session: { subject, email, name, authenticatedAtMs, expiresAtMs } }) => {
+        const recentUntilMs = authenticatedAtMs + options.recentSignInMs
+        return ok({ subject, email, name, expiresAtMs, recentUntilMs })
+      },
     }),
     route({
       method: 'POST',

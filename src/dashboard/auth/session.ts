@@ -154,7 +154,10 @@ export const createSessions = (parts: {
     list: subject =>
       ownOf(store, subject)
         .filter(([, record]) => isValid(record))
-        .toSorted(([, one], [, other]) => other.seenAtMs - one.seenAtMs)
+        .toSorted(
+          ([, one], [, other]) =>
+            other.seenAtMs - one.seenAtMs || other.createdAtMs - one.createdAtMs,
+        )
         .map(([key, record]) => {
           const { createdAtMs, seenAtMs, address, browser } = record
           const expiresAtMs = expiryOf(record)

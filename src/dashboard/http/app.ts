@@ -26,6 +26,7 @@ export type AppParts = {
     readonly bodyBytesMax: number
     readonly requestsInFlightMax: number
     readonly adminHosts: readonly string[]
+    readonly recentSignInMs: number
   }
   /** Changes of each person. */
   readonly changes: RateLimits
@@ -45,6 +46,7 @@ export type AppParts = {
   clientOf(peer: string, forwardedFor: string): string
   /** The session with this id, used from the address of a client. */
   session(id: string, address: string): Promise<Session | undefined>
+  readonly now: () => number
   /** Adds an entry to the audit log. */
   audit(entry: Omit<AuditEntry, 'atMs'>): void
 }
@@ -109,11 +111,12 @@ const createClientOf =
 
 /** Checks the guard of a route; returns the session of a signed-in person. */
 const createGuard = (parts: AppParts) => {
-  const { cookies, publicUrl, changes, session } = parts
+  const { cookies, publicUrl, changes, session, now } = parts
+  const { recentSignInMs } = parts.options
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   return async (
-    { guard, method, path, isRateLimited }: Route,
+    { guard, method, path, isRateLimited, needsRecentSignIn }: Route,
     c: Context<Env>,
   ): Promise<Session | undefined> => {
     const header = (name: string) => c.req.header(name)
@@ -127,6 +130,8 @@ const createGuard = (parts: AppParts) => {
     const found = await session(cookies.read(header('cookie'), 'session') ?? '', clientOf(c))
     if (found === undefined) throw new RpcError('signedOut')
     if (isRateLimited) checkRate(changes.take(found.subject))
+    if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
+      throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })
     return found
   }
 }
@@ -159,13 +164,15 @@ const toEntry = (
   const by = session?.subject ?? answer.signedIn
   if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
   const { accessId, network, location } = { ...Object(answer.body), ...params }
+  const { sessionId } = params
+  const request = sessionId === undefined ? body : { sessionId }
   return {
     action: audit,
     by: by ?? null,
     from: peer,
     ...(accessId === undefined ? {} : { accessId }),
     ...(network === undefined ? {} : { network, location }),
-    ...(body === undefined ? {} : { request: body }),
+    ...(request === undefined ? {} : { request }),
   }
 }
 

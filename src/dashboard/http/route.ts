@@ -58,6 +58,8 @@ export type Route = {
   readonly errors: readonly ErrorName[]
   /** Calls of one person are limited: `changesPerMinuteMax`. */
   readonly isRateLimited: boolean
+  /** The person must have entered the password within `recentSignInMs`. */
+  readonly needsRecentSignIn: boolean
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
   readonly audit?: AuditAction
   run(call: Call): Answer | Promise<Answer>
@@ -73,18 +75,21 @@ type Checked<S extends v.GenericSchema | undefined> = S extends v.GenericSchema
   ? v.InferOutput<S>
   : undefined
 
+type Flag = 'isRateLimited' | 'needsRecentSignIn'
+
 type Spec<
   P extends string,
   G extends Guard,
   Q extends v.GenericSchema | undefined,
   B extends v.GenericSchema | undefined,
-> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'isRateLimited' | 'run'> & {
+> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | Flag> & {
   readonly path: P
   readonly guard: G
   readonly query?: Q
   readonly body?: B
   readonly errors?: readonly ErrorName[]
   readonly isRateLimited?: boolean
+  readonly needsRecentSignIn?: boolean
   handle(call: {
     readonly params: Readonly<Record<ParamNames<P>, string>>
     readonly query: Checked<Q>
@@ -140,13 +145,19 @@ export const route = <
 >(
   spec: Spec<P, G, Q, B>,
 ): Route => {
-  const { handle, query, body, errors = [], isRateLimited = false, ...rest } = spec
+  const { handle, query, body, errors = [], ...rest } = spec
+  const { isRateLimited = false, needsRecentSignIn = false } = spec
   return {
     ...rest,
     query,
     body,
-    errors: isRateLimited ? [...errors, 'tooManyAttempts'] : errors,
+    errors: [
+      ...errors,
+      ...(isRateLimited ? (['tooManyAttempts'] as const) : []),
+      ...(needsRecentSignIn ? (['signInTooOld'] as const) : []),
+    ],
     isRateLimited,
+    needsRecentSignIn,
     run: call =>
       // The casts are safe: the server has matched path and guard, and `check` validates the rest.
       handle({

@@ -1,10 +1,13 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { createApi } from '../lib/api.js'
+import { restoreRoute, saveReturn, takeResumed } from '../lib/return.js'
+import { takeFailure } from '../lib/sign-in-failures.js'
 import { ServicesProvider } from '../hooks/context.js'
 import { Dashboard } from './dashboard.js'
 import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
 import { SignIn } from './sign-in.js'
+import { StepUpDialog } from './step-up-dialog.js'
 import { toMessage } from '../hooks/use-loaded.js'
 import type { Session } from '../lib/wire.js'
 
@@ -13,26 +16,17 @@ type Phase =
   | { readonly kind: 'failed'; readonly message: string }
   | { readonly kind: 'signed-in'; readonly session: Session }
 
-/** Key of the saved route, to return to after the sign-in. It has ids only, no secrets. */
-const RETURN_KEY = 'slotline.return'
-
 /** Message to other tabs after a sign-out, so that no secret stays on any screen. */
 const SIGNED_OUT = 'signed-out'
 /** Message to other tabs after a sign-in: those that wait for one continue. */
 const SIGNED_IN = 'signed-in'
 
-const saveRoute = (): void => sessionStorage.setItem(RETURN_KEY, location.hash)
-
-const restoreRoute = (): void => {
-  const kept = sessionStorage.getItem(RETURN_KEY)
-  sessionStorage.removeItem(RETURN_KEY)
-  if (kept !== null && kept !== '' && location.hash === '') location.replace(kept)
-}
-
 /** The page: the dashboard of a signed-in person, or the sign-in. */
 export const App = () => {
   const [phase, setPhase] = useState<Phase>({ kind: 'asking' })
   const [announcement, setAnnouncement] = useState('')
+  const [signInFailure, setSignInFailure] = useState(takeFailure)
+  const [refusedAction, setRefusedAction] = useState<string>()
   const isRepeated = useRef(false)
 
   const services = useMemo(() => {
@@ -46,13 +40,15 @@ export const App = () => {
       isRepeated.current = !isRepeated.current
       setAnnouncement(isRepeated.current ? `${text}\u200b` : text)
     }
-    return { api: createApi(onSignedOut), announce, onSignedOut }
+    const api = createApi({ onSignedOut, onSignInTooOld: setRefusedAction })
+    return { api, announce, onSignedOut }
   }, [])
 
   const start = async (): Promise<boolean> => {
     try {
       const session = await services.api.session()
       restoreRoute()
+      if (signInFailure !== undefined) takeResumed()
       setPhase({ kind: 'signed-in', session })
       return true
     } catch (error) {
@@ -77,10 +73,20 @@ export const App = () => {
   return (
     <ServicesProvider value={services}>
       {phase.kind === 'signed-in' && (
-        <Dashboard key={phase.session.subject} session={phase.session} onSignOut={signOut} />
+        <Dashboard
+          key={phase.session.subject}
+          session={phase.session}
+          signInFailure={signInFailure}
+          onDismiss={() => setSignInFailure(undefined)}
+          onSignOut={signOut}
+        />
       )}
       {(phase.kind === 'signed-out' || phase.kind === 'expired') && (
-        <SignIn isExpired={phase.kind === 'expired'} onLeave={saveRoute} />
+        <SignIn
+          isExpired={phase.kind === 'expired'}
+          failure={signInFailure}
+          onLeave={() => saveReturn()}
+        />
       )}
       {phase.kind === 'failed' && (
         <main class="lone">
@@ -92,6 +98,9 @@ export const App = () => {
             }}
           />
         </main>
+      )}
+      {phase.kind === 'signed-in' && refusedAction !== undefined && (
+        <StepUpDialog action={refusedAction} onClose={() => setRefusedAction(undefined)} />
       )}
       <div class="unseen" role="status" aria-live="polite">
         {announcement}

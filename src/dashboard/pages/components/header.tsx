@@ -3,13 +3,23 @@ import { Failure } from './shared/failure.js'
 import { Icon } from './shared/icon.js'
 import { useServices } from '../hooks/context.js'
 import { toMessage } from '../hooks/use-loaded.js'
+import type { PageName } from '../lib/route.js'
 import type { Session } from '../lib/wire.js'
+
+type NavLink = { readonly page: PageName | undefined; readonly name: string; readonly href: string }
+
+const LINKS: readonly NavLink[] = [
+  { page: undefined, name: 'Accesses', href: '#/' },
+  { page: 'sessions', name: 'Sessions', href: '#/sessions' },
+]
 
 export const Header = ({
   session,
+  page: current,
   onSignOut,
 }: {
   readonly session: Session
+  readonly page: PageName | undefined
   readonly onSignOut: () => Promise<void>
 }) => {
   const { announce } = useServices()
@@ -35,6 +45,13 @@ export const Header = ({
           <img src="./mark.svg" alt="" width="28" height="28" />
           Slotline
         </span>
+        <nav class="nav" aria-label="Pages">
+          {LINKS.map(({ page, name, href }) => (
+            <a key={href} href={href} aria-current={page === current ? 'page' : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
         <span class="who" title={who}>
           <span class="unseen">Signed in as </span>
           {who}

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import * as sessionShapes from '../../api/session-shapes.js'
 import * as shapes from '../../api/shapes.js'
 
 /** What a token is for. */
@@ -17,9 +18,12 @@ const ANSWER_TIMEOUT_MS = 15_000
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure'
   readonly status: number
-  constructor(status: number, message: string) {
+  /** A name from docs/errors.md; empty if there is none. */
+  readonly code: string
+  constructor(status: number, message: string, code = '') {
     super(message)
     this.status = status
+    this.code = code
   }
 }
 
@@ -46,18 +50,30 @@ const fetchAnswer = async (method: Method, path: string, body: unknown): Promise
 
 const toFailure = (status: number, answer: unknown): ApiFailure => {
   const parsed = v.safeParse(shapes.failure, answer)
-  if (parsed.success) return new ApiFailure(status, parsed.output.error.message)
+  if (parsed.success) {
+    const { code, message } = parsed.output.error
+    return new ApiFailure(status, message, code)
+  }
   return new ApiFailure(status, `The request failed (HTTP ${status}). Try again in a moment.`)
 }
 
-/** Client of the dashboard's API. Calls `onSignedOut` for each response 401. */
-export const createApi = (onSignedOut: () => void) => {
+/** What the page does where the API refuses a request for the state of the session. */
+export type SessionFaults = {
+  readonly onSignedOut: () => void
+  /** The person must sign in again first. Told the last part of the request's path. */
+  readonly onSignInTooOld: (action: string) => void
+}
+
+/** Client of the dashboard's API. */
+export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
   const ask = async (method: Method, path: string, body?: unknown): Promise<unknown> => {
     const response = await fetchAnswer(method, path, body)
     const answer: unknown = await response.json().catch(() => undefined)
     if (response.status === 401) onSignedOut()
-    if (!response.ok) throw toFailure(response.status, answer)
-    return answer
+    if (response.ok) return answer
+    const failure = toFailure(response.status, answer)
+    if (failure.code === 'signInTooOld') onSignInTooOld(path.slice(path.lastIndexOf('/') + 1))
+    throw failure
   }
   const read = async <S extends v.GenericSchema>(
     schema: S,
@@ -73,6 +89,11 @@ export const createApi = (onSignedOut: () => void) => {
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
+    sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
+    endSession: (sessionId: string) =>
+      ask('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`),
+    endOtherSessions: () =>
+      read(sessionShapes.endedSessions, 'POST', '/api/sessions/end-others', {}),
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),

@@ -12,6 +12,15 @@ export type Route = {
   readonly tab: Tab
 }
 
+/** Pages besides that of the accesses, by the first part of the fragment; no access has that id. */
+const PAGES = ['sessions'] as const
+export type PageName = (typeof PAGES)[number]
+
+export const parsePage = (fragment: string): PageName | undefined => {
+  const [first] = fragment.replace(/^#?\/?/, '').split('/')
+  return PAGES.find(name => name === first)
+}
+
 const decode = (part: string | undefined): string | undefined => {
   try {
     return part === undefined || part === '' ? undefined : decodeURIComponent(part)
@@ -34,14 +43,22 @@ export const formatRoute = (route: Route): string => {
   return `#/${[...chosen, ...tab].map(part => encodeURIComponent(part ?? '')).join('/')}`
 }
 
-/** The route in the fragment of the URL, and a function to change it. */
-export const useRoute = (): [Route, (next: Route) => void] => {
-  const [route, setRoute] = useState(() => parseRoute(location.hash))
+const useFragment = (): string => {
+  const [fragment, setFragment] = useState(location.hash)
   useEffect(() => {
-    const read = (): void => setRoute(parseRoute(location.hash))
+    const read = (): void => setFragment(location.hash)
     addEventListener('hashchange', read)
     return () => removeEventListener('hashchange', read)
   }, [])
+  return fragment
+}
+
+/** The page in the fragment of the URL; undefined is that of the accesses. */
+export const usePage = (): PageName | undefined => parsePage(useFragment())
+
+/** The route in the fragment of the URL, and a function to change it. */
+export const useRoute = (): [Route, (next: Route) => void] => {
+  const route = parseRoute(useFragment())
   const go = (next: Route): void => {
     location.hash = formatRoute(next)
   }

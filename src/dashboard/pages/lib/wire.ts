@@ -1,7 +1,9 @@
 import type { InferOutput } from 'valibot'
+import type * as sessionShapes from '../../api/session-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
+export type ListedSession = InferOutput<typeof sessionShapes.sessions>['sessions'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */

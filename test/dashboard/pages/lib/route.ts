@@ -1,5 +1,10 @@
 import t from 'tap'
-import { formatRoute, parseRoute, type Route } from '../../../../src/dashboard/pages/lib/route.js'
+import {
+  formatRoute,
+  parsePage,
+  parseRoute,
+  type Route,
+} from '../../../../src/dashboard/pages/lib/route.js'
 
 t.test('a choice can be written to the URL and read back', t => {
   const routes: readonly [fragment: string, route: Route][] = [
@@ -21,5 +26,13 @@ t.test('an invalid URL chooses nothing', t => {
   for (const fragment of ['', '#', '#/%', '#//', '#/%E0%A4%A/x'])
     t.equal(parseRoute(fragment).accessId, undefined, fragment)
   t.equal(parseRoute('#/a/m/fra/elsewhere').tab, 'connect')
+  t.end()
+})
+
+t.test('some pages have a name in place of an access', t => {
+  for (const fragment of ['#/sessions', '#sessions', '#/sessions/more'])
+    t.equal(parsePage(fragment), 'sessions', fragment)
+  for (const fragment of ['', '#/', '#/acc_sessions', '#/acc_1/sessions', '#/Sessions'])
+    t.equal(parsePage(fragment), undefined, fragment)
   t.end()
 })

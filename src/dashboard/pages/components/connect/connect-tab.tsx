@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact'
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ActiveToken } from './active-token.js'
 import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { confirmRegenerate, confirmRevoke } from './confirmations.js'
@@ -7,12 +7,15 @@ import { ConfirmDialog, type Confirmation } from './confirm-dialog.js'
 import { toEffectText } from '../../lib/effect-text.js'
 import { NoToken } from './no-token.js'
 import { ResultNotice, type Result } from './result-notice.js'
+import { takeResumed } from '../../lib/return.js'
 import { useServices } from '../../hooks/context.js'
 import { toMessage } from '../../hooks/use-loaded.js'
 import type { Access, Panel } from '../../lib/wire.js'
 
 const CHANGED_ELSEWHERE =
   'This token was changed in another tab or by someone else. The page now shows its current state.'
+
+const SIGNED_IN_AGAIN = 'You are signed in again. You can reveal and copy the token now.'
 
 /** Whether the displayed state is outdated. */
 const isOutdated = (error: unknown): boolean =>
@@ -105,6 +108,11 @@ export const ConnectTab = (options: Options) => {
     hasChanged.current = false
     setConfirmation(next)
   }
+  useEffect(() => {
+    const resumed = takeResumed()
+    if (resumed === 'regenerate' && panel.token !== null) ask(regenerate)
+    else if (resumed !== undefined) setResult({ isGood: true, text: SIGNED_IN_AGAIN })
+  }, [])
   const close = (): void => {
     setConfirmation(undefined)
     // The button that opened the dialog may be removed, so the focus moves to the heading.

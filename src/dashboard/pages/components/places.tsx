@@ -1,0 +1,113 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { AccessList } from './access-list.js'
+import { useServices } from '../hooks/context.js'
+import { Failure } from './shared/failure.js'
+import { ChooseFirst, NoAccess, Skeleton } from './dashboard-states.js'
+import { Icon } from './shared/icon.js'
+import { LocationPicker } from './location-picker.js'
+import { LocationView } from './location-view.js'
+import { resolveRoute } from '../lib/resolve-route.js'
+import { useRoute } from '../lib/route.js'
+import { useLoaded } from '../hooks/use-loaded.js'
+import type { Access } from '../lib/wire.js'
+
+/**
+ * How often the accesses are loaded again: an access that ends while the page is open is to say so
+ * within 5 s.
+ */
+const REFRESH_MS = 4_000
+
+/** Usable accesses are listed first. */
+const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']
+
+/** Folds the choices in a narrow window. */
+const FoldButton = (options: {
+  readonly isFolded: boolean
+  readonly onClick: () => void
+  readonly children: ComponentChildren
+}) => (
+  <button
+    type="button"
+    class="fold"
+    aria-expanded={!options.isFolded}
+    aria-controls="choices"
+    onClick={options.onClick}
+  >
+    <span>{options.children}</span>
+    {options.isFolded ? 'Change' : 'Done'}
+    <Icon name={options.isFolded ? 'down' : 'up'} />
+  </button>
+)
+
+/** The choice of a location on one side, its panel on the other. */
+export const Places = () => {
+  const { api } = useServices()
+  const { value, failure, reload } = useLoaded('accesses', api.accesses, REFRESH_MS)
+  const [requested, go] = useRoute()
+  const accesses = (value?.accesses ?? []).toSorted(
+    (one, other) => STATE_ORDER.indexOf(one.state) - STATE_ORDER.indexOf(other.state),
+  )
+  const route = resolveRoute(requested, accesses)
+  const access = accesses.find(({ accessId }) => accessId === route.accessId)
+  const location = access?.locations.find(({ id }) => id === route.location)
+  const network = access?.networks.find(({ id }) => id === route.network)
+
+  // In a narrow window the choices collapse after a location is chosen.
+  const [isChoosing, setChoosing] = useState(false)
+  const isFolded = location !== undefined && !isChoosing
+  const foldAfterTap = (event: MouseEvent): void => {
+    // Arrow keys cause clicks with no count. They keep the list open.
+    const isTap = event.detail > 0 && event.target instanceof HTMLInputElement
+    if (isTap && event.target.name === 'location') setChoosing(false)
+  }
+
+  const title = location === undefined ? 'Slotline' : `${location.name} · Slotline`
+  useEffect(() => void (document.title = title), [title])
+
+  return (
+    <>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      {value === undefined && failure === undefined && <Skeleton />}
+      {value !== undefined && accesses.length === 0 && <NoAccess />}
+      {accesses.length > 0 && (
+        <div class="columns">
+          {access !== undefined && location !== undefined && (
+            <FoldButton isFolded={isFolded} onClick={() => setChoosing(isFolded)}>
+              {access.product.name} · {network?.name} · {location.name}
+            </FoldButton>
+          )}
+          <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
+            <AccessList
+              accesses={accesses}
+              chosen={route.accessId}
+              onChoose={accessId => go(resolveRoute({ ...route, accessId }, accesses))}
+            />
+            {access !== undefined && (
+              <LocationPicker
+                access={access}
+                route={route}
+                onChoose={change => go({ ...route, ...change })}
+              />
+            )}
+          </div>
+          {access !== undefined && network !== undefined && location !== undefined ? (
+            <LocationView
+              key={`${access.accessId}/${network.id}/${location.id}`}
+              access={access}
+              network={network}
+              location={location}
+              hasMachines={value?.hasMachines === true}
+              docsUrl={value?.docsUrl}
+              tab={route.tab}
+              onTab={tab => go({ ...route, tab })}
+              onTokensChanged={reload}
+            />
+          ) : (
+            <ChooseFirst hasAccess={access !== undefined} />
+          )}
+        </div>
+      )}
+    </>
+  )
+}
