@@ -1,10 +1,17 @@
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import * as shapes from '../dashboard/api/shapes.js'
-import type { AccessUsage, Peak, PlaceUsage, Usage } from '../dashboard/api/usage.js'
+import type {
+  AccessUsage,
+  Peak,
+  PeriodUsage,
+  PlaceUsage,
+  Usage,
+  UsageMinute,
+} from '../dashboard/api/usage.js'
 import { mapLimits } from '../shared/access-limits.js'
 import type { ClusterPeers } from './cluster-peers.js'
-import { accessUsagePath, placeUsagePath, recentPath } from './peer-routes.js'
+import { accessUsagePath, periodsPath, placeUsagePath, recentPath } from './peer-routes.js'
 
 type Read = Pick<ClusterPeers['client'], 'read'>
 
@@ -28,6 +35,24 @@ const addUp = (own: PlaceUsage, others: readonly PlaceUsage[]): PlaceUsage => {
     refused: refused.toSorted((one, other) => other.atMs - one.atMs).slice(0, REFUSED_MAX),
     clients: mergeClients([own, ...others].flatMap(one => one.clients)),
     replaced: mergeReplaced([own, ...others].flatMap(one => one.replaced)),
+  }
+}
+
+const addPeriods = (all: readonly PeriodUsage[]): PeriodUsage => {
+  const sums = new Map<number, UsageMinute>()
+  for (const one of all.flatMap(({ periods }) => periods)) {
+    const { requests = 0, errors = 0, rateLimited = 0, refused = 0 } = sums.get(one.startMs) ?? {}
+    sums.set(one.startMs, {
+      startMs: one.startMs,
+      requests: requests + one.requests,
+      errors: errors + one.errors,
+      rateLimited: rateLimited + one.rateLimited,
+      refused: refused + one.refused,
+    })
+  }
+  return {
+    periods: [...sums.values()].toSorted((one, other) => one.startMs - other.startMs),
+    minutesFromMs: Math.max(...all.map(one => one.minutesFromMs)),
   }
 }
 
@@ -76,6 +101,11 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
     const path = placeUsagePath(place)
     const { answers, missing } = await peers.read([place.location], path, shapes.placeUsage)
     return { ...addUp(await own.ofPlace(place), answers), missing }
+  },
+  ofPeriods: async (place, query) => {
+    const path = periodsPath(place, query)
+    const { answers, missing } = await peers.read([place.location], path, shapes.usagePeriods)
+    return { ...addPeriods([await own.ofPeriods(place, query), ...answers]), missing }
   },
   ofAccess: async (accessId, locations) => {
     const path = accessUsagePath(accessId)

@@ -1,7 +1,7 @@
 import type { TokenScope } from '../access/store/tables.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
-import { SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
-import type { Usage, UsageMinute } from '../dashboard/api/usage.js'
+import { periodsQueryOf, SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
+import type { PeriodQuery, Usage, UsageMinute } from '../dashboard/api/usage.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import type { Submission } from '../submission/store/submission.js'
@@ -19,19 +19,31 @@ const isUsed = ({ requests, errors, rateLimited, refused }: UsageMinute): boolea
 
 export const placeUsagePath = ({ accessId, network, location }: TokenScope): string =>
   `/accesses/${accessId}/networks/${network}/locations/${location}/usage`
+type PeriodText = Readonly<Record<keyof PeriodQuery, number | string>>
+export const periodsPath = (scope: TokenScope, { grain, fromMs, untilMs }: PeriodText): string =>
+  `${placeUsagePath(scope)}/periods/${grain}/${fromMs}/${untilMs}`
 export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
 export const recentPath = (accessId: string, limit: number | string): string =>
   `/accesses/${accessId}/submissions/newest/${limit}`
 export const submissionPath = ({ accessId, network, submissionId }: SubmissionQuery): string =>
   `/accesses/${accessId}/networks/${network}/submissions/${submissionId}`
 
+const SCOPE = { accessId: ':accessId', network: ':network', location: ':location' }
+
 /** The routes of the peer API. Nothing here returns a token. */
 export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): readonly PeerRoute[] => [
   {
-    path: placeUsagePath({ accessId: ':accessId', network: ':network', location: ':location' }),
+    path: placeUsagePath(SCOPE),
     answer: async ({ accessId = '', network = '', location = '' }) => {
       const { minutes, ...lists } = await usage.ofPlace({ accessId, network, location })
       return { minutes: minutes.filter(isUsed), ...lists }
+    },
+  },
+  {
+    path: periodsPath(SCOPE, { grain: ':grain', fromMs: ':from', untilMs: ':until' }),
+    answer: ({ accessId = '', network = '', location = '', grain, from, until }) => {
+      const query = periodsQueryOf({ grain, from, until })
+      return query && usage.ofPeriods({ accessId, network, location }, query)
     },
   },
   {

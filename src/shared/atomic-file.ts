@@ -12,9 +12,9 @@ export const syncPath = (path: string): void => {
 }
 
 /** Replaces a file with one rename: readers see the old content or the new one, never a part. */
-export const replaceFile = (path: string, text: string, mode = 0o600): void => {
+export const replaceFile = (path: string, content: string | Uint8Array, mode = 0o600): void => {
   const draft = `${path}.new`
-  writeFileSync(draft, text, { mode })
+  writeFileSync(draft, content, { mode })
   renameSync(draft, path)
 }
 

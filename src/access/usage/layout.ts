@@ -19,6 +19,7 @@ export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
  *     from REFUSED a ring of refused attempts
  *     from CLIENTS the addresses that were admitted: the file of an older build ends before them
  *     from REPLACED the attempts with former tokens, by token and address
+ *     from HISTORY  what the history of the place has of this file
  */
 export const LAYOUT = 2
 export const CELL = { layout: 0, minute: 1, refused: 2, methods: 3 } as const
@@ -95,9 +96,18 @@ export const REPLACED: TablePlace = {
   entries: 32,
   entryBytes: REPLACED_CELLS * 8,
 }
-export const USAGE_CELLS = REPLACED_CELL + REPLACED.entries * REPLACED_CELLS
+
+const HISTORY_CELL = REPLACED_CELL + REPLACED.entries * REPLACED_CELLS
+/**
+ * Cells of the history: a number that this file has and a later one of the place has not, and the
+ * first hour since 1970 that is not in the history yet.
+ */
+export const HISTORY = { stamp: HISTORY_CELL, hour: HISTORY_CELL + 1 } as const
+export const USAGE_CELLS = HISTORY_CELL + Object.keys(HISTORY).length
 
 export const MINUTE_MS = 60_000
+export const HOUR_MINUTES = 60
+export const HOUR_MS = HOUR_MINUTES * MINUTE_MS
 export const DAY_MS = 86_400_000
 
 /** Days are of UTC, counted since 1970. */
@@ -141,3 +151,7 @@ export const usagePath = (dataDir: string, edgeIndex: number): string =>
 /** Folder of an edge's counts of whole days. */
 export const daysPath = (dataDir: string, edgeIndex: number): string =>
   join(dataDir, 'edges', String(edgeIndex), 'days')
+
+/** Folder of an edge's minutes, hours and days by place. */
+export const historyPath = (dataDir: string, edgeIndex: number): string =>
+  join(dataDir, 'edges', String(edgeIndex), 'history')

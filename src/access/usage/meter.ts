@@ -1,3 +1,4 @@
+import { newStamp } from './history-records.js'
 import {
   ADDRESS_AT,
   ADDRESS_CHARS_MAX,
@@ -11,6 +12,7 @@ import {
   DAY_MS,
   dayAt,
   dayOf,
+  HISTORY,
   LAYOUT,
   METHOD_CHARS_MAX,
   methodAt,
@@ -91,6 +93,7 @@ export class Meter {
       cells.fill(0)
       cells[CELL.layout] = LAYOUT
     }
+    cells[HISTORY.stamp] ||= newStamp()
     this.#toMinute(cells[CELL.minute] ?? 0)
   }
 

@@ -12,7 +12,10 @@ export const defaults = {
    * the counts of the place that was not used for the longest time are removed.
    */
   filesMax: 8_192,
-  /** How often days that are over are written, and counts of places unused for a day removed. */
+  /**
+   * How often hours and days that are over are written, and counts of places unused for a day
+   * removed.
+   */
   sweepMs: 3_600_000,
   /** Days whose counts by method are kept for billing: three months and some days to fetch them. */
   keptDaysMax: 100,
@@ -21,4 +24,16 @@ export const defaults = {
    * day. Over it the oldest day is removed.
    */
   keptBytesMax: 256 * 1024 ** 2,
+  /** Days whose minutes and hours are kept for the dashboard. */
+  historyDaysMax: 30,
+  /**
+   * Bytes of them of one place at one edge: 30 days with requests in every minute take 110 KiB.
+   * Over it the oldest minutes are reduced to their hours.
+   */
+  historyBytesMax: 256 * 1024,
+  /**
+   * Bytes of them of all places at one edge. Over it those of the place that was not used for the
+   * longest time are removed.
+   */
+  historyTotalBytesMax: 1024 ** 3,
 }

@@ -77,7 +77,7 @@ export const edgesOf = (dataDir: string): number[] => {
 }
 
 /** The current content of the file; undefined if the edge never saw the place. */
-const readCells = (path: string): Buffer | undefined => {
+export const readCells = (path: string): Buffer | undefined => {
   try {
     const bytes = readFileSync(path)
     if (bytes.length < BYTES_WITHOUT_CLIENTS || bytes.readDoubleLE(0) !== LAYOUT) return undefined

@@ -3,12 +3,15 @@ import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
 import { DayFiles, readHead, rowsOf, type DayRow } from './days.js'
+import { HistoryFiles } from './history-files.js'
 import {
   CELL,
   dayOf,
   daysPath,
   fileOf,
   HEAD_BYTES,
+  historyPath,
+  HOUR_MS,
   LAYOUT,
   MINUTE_MS,
   MINUTES,
@@ -20,6 +23,10 @@ import {
 } from './layout.js'
 import { Meter, type OpenDays } from './meter.js'
 import { defaults, type Options } from './options.js'
+import { readCells } from './reader.js'
+
+/** How long calls may take that were received in an hour. */
+const SETTLE_MS = 300_000
 
 /** Names of the files of places, the least recently written one first. */
 const filesByAge = (dir: string): string[] =>
@@ -35,6 +42,14 @@ const minuteOf = (head: Buffer): number =>
     ? head.readDoubleLE(CELL.minute * 8)
     : 0
 
+export type UsageParts = {
+  readonly options?: Options
+  /** Called where counts cannot be stored. */
+  readonly onFault: (fault: unknown) => void
+  /** Unix milliseconds. */
+  readonly now?: () => number
+}
+
 /** The counts of one edge, by place. The edge is the only writer of its files. */
 export class Usage {
   readonly #dir: string
@@ -42,6 +57,8 @@ export class Usage {
   readonly #onFault: (fault: unknown) => void
   readonly #meters = new Map<string, Meter>()
   readonly #days: DayFiles
+  readonly #history: HistoryFiles
+  readonly #now: () => number
   readonly #open: OpenDays
   /** Names of files without a meter, the least recently used one first. */
   readonly #unused: Set<string>
@@ -49,16 +66,16 @@ export class Usage {
   readonly #unknown: Meter
   #sweeping: Promise<void> | undefined
 
-  /** `onFault` is called where counts cannot be stored. */
   constructor(
-    dirs: { readonly minutes: string; readonly days: string },
-    options: Options,
-    onFault: (fault: unknown) => void,
+    dirs: { readonly minutes: string; readonly days: string; readonly history: string },
+    { options = defaults, onFault, now = Date.now }: UsageParts,
   ) {
     this.#dir = dirs.minutes
+    this.#now = now
     this.#options = options
     this.#onFault = onFault
     this.#days = new DayFiles(dirs.days, options)
+    this.#history = new HistoryFiles({ usage: dirs.minutes, history: dirs.history }, options)
     this.#open = { firstDay: this.#days.firstDay }
     this.#unused = new Set(filesByAge(dirs.minutes))
     this.#unknown = this.#openMeter(UNKNOWN_TOKEN)
@@ -93,8 +110,9 @@ export class Usage {
   }
 
   /**
-   * Writes the days that are over, each to a file of its own, and removes the files of places that
-   * were not used for a day. A sweep that runs is joined.
+   * Writes the hours that are over to the histories of their places, and the days, each to a file
+   * of its own; removes the files of places that were not used for a day. A sweep that runs is
+   * joined.
    */
   sweep(nowMs: number): Promise<void> {
     this.#sweeping ??= this.#sweep(nowMs)
@@ -110,9 +128,11 @@ export class Usage {
     const oldestMinute = nowMs / MINUTE_MS - MINUTES
     const rows = new Map<number, DayRow[]>(this.#days.partsBefore(today).map(day => [day, []]))
     const old: string[] = []
+    const overHour = Math.floor((nowMs - SETTLE_MS) / HOUR_MS)
     for (const name of readdirSync(this.#dir)) {
       if (name === UNKNOWN_TOKEN) continue
       const head = await readHead(join(this.#dir, name))
+      if (this.#history.lacks(name, minuteOf(head), overHour)) this.#toHistory(name, overHour)
       if (minuteOf(head) < oldestMinute) old.push(name)
       for (const [day, found] of rowsOf(name, head))
         if (day < today && !this.#days.has(day)) rows.set(day, [...(rows.get(day) ?? []), ...found])
@@ -121,20 +141,40 @@ export class Usage {
       await this.#days.write(day, found)
     this.#days.prune(today)
     for (const name of old) this.#removeOld(name, oldestMinute)
+    await this.#history.prune(nowMs)
+  }
+
+  /** Appends the hours before this one to the history of a place; also one that is not over. */
+  #toHistory(name: string, until = Infinity): void {
+    try {
+      const file = readCells(join(this.#dir, name))
+      if (file !== undefined) this.#history.append(name, file, until)
+    } catch (fault) {
+      this.#onFault(fault)
+    }
   }
 
   #removeOld(name: string, oldestMinute: number): void {
     const meter = this.#meters.get(name)
     if (meter !== undefined && meter.minute < oldestMinute) this.#evict(name)
     // It may have been used again since its head was read.
-    if (this.#unused.delete(name)) rmSync(join(this.#dir, name), { force: true, recursive: true })
+    if (this.#unused.delete(name)) this.#removeFile(name)
+  }
+
+  #removeFile(name: string): void {
+    this.#history.forget(name)
+    rmSync(join(this.#dir, name), { force: true, recursive: true })
   }
 
   #openMeter(name: string): Meter {
     try {
       const path = join(this.#dir, name)
       allocateFile(path, USAGE_CELLS * 8)
-      return new Meter(sharedCells(path, USAGE_CELLS), this.#open)
+      const cells = sharedCells(path, USAGE_CELLS)
+      // The next request of the place overwrites the minutes of a day ago.
+      const idleMinutes = this.#now() / MINUTE_MS - (cells[CELL.minute] ?? 0)
+      if (name !== UNKNOWN_TOKEN && idleMinutes > MINUTES / 2) this.#toHistory(name)
+      return new Meter(cells, this.#open)
     } catch (fault) {
       // A full disk must not refuse requests. These counts stay in memory, and the dashboard does
       // not show them.
@@ -170,21 +210,16 @@ export class Usage {
       } catch (fault) {
         this.#onFault(fault)
       }
-      rmSync(path, { force: true, recursive: true })
+      this.#toHistory(name)
+      this.#removeFile(name)
     }
   }
 }
 
 /** Opens the counts of one edge. */
-export const openUsage = (
-  dataDir: string,
-  edgeIndex: number,
-  {
-    options = defaults,
-    onFault,
-  }: { readonly options?: Options; readonly onFault: (fault: unknown) => void },
-): Usage => {
+export const openUsage = (dataDir: string, edgeIndex: number, parts: UsageParts): Usage => {
   const minutes = usagePath(dataDir, edgeIndex)
   mkdirSync(minutes, { recursive: true, mode: 0o700 })
-  return new Usage({ minutes, days: daysPath(dataDir, edgeIndex) }, options, onFault)
+  const [days, history] = [daysPath(dataDir, edgeIndex), historyPath(dataDir, edgeIndex)]
+  return new Usage({ minutes, days, history }, parts)
 }

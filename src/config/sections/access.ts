@@ -24,6 +24,9 @@ export const accessSection = v.strictObject({
     optionsSchema(usage, {
       keptDaysMax: integer(7, 3_650, 'days'),
       keptBytesMax: integer(64 * 1024, 2 ** 40, 'bytes'),
+      historyDaysMax: integer(1, 366, 'days'),
+      historyBytesMax: integer(16 * 1024, 2 ** 26, 'bytes'),
+      historyTotalBytesMax: integer(64 * 1024, 2 ** 40, 'bytes'),
     }),
   ),
   audit: section(

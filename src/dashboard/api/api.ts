@@ -51,6 +51,20 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
   }),
   route({
     method: 'GET',
+    path: '/api/accesses/:accessId/networks/:network/locations/:location/usage/periods',
+    guard: 'session',
+    summary: 'Usage of the network at the location by minute, hour or day, for 30 days',
+    query: shapes.periodsQuery,
+    answers: { 200: { description: 'Periods with counts', body: shapes.usagePeriods } },
+    errors: ['noSuchAccess', 'notOffered', 'wrongInput'],
+    handle: async ({ session, params, query }) => {
+      const scope = checkOwnScope(accessService, session, params)
+      const { grain, from: fromMs, until: untilMs } = query
+      return ok(await usage.ofPeriods(scope, { grain, fromMs, untilMs }))
+    },
+  }),
+  route({
+    method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/clients',
     guard: 'session',
     summary: 'Addresses that use the token, and which of them a restriction would refuse',

@@ -15,7 +15,7 @@ const toJsonSchema = (
     target: 'draft-2020-12',
     typeMode,
     // A text is documented as what it is parsed to.
-    ignoreActions: ['transform', 'readonly'],
+    ignoreActions: ['transform', 'readonly', 'check'],
   })
   return rest
 }

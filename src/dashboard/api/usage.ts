@@ -11,6 +11,22 @@ export type UsageMinute = {
   readonly refused: number
 }
 
+/** Minutes, hours or days; days are of UTC. */
+export type PeriodQuery = {
+  readonly grain: 'minute' | 'hour' | 'day'
+  /** Unix milliseconds, up to but not including the second. */
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+/** Usage of one network at one location of an access, in the last 30 days. */
+export type PeriodUsage = {
+  /** Those with counts, oldest first. */
+  readonly periods: readonly UsageMinute[]
+  /** Since when all minutes are kept; of what was before, some are only in hours and days. */
+  readonly minutesFromMs: number
+}
+
 /** A refused attempt with a known token. */
 export type RefusedAttempt = {
   readonly atMs: number
@@ -70,6 +86,7 @@ export type Awaitable<T> = T | Promise<T>
 /** Usage of accesses, as counted by the edges. */
 export type Usage = {
   ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
+  ofPeriods(place: TokenScope, query: PeriodQuery): Awaitable<PeriodUsage & Missing>
   /** `locations` are those of the access. */
   ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
 }

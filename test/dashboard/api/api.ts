@@ -350,6 +350,7 @@ t.test('usage and submissions are returned', async t => {
   const dashboard = await startDashboard(t, {
     usage: {
       ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
+      ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
       ofAccess: accessId => (queried.push(accessId), { ...now, peaks }),
     },
     submissions: (accessId, limit) => {

@@ -22,6 +22,7 @@ t.test('clients are those of the place, with what a restriction means for each',
   const dashboard = await startDashboard(t, {
     usage: {
       ofPlace: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
+      ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
       ofAccess: () => NO_ACCESS_USAGE,
     },
   })

@@ -111,6 +111,14 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     },
     ownAddress: () => read(shapes.address, 'GET', '/api/address'),
     tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
+    usagePeriods: (
+      scope: TokenScope,
+      grain: string,
+      { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
+    ) => {
+      const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
+      return read(shapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
+    },
     accessUsage: (accessId: string) =>
       read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
     locations: (accessId: string) =>

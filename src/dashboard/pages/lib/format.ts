@@ -48,6 +48,21 @@ export const formatZone = (atMs: number): string => {
   return timeZone === 'UTC' ? timeZone : `${timeZone} (${offset})`
 }
 
+const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** Formats a day of UTC without its year: `Nov 25`. */
+export const formatUtcDay = (atMs: number): string => utcDay.format(atMs)
+
+/** Formats a minute of the browser's time zone as a field of dates has it: `2026-11-25T14:44`. */
+export const formatLocalTime = (atMs: number): string =>
+  new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
+/** The time of the text of such a field; undefined where it is empty. */
+export const parseLocalTime = (text: string): number | undefined => {
+  const atMs = new Date(text).getTime()
+  return Number.isNaN(atMs) ? undefined : atMs
+}
+
 const UNITS: readonly [ms: number, name: string][] = [
   [86_400_000, 'day'],
   [3_600_000, 'hour'],

@@ -3,13 +3,17 @@ import type { UsageMinute } from './wire.js'
 /** One column of the chart and one row of its table. */
 export type UsageBucket = UsageMinute
 
-/** Time ranges of the chart, with the minutes per column. */
+/** Time ranges of the chart, with the minutes of a column, and what columns are added up from. */
 export const RANGES = {
-  hour: { name: '1 hour', minutes: 60, bucketMinutes: 1 },
-  sixHours: { name: '6 hours', minutes: 360, bucketMinutes: 5 },
-  day: { name: '24 hours', minutes: 1_440, bucketMinutes: 15 },
+  hour: { name: '1 hour', minutes: 60, bucketMinutes: 1, grain: 'minute' },
+  sixHours: { name: '6 hours', minutes: 360, bucketMinutes: 5, grain: 'minute' },
+  day: { name: '24 hours', minutes: 1_440, bucketMinutes: 15, grain: 'minute' },
+  week: { name: '7 days', minutes: 10_080, bucketMinutes: 60, grain: 'hour' },
+  month: { name: '30 days', minutes: 43_200, bucketMinutes: 1_440, grain: 'day' },
 } as const
 export type Range = keyof typeof RANGES
+
+export const isRange = (id: string): id is Range => id in RANGES
 
 /** The series of the chart, in display order. */
 export const SERIES = [
@@ -20,27 +24,40 @@ export const SERIES = [
 ] as const
 
 const MINUTE_MS = 60_000
+/** What the service keeps. */
+export const KEPT_MS = RANGES.month.minutes * MINUTE_MS
 
-/** Sums minutes into columns, oldest first. Missing minutes count as zero. */
-export const toBuckets = (
-  minutes: readonly UsageMinute[],
+export const rangeMs = (range: Range): number => RANGES[range].minutes * MINUTE_MS
+export const bucketMs = (range: Range): number => RANGES[range].bucketMinutes * MINUTE_MS
+
+/** The columns of a range: from the start of the first one to the end of the one with `endMs`. */
+export const windowOf = (
   range: Range,
-  nowMs: number,
+  endMs: number,
+): { readonly fromMs: number; readonly untilMs: number } => {
+  const untilMs = (Math.floor(endMs / bucketMs(range)) + 1) * bucketMs(range)
+  return { fromMs: untilMs - rangeMs(range), untilMs }
+}
+
+/** Sums periods into columns, oldest first. Missing periods count as zero. */
+export const toBuckets = (
+  periods: readonly UsageMinute[],
+  range: Range,
+  endMs: number,
 ): readonly UsageBucket[] => {
-  const bucketMs = RANGES[range].bucketMinutes * MINUTE_MS
+  const { fromMs } = windowOf(range, endMs)
   const count = RANGES[range].minutes / RANGES[range].bucketMinutes
-  const firstMs = Math.floor(nowMs / bucketMs) * bucketMs - (count - 1) * bucketMs
   const buckets = Array.from({ length: count }, (_, index) => ({
-    startMs: firstMs + index * bucketMs,
+    startMs: fromMs + index * bucketMs(range),
     requests: 0,
     errors: 0,
     rateLimited: 0,
     refused: 0,
   }))
-  for (const minute of minutes) {
-    const bucket = buckets[Math.floor((minute.startMs - firstMs) / bucketMs)]
+  for (const period of periods) {
+    const bucket = buckets[Math.floor((period.startMs - fromMs) / bucketMs(range))]
     if (bucket === undefined) continue
-    for (const { key } of SERIES) bucket[key] += minute[key]
+    for (const { key } of SERIES) bucket[key] += period[key]
   }
   return buckets
 }

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { RANGES, toBuckets, totalOf } from '../../../../src/dashboard/pages/lib/usage-series.js'
+import {
+  RANGES,
+  toBuckets,
+  totalOf,
+  windowOf,
+} from '../../../../src/dashboard/pages/lib/usage-series.js'
 
 const MINUTE_MS = 60_000
 /** 15:45 and some seconds. */
@@ -13,7 +18,7 @@ const minute = (startMs: number, requests: number) => ({
 })
 
 t.test('minutes are added up to columns, the last of which ends now', t => {
-  for (const range of ['hour', 'sixHours', 'day'] as const) {
+  for (const range of ['hour', 'sixHours', 'day', 'week', 'month'] as const) {
     const { minutes, bucketMinutes } = RANGES[range]
     const buckets = toBuckets([], range, NOW_MS)
     const [first, last] = [buckets[0]?.startMs ?? 0, buckets.at(-1)?.startMs ?? 0]
@@ -21,6 +26,8 @@ t.test('minutes are added up to columns, the last of which ends now', t => {
     t.equal(last % (bucketMinutes * MINUTE_MS), 0, 'they begin at whole times')
     t.ok(last <= NOW_MS && NOW_MS < last + bucketMinutes * MINUTE_MS)
     t.equal(last - first, (minutes - bucketMinutes) * MINUTE_MS)
+    const { fromMs, untilMs } = windowOf(range, NOW_MS)
+    t.strictSame([fromMs, untilMs], [first, last + bucketMinutes * MINUTE_MS], 'what is read')
   }
   t.end()
 })

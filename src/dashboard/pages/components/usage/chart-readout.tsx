@@ -1,5 +1,6 @@
-import { formatClock, formatCount, formatMinute, formatZone } from '../../lib/format.js'
-import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
+import { formatCount, formatZone } from '../../lib/format.js'
+import { formatBucket, formatBucketEnd } from '../../lib/usage-format.js'
+import { SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
 
 /** The values of the column under the pointer; the time zone of the chart where there is none. */
 export const ChartReadout = ({
@@ -10,12 +11,16 @@ export const ChartReadout = ({
   readonly range: Range
 }) => {
   if (bucket === undefined)
-    return <p class="chart-readout">Times are those of {formatZone(Date.now())}.</p>
-  const endMs = bucket.startMs + RANGES[range].bucketMinutes * 60_000
+    return (
+      <p class="chart-readout">
+        {range === 'month' ? 'Days are of UTC.' : `Times are those of ${formatZone(Date.now())}.`}
+      </p>
+    )
   return (
     <p class="chart-readout">
       <strong>
-        {formatMinute(bucket.startMs)} to {formatClock(endMs)}
+        {formatBucket(bucket, range)}
+        {formatBucketEnd(bucket, range)}
       </strong>
       {SERIES.map(({ key, name }) => (
         <span key={key}>

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatClock, formatShortDay } from '../../lib/format.js'
+import { formatClock, formatShortDay, formatUtcDay } from '../../lib/format.js'
 import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
 
 /** Height of the plot. The style sheet reserves it. */
@@ -41,6 +41,10 @@ const toLabels = (seconds: readonly number[]): string[] => {
   })
 }
 
+/** Days of UTC. */
+const toDayLabels = (seconds: readonly number[]): string[] =>
+  seconds.map(second => formatUtcDay(second * 1_000))
+
 const bars = uPlot.paths.bars?.({ size: [0.72, 24], radius: 0.15 })
 
 const toOptions = (
@@ -48,7 +52,13 @@ const toOptions = (
     width,
     margin,
     paint,
-  }: { readonly width: number; readonly margin: number; readonly paint: Paint },
+    range,
+  }: {
+    readonly width: number
+    readonly margin: number
+    readonly paint: Paint
+    readonly range: Range
+  },
   onHover: (index: number | undefined) => void,
 ): uPlot.Options => {
   const axis: uPlot.Axis = {
@@ -73,6 +83,8 @@ const toOptions = (
     width,
     height: HEIGHT_PX,
     legend: { show: false },
+    // Ticks at midnight of the days that are shown.
+    ...(range === 'month' && { tzDate: second => uPlot.tzDate(new Date(second * 1_000), 'UTC') }),
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: { setCursor: [chart => onHover(chart.cursor.idx ?? undefined)] },
     padding: [12, 20, 4, 0],
@@ -87,7 +99,7 @@ const toOptions = (
         grid: { show: false },
         space: 64,
         size: 44,
-        values: (_chart, seconds) => toLabels(seconds),
+        values: (_chart, seconds) => (range === 'month' ? toDayLabels(seconds) : toLabels(seconds)),
       },
       { ...axis, size: 52 },
     ],
@@ -134,6 +146,7 @@ export const UsageChart = ({
             width: element.clientWidth,
             margin: marginSeconds(data.current[0]),
             paint: readPaint(element),
+            range,
           },
           index => hover.current(index),
         ),
@@ -154,7 +167,7 @@ export const UsageChart = ({
       resized.disconnect()
       chart.current?.destroy()
     }
-  }, [])
+  }, [range])
   useEffect(() => chart.current?.setData(data.current), [buckets])
 
   return (
@@ -162,7 +175,7 @@ export const UsageChart = ({
       ref={frame}
       class="chart"
       role="img"
-      aria-label={`Chart of requests over the last ${RANGES[range].name}. The table view has the numbers.`}
+      aria-label={`Chart of requests over ${RANGES[range].name}. The table view has the numbers.`}
     />
   )
 }

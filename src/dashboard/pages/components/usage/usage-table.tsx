@@ -1,13 +1,20 @@
-import { formatCount, formatMinute } from '../../lib/format.js'
-import { SERIES, type UsageBucket } from '../../lib/usage-series.js'
+import { formatCount } from '../../lib/format.js'
+import { formatBucket } from '../../lib/usage-format.js'
+import { SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
 
 /** The data of the chart as a table, newest first. */
-export const UsageTable = ({ buckets }: { readonly buckets: readonly UsageBucket[] }) => (
+export const UsageTable = ({
+  buckets,
+  range,
+}: {
+  readonly buckets: readonly UsageBucket[]
+  readonly range: Range
+}) => (
   <div class="scroll" role="region" aria-label="Requests as a table" tabIndex={0}>
     <table class="data">
       <thead>
         <tr>
-          <th scope="col">From</th>
+          <th scope="col">{range === 'month' ? 'Day (UTC)' : 'From'}</th>
           {SERIES.map(({ key, name }) => (
             <th key={key} scope="col" class="is-number">
               {name}
@@ -18,7 +25,7 @@ export const UsageTable = ({ buckets }: { readonly buckets: readonly UsageBucket
       <tbody>
         {buckets.toReversed().map(bucket => (
           <tr key={bucket.startMs}>
-            <th scope="row">{formatMinute(bucket.startMs)}</th>
+            <th scope="row">{formatBucket(bucket, range)}</th>
             {SERIES.map(({ key }) => (
               <td key={key} class={bucket[key] === 0 ? 'is-number is-zero' : 'is-number'}>
                 {formatCount(bucket[key])}

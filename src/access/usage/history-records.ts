@@ -1,0 +1,143 @@
+import { randomInt } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { NumberReader, NumberWriter } from './history-bytes.js'
+import { CELL, COUNT_INDEX, COUNTS, HISTORY, HOUR_MINUTES, minuteAt, MINUTES } from './layout.js'
+
+/** What one file of a place has counted in one hour. */
+export type HourRecord = {
+  /** Of the file. */
+  readonly stamp: number
+  /** Since 1970. */
+  readonly hour: number
+  /** Each count by its index of `COUNT_INDEX`, minute by minute; absent where they are not kept. */
+  readonly minutes?: readonly (readonly number[])[]
+  /** Each count of the hour. */
+  readonly sum: readonly number[]
+}
+
+/** The records of a history. */
+export type History = { readonly hours: readonly HourRecord[] }
+
+/**
+ * A record: kind (1 byte), 0 (1), length of the rest (2), stamp (4), hour (4), CRC-32 of these and
+ * of the rest (4), the rest. A full disk or a power cut may leave the last one incomplete.
+ */
+const KIND = { minutes: 1, sum: 2 } as const
+const CRC_AT = 12
+const HEAD_BYTES = 16
+
+type Frame = {
+  readonly kind: number
+  readonly stamp: number
+  /** An hour since 1970. */
+  readonly unit: number
+  readonly rest: Buffer
+  /** Offset of the next frame. */
+  readonly end: number
+}
+
+const COUNT_INDEXES = Object.values(COUNT_INDEX)
+
+/** A number that tells a file of counts from an earlier one of the same place. */
+export const newStamp = (): number => randomInt(1, 2 ** 32)
+
+export const hourOf = (minute: number): number => Math.floor(minute / HOUR_MINUTES)
+
+const sumOf = (minutes: readonly (readonly number[])[]): number[] =>
+  minutes.map(series => series.reduce((sum, count) => sum + count, 0))
+
+const encode = ({ kind, stamp, unit, rest }: Omit<Frame, 'end'>): Buffer => {
+  const head = Buffer.alloc(HEAD_BYTES)
+  head[0] = kind
+  head.writeUInt16LE(rest.length, 2)
+  head.writeUInt32LE(stamp, 4)
+  head.writeUInt32LE(unit, 8)
+  head.writeUInt32LE(crc32(rest, crc32(head.subarray(0, CRC_AT))), CRC_AT)
+  return Buffer.concat([head, rest])
+}
+
+const decode = (bytes: Buffer, at: number): Frame | undefined => {
+  if (at + HEAD_BYTES > bytes.length) return undefined
+  const end = at + HEAD_BYTES + bytes.readUInt16LE(at + 2)
+  if (end > bytes.length) return undefined
+  const rest = bytes.subarray(at + HEAD_BYTES, end)
+  const crc = crc32(rest, crc32(bytes.subarray(at, at + CRC_AT)))
+  if (crc !== bytes.readUInt32LE(at + CRC_AT)) return undefined
+  const [stamp, unit] = [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at + 8)]
+  return { kind: bytes[at] ?? 0, stamp, unit, rest, end }
+}
+
+function* framesOf(bytes: Buffer): Generator<Frame> {
+  for (let frame = decode(bytes, 0); frame !== undefined; frame = decode(bytes, frame.end))
+    yield frame
+}
+
+/** How many bytes of a history are whole records. */
+export const wholeBytesOf = (bytes: Buffer): number => {
+  let end = 0
+  for (const frame of framesOf(bytes)) end = frame.end
+  return end
+}
+
+export const encodeHour = ({ stamp, hour, minutes, sum }: HourRecord): Buffer => {
+  const writer = new NumberWriter()
+  for (const series of minutes ?? [sum]) writer.addCounts(series)
+  const kind = minutes === undefined ? KIND.sum : KIND.minutes
+  return encode({ kind, stamp, unit: hour, rest: writer.toBuffer() })
+}
+
+const decodeHour = ({ kind, stamp, unit: hour, rest }: Frame): HourRecord => {
+  const reader = new NumberReader(rest)
+  if (kind === KIND.sum) return { stamp, hour, sum: reader.nextCounts(COUNTS) }
+  const minutes = COUNT_INDEXES.map(() => reader.nextCounts(HOUR_MINUTES))
+  return { stamp, hour, minutes, sum: sumOf(minutes) }
+}
+
+const requestsOf = ({ sum }: HourRecord): number => sum[COUNT_INDEX.requests] ?? 0
+
+/** An hour that was written twice: the counts of a file only grow. */
+const mergeHours = (one: HourRecord, other: HourRecord): HourRecord => {
+  const { minutes } = other
+  if (one.minutes === undefined || minutes === undefined)
+    return requestsOf(one) > requestsOf(other) ? one : other
+  const most = one.minutes.map((series, index) =>
+    series.map((count, minute) => Math.max(count, minutes[index]?.[minute] ?? 0)),
+  )
+  return { ...one, minutes: most, sum: sumOf(most) }
+}
+
+/** Hours since 1970, up to but not including the second. */
+type HourRange = { readonly from: number; readonly until: number }
+const ALL: HourRange = { from: 0, until: Infinity }
+
+/** The records of hours in a range; what is not whole has none. */
+export const decodeHistory = (bytes: Buffer, { from, until }: HourRange = ALL): History => {
+  const hours = new Map<string, HourRecord>()
+  for (const frame of framesOf(bytes)) {
+    if (frame.unit < from || frame.unit >= until) continue
+    const hour = decodeHour(frame)
+    const key = `${frame.unit} ${frame.stamp}`
+    const known = hours.get(key)
+    hours.set(key, known === undefined ? hour : mergeHours(known, hour))
+  }
+  return { hours: [...hours.values()] }
+}
+
+/** The hours of a file that have counts, in a range. */
+export const hoursOfFile = (file: Buffer, { from, until }: HourRange): HourRecord[] => {
+  const stamp = file.readDoubleLE(HISTORY.stamp * 8)
+  const newest = file.readDoubleLE(CELL.minute * 8)
+  const oldest = newest - MINUTES + 1
+  const countOf = (minute: number, index: number): number =>
+    minute < oldest || minute > newest ? 0 : file.readUInt32LE((minuteAt(minute) + index) * 4)
+  const hours: HourRecord[] = []
+  const last = Math.min(until - 1, hourOf(newest))
+  for (let hour = Math.max(from, hourOf(oldest)); hour <= last; hour++) {
+    const minutes = COUNT_INDEXES.map(index =>
+      Array.from({ length: HOUR_MINUTES }, (_, at) => countOf(hour * HOUR_MINUTES + at, index)),
+    )
+    const sum = sumOf(minutes)
+    if (sum.some(count => count > 0)) hours.push({ stamp, hour, minutes, sum })
+  }
+  return hours
+}

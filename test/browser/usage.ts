@@ -1,0 +1,118 @@
+import t from 'tap'
+import { openLimitTable } from '../../src/access/limiter/access-limiter.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/access/usage/layout.js'
+import { openUsage } from '../../src/access/usage/usage.js'
+import { createAccessUsage } from '../../src/control/access-usage.js'
+import {
+  axeFaults,
+  choose,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { ADA, NO_ACCESS_USAGE, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../fixtures/own-dir.js'
+import { repositoryPath } from '../fixtures/repository.js'
+
+const PAGES = repositoryPath('dist/dashboard/pages/')
+const DAYS = 30
+
+/** Requests of an hour: more by day than by night. */
+const requestsAt = (atMs: number): number => 40 + ((Math.floor(atMs / HOUR_MS) * 7) % 24) * 9
+
+/** Counts what an edge would have, an hour after the other until now; returns the requests. */
+const countDays = async (dataDir: string, accessId: string, nowMs: number): Promise<number> => {
+  let atMs = nowMs
+  const usage = openUsage(dataDir, 0, {
+    now: () => atMs,
+    onFault: fault => {
+      throw fault
+    },
+  })
+  let total = 0
+  const firstMs = (Math.floor(nowMs / DAY_MS) - DAYS + 1) * DAY_MS
+  for (atMs = firstMs; atMs <= nowMs; atMs += HOUR_MS) {
+    const meter = usage.meterOf({ accessId, network: 'main', location: 'fra' })
+    meter.addRequests(requestsAt(atMs), atMs)
+    for (let count = 0; count < 12; count++) meter.addCall('getSlot', count % 4 === 0, atMs)
+    total += requestsAt(atMs)
+    await usage.sweep(atMs)
+  }
+  return total
+}
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const dataDir = ownDir(t)
+  const nowMs = Date.now()
+  const usage = createAccessUsage({
+    dataDir,
+    table: openLimitTable(dataDir, 1),
+    rates: { ratesOf: () => NO_ACCESS_USAGE },
+    accessService: { find: () => undefined },
+    now: Date.now,
+  })
+  const dashboard = await startDashboard(t, { usage, pagesDir: PAGES })
+  const { accessId } = await dashboard.grant(ADA.subject)
+  const total = await countDays(dataDir, accessId, nowMs)
+
+  for (const view of [
+    { width: 360, scheme: 'dark' },
+    { width: 1280, scheme: 'light' },
+  ] as const)
+    await t.test(`30 days by minute, hour and day, at ${view.width} px`, async t => {
+      const { page, context, faults } = await openVisit(browser, view)
+      await page.goto(dashboard.url)
+      await signIn(page, [ADA], 'ada')
+      await choose(page, 'Frankfurt')
+      await page.getByRole('tab', { name: 'Usage' }).click()
+      const requests = page.locator('.tile').filter({ hasText: 'Requests' }).locator('dd')
+      const shows = (count: number) =>
+        requests.filter({ hasText: new RegExp(`^${count.toLocaleString('en')}$`) }).waitFor()
+      const look = async (name: string): Promise<void> => {
+        t.equal(await overflowPx(page), 0, `${name} is not wider than the window`)
+        t.strictSame(await axeFaults(page), [], name)
+        await saveScreenshot(page, `${name}-${view.width}-${view.scheme}`)
+      }
+
+      await page.getByRole('radio', { name: '30 days' }).check()
+      await shows(total)
+      await page.getByText('Days are of UTC.').waitFor()
+      await look('usage-30-days')
+      await page.getByRole('radio', { name: 'Table' }).check()
+      const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')
+      t.equal(await rows.count(), DAYS + 1)
+      const dayStartMs = (Math.floor(nowMs / DAY_MS) - 3) * DAY_MS
+      const hours = Array.from({ length: 24 }, (_, hour) => dayStartMs + hour * HOUR_MS)
+      const ofDay = hours.reduce((sum, atMs) => sum + requestsAt(atMs), 0)
+      t.match(await rows.nth(4).innerText(), new RegExp(`\\s${ofDay.toLocaleString('en')}\\s`))
+
+      await page.getByRole('radio', { name: '7 days' }).check()
+      t.equal(await rows.count(), 169)
+      await page.getByRole('radio', { name: 'Chart' }).check()
+      await look('usage-7-days')
+
+      await page.getByRole('radio', { name: '1 hour' }).check()
+      const untilMs = dayStartMs + 5 * HOUR_MS + 20 * MINUTE_MS
+      const until = page.getByLabel('Until')
+      // Playwright types it as a person whose browser has this time zone.
+      const local = new Date(untilMs - new Date(untilMs).getTimezoneOffset() * MINUTE_MS)
+      await until.fill(local.toISOString().slice(0, 16))
+      await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
+      await page.getByRole('button', { name: 'Earlier' }).press('Enter')
+      await shows(requestsAt(dayStartMs + 4 * HOUR_MS))
+      await look('usage-of-a-past-hour')
+      await page.getByRole('button', { name: 'Later' }).press('Enter')
+      await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
+      await page.getByRole('button', { name: 'Now' }).press('Enter')
+      t.equal(await page.getByRole('button', { name: 'Now' }).count(), 0)
+      t.equal(
+        await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'),
+        'true',
+      )
+      t.strictSame(faults, [])
+      await context.close()
+    })
+}
