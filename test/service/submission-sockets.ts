@@ -121,6 +121,10 @@ t.test('submission by WebSocket', async t => {
       await setFault(lander, { status: 200, body })
       t.match(await submit(), { error: { code: -32603, message, data: { body } }, id: 7 }, body)
     }
+    const long = `{"jsonrpc":"2.0","result":"${'x'.repeat(70_000)}","id":7}`
+    await setFault(lander, { status: 200, body: long })
+    const { error } = await submit()
+    t.match(error, { code: -32603, message, data: { body: long.slice(0, 1_024) } }, 'too long')
     await setFault(lander, { reset: 'after', times: 1 })
     t.match(await submit(), {
       error: { code: -32603, message: 'submission outcome unknown' },

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
+import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { TLSSocket } from 'node:tls'
@@ -96,6 +97,23 @@ const sendStream = async (
   await pipeline(opened.stream, response).catch(() => {})
 }
 
+/**
+ * Closes the oldest connection whose handshake is not over once they are more than `handshakesMax`:
+ * one without a certificate could keep other machines out until its time is over.
+ */
+const limitHandshakes = (server: Server, handshakesMax: number): void => {
+  const waiting = new Map<string, Socket>()
+  const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  server.on('connection', (socket: Socket) => {
+    const key = keyOf(socket)
+    waiting.set(key, socket)
+    socket.once('close', () => waiting.get(key) === socket && waiting.delete(key))
+    const [oldest] = waiting.values()
+    if (waiting.size > handshakesMax) oldest?.destroy()
+  })
+  server.on('secureConnection', (socket: TLSSocket) => waiting.delete(keyOf(socket)))
+}
+
 /** Opens the server. Only certificates of the cluster's authority get past the handshake. */
 export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer> => {
   const { port, identity, isMachine, log, options, routes, streams } = parts
@@ -145,6 +163,7 @@ export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer
     },
   )
   server.maxConnections = options.peerConnectionsMax
+  limitHandshakes(server, Math.ceil(options.peerConnectionsMax / 2))
   await listen(server, parts)
   const address = server.address()
   return {

@@ -21,6 +21,8 @@ const PREFIXES = RELAY_ROUTES.map(route => ({ route, prefix: `${route.slice(1)}.
 
 /** Bounds of an upstream's reply that is searched for its id; they are those of its bytes. */
 const REPLY_LIMITS = { nestingMax: 128, batchCountMax: Infinity }
+/** A longer answer would hold the event loop while it is parsed. */
+const ANSWER_BYTES_MAX = 64 * 1024
 /** Of an answer that is no reply, what its error repeats. */
 const ANSWER_CHARS_MAX = 1_024
 
@@ -33,6 +35,7 @@ const toBytes = ({ body }: Reply): Uint8Array => {
 
 /** An upstream could answer anything: with another id it would be taken for another reply. */
 const isReplyTo = (id: Id, bytes: Uint8Array): boolean => {
+  if (bytes.byteLength > ANSWER_BYTES_MAX) return false
   const scanned = scanMessage(bytes, REPLY_LIMITS)
   if ('error' in scanned || scanned.isBatch || scanned.ids[0] !== id) return false
   try {

@@ -14,6 +14,7 @@ import { PeerClient } from '../../../src/cluster/peers/peer-client.js'
 import { openPeerServer, type PeerRoute } from '../../../src/cluster/peers/peer-server.js'
 import { createLog } from '../../../src/shared/log.js'
 import { makeCertificates } from '../../fixtures/cluster/etcd.js'
+import { until } from '../../fixtures/until.js'
 
 const dir = t.testdir()
 makeCertificates(dir)
@@ -212,4 +213,29 @@ t.test('connections are bounded', async t => {
   await new Promise(resolve => first.once('close', resolve))
   const next = await open()
   t.notOk(next.destroyed, 'one that closed makes room')
+})
+
+t.test('those who never finish a handshake keep no machine out', async t => {
+  const server = await openServer(t, 'fra-2', { connections: 8 })
+  const attackers = new Set<Socket>()
+  let closed = 0
+  const attack = (): void => {
+    const socket = connect({ port: server.port, host: '127.0.0.1' })
+    attackers.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      closed++
+      attackers.delete(socket)
+    })
+  }
+  for (let count = 0; count < 40; count++) attack()
+  await until('the oldest are closed', () => closed >= 36)
+  const client = openClient(t, { 'fra-2': { url: server.url } })
+  const { answers } = await client.read(['fra'], '/things/a', NAMED)
+  t.strictSame(answers, [{ name: 'a' }])
+  for (let count = 0; count < 40; count++) attack()
+  await until('the next ones are closed', () => closed >= 76)
+  t.strictSame((await client.read(['fra'], '/things/b', NAMED)).answers, [{ name: 'b' }])
+  t.equal(attackers.size, 4)
+  for (const socket of attackers) socket.destroy()
 })
