@@ -173,7 +173,12 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
   override readonly name: N
 
   constructor(name: N, ...[fields, data]: Args<N>) {
-    super(fill(ERRORS[name].message, fields))
+    // An answer, which anyone can ask for: a stack would take 7 µs, and is never read.
+    const message = fill(ERRORS[name].message, fields)
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
+    super(message)
+    Error.stackTraceLimit = stackTraceLimit
     this.name = name
     this.row = ERRORS[name]
     this.data = data

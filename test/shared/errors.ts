@@ -67,3 +67,9 @@ t.test('the table has every error message of the reads', t => {
   }
   t.end()
 })
+
+t.test('an error of a reply has no stack, and faults keep theirs', t => {
+  t.notMatch(new RpcError('overloaded').stack, /\n\s+at /)
+  t.match(new Error('a fault').stack, /\n\s+at /)
+  t.end()
+})
