@@ -61,8 +61,8 @@ export const defaults = {
   /** Longest answer of another machine: 200 submissions of about 1 KB each, with much room. */
   peerAnswerBytesMax: 4 * 1024 ** 2,
   /**
-   * Connections of other machines at once: 20 of them with 12 each. Further ones are closed. Half of
-   * them may be without a whole handshake; then the oldest such is closed.
+   * Connections of other machines at once: 20 of them with 12 each. Further ones are closed. Half
+   * of them may be without a whole handshake; then the oldest such is closed.
    */
   peerConnectionsMax: 256,
 }

@@ -14,7 +14,7 @@ const echo = method({
   run: (_, value) => Buffer.from(JSON.stringify(value ?? null)),
 })
 
-/** All of them are scanned on the event loop; what a thread has packed is scanned in the same way. */
+/** All are scanned on the event loop; what a thread has packed is scanned in the same way. */
 const options = { ...defaults, addressesBytesMax: defaults.loopBytesMax }
 
 const setUp = () => {
