@@ -12,6 +12,7 @@ import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
 import { openSharedMemory } from '../../src/processes/shared-memory.js'
+import { NODE_FLAGS } from '../../src/supervision/child.js'
 import type { Command, Event } from '../../src/supervision/messages.js'
 import type { ListenerTls } from '../../src/server/tls/certificate.js'
 import { formatMetrics } from '../../src/shared/metrics.js'
@@ -161,7 +162,7 @@ export const startEdge = async (
   const child = fork(program, ['edge'], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
-    execArgv: [...nodeFlags],
+    execArgv: [...(NODE_FLAGS.edge ?? []), ...nodeFlags],
   })
   try {
     await new Promise<void>((resolve, reject) => {

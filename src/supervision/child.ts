@@ -3,7 +3,8 @@ import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Assignment, Command, DrainMode, Event, InheritedListeners, Role } from './messages.js'
 
-const NODE_FLAGS: Partial<Record<Role, readonly string[]>> = {
+/** What Node is started with, by the process. */
+export const NODE_FLAGS: Partial<Record<Role, readonly string[]>> = {
   // V8 compacts the heap of a process that has become quiet, which holds the event loop for 4 to
   // 7 ms: the next request would wait for it.
   edge: ['--no-memory-reducer'],
