@@ -1,5 +1,6 @@
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
+import * as limitShapes from '../dashboard/api/limit-shapes.js'
 import * as shapes from '../dashboard/api/shapes.js'
 import type {
   AccessUsage,
@@ -57,7 +58,7 @@ const addPeriods = (all: readonly PeriodUsage[]): PeriodUsage => {
 }
 
 /** Counts that are added up. */
-type Summed = Exclude<keyof AccessUsage, 'subscriptionsOfSocket' | 'peaks' | 'refused'>
+type Summed = Exclude<keyof AccessUsage, 'subscriptionsOfSocket' | 'means' | 'peaks' | 'refused'>
 
 /** Of each machine with one decimal. */
 const toDecimal = (sum: number): number => Math.round(sum * 10) / 10
@@ -91,6 +92,12 @@ const addAccessUsage = (all: readonly AccessUsage[]): AccessUsage => ({
   sockets: sumOf(all, 'sockets'),
   subscriptions: sumOf(all, 'subscriptions'),
   subscriptionsOfSocket: Math.max(...all.map(one => one.subscriptionsOfSocket)),
+  means: {
+    requestsPerSecond: all.reduce((sum, { means }) => sum + means.requestsPerSecond, 0),
+    requestsInFlight: all.reduce((sum, { means }) => sum + means.requestsInFlight, 0),
+    sockets: all.reduce((sum, { means }) => sum + means.sockets, 0),
+    subscriptionsOfSocket: Math.max(...all.map(({ means }) => means.subscriptionsOfSocket)),
+  },
   peaks: addPeaks(all),
   refused: mapLimits(name => all.reduce((sum, { refused }) => sum + refused[name], 0)),
 })
@@ -109,7 +116,7 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
   },
   ofAccess: async (accessId, locations) => {
     const path = accessUsagePath(accessId)
-    const { answers, missing } = await peers.read(locations, path, shapes.utilisation)
+    const { answers, missing } = await peers.read(locations, path, limitShapes.utilisation)
     const all = [await own.ofAccess(accessId, locations), ...answers]
     return { ...addAccessUsage(all), missing }
   },

@@ -18,6 +18,7 @@ import { createSessions } from '../dashboard/auth/session.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
 import type { LocationView, MachineView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
+import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
 import { createAuditRecord } from './audit-record.js'
@@ -79,10 +80,11 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     burstMax: options.failuresBurstMax,
     keysMax,
   })
+  const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const routes = [
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
     ...createSessionListRoutes(sessions),
-    ...createApi({ ...parts, docsUrl: options.docsUrl }),
+    ...createApi({ ...parts, docsUrl: options.docsUrl, readWarnings }),
     ...parts.adminRoutes,
   ]
   const origins = config.locations.flatMap(({ id }) => {

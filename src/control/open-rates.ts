@@ -9,12 +9,13 @@ export type OpenRates = { readonly rates: RateSampler; close(): void }
 
 /** Measures the accesses of this machine each second until it is closed. */
 export const openRates = (
-  { access, dataDir }: Pick<ControlConfig, 'access' | 'dataDir'>,
+  { access, dashboard, dataDir }: Pick<ControlConfig, 'access' | 'dashboard' | 'dataDir'>,
   table: LimitTable,
   log: Log,
 ): OpenRates => {
   const history = new RateHistory(join(dataDir, 'rates'), access.limits.accessesMax)
   const rates = new RateSampler(table, history, {
+    windowSeconds: dashboard.warnings.limitSeconds,
     now: Date.now,
     elapsed: () => performance.now(),
   })

@@ -7,8 +7,44 @@ export const SAMPLE_MS = 1_000
 /** A shorter time gives no rate of a second. */
 const SAMPLE_MS_MIN = 900
 
+/** Mean use of limits over the window of the sampler. */
+export type Means = {
+  readonly requestsPerSecond: number
+  readonly requestsInFlight: number
+  readonly sockets: number
+  readonly subscriptionsOfSocket: number
+}
+
+const COLUMNS = 4
+
+/** The last samples of an access, of which those that it has not count as 0. */
+class Window {
+  readonly #samples: Float32Array
+  #next = 0
+
+  constructor(length: number) {
+    this.#samples = new Float32Array(length * COLUMNS)
+  }
+
+  add(values: ArrayLike<number>): void {
+    this.#samples.set(values, this.#next)
+    this.#next = (this.#next + COLUMNS) % this.#samples.length
+  }
+
+  means(): Means {
+    const sums = [0, 0, 0, 0]
+    for (const [index, value] of this.#samples.entries())
+      sums[index % COLUMNS] = (sums[index % COLUMNS] ?? 0) + value
+    const length = this.#samples.length / COLUMNS
+    const [requestsPerSecond = 0, requestsInFlight = 0, sockets = 0, subscriptionsOfSocket = 0] =
+      sums.map(sum => sum / length)
+    return { requestsPerSecond, requestsInFlight, sockets, subscriptionsOfSocket }
+  }
+}
+
 /** Where the counts of a row stood at the last sample. */
 type Last = {
+  readonly window: Window
   readonly row: number
   readonly charged: number
   readonly refused: readonly number[]
@@ -19,8 +55,15 @@ type Last = {
 export type AccessRates = Recorded & {
   /** Requests that the limiter has charged in the last second. */
   readonly requestsLastSecond: number
+  readonly means: Means
 }
 
+const NO_MEANS: Means = {
+  requestsPerSecond: 0,
+  requestsInFlight: 0,
+  sockets: 0,
+  subscriptionsOfSocket: 0,
+}
 const NONE = LIMIT_NAMES.map(() => 0)
 
 /** What a count modulo 2³² has gained; a smaller one began again at 0. */
@@ -33,6 +76,7 @@ const gainOf = (count: number, before: number): number => {
 export class RateSampler {
   readonly #table: LimitTable
   readonly #history: RateHistory
+  readonly #windowLength: number
   readonly #now: () => number
   /** Milliseconds of a clock that nobody sets. */
   readonly #elapsed: () => number
@@ -42,12 +86,18 @@ export class RateSampler {
   constructor(
     table: LimitTable,
     history: RateHistory,
-    clocks: { readonly now: () => number; readonly elapsed: () => number },
+    parts: {
+      /** Of each of them one sample is kept. */
+      readonly windowSeconds: number
+      readonly now: () => number
+      readonly elapsed: () => number
+    },
   ) {
+    this.#windowLength = parts.windowSeconds
     this.#table = table
     this.#history = history
-    this.#now = clocks.now
-    this.#elapsed = clocks.elapsed
+    this.#now = parts.now
+    this.#elapsed = parts.elapsed
   }
 
   /** Takes one sample; to be called each second. */
@@ -62,7 +112,9 @@ export class RateSampler {
       const before = this.#before(key, row, charged, refused)
       const perSecond = Math.round((gainOf(charged, before.charged) / seconds) * 10) / 10
       const refusedNow = refused.map((count, index) => gainOf(count, before.refused[index] ?? 0))
-      found.set(key, { row, charged, refused, perSecond })
+      const window = this.#last?.get(key)?.window ?? new Window(this.#windowLength)
+      window.add(this.#useOf(row, perSecond))
+      found.set(key, { row, charged, refused, perSecond, window })
       if (perSecond > 0 || refusedNow.some(count => count > 0))
         this.#history.record(key, { perSecond, refused: refusedNow }, this.#now())
     }
@@ -75,8 +127,15 @@ export class RateSampler {
     const last = this.#table.find(key) === NO_ROW ? undefined : this.#last?.get(key)
     return {
       requestsLastSecond: last?.perSecond ?? 0,
+      means: last?.window.means() ?? NO_MEANS,
       ...this.#history.read(key, this.#now()),
     }
+  }
+
+  #useOf(row: number, perSecond: number): readonly number[] {
+    const { requestsInFlight, sockets } = this.#table.utilisationOf(row)
+    const { subscriptionsOfSocket } = this.#table.subscriptionsOf(row)
+    return [perSecond, requestsInFlight, sockets, subscriptionsOfSocket]
   }
 
   #before(

@@ -7,9 +7,11 @@ import {
   privateOrigin,
   secret,
   secretFile,
+  section,
 } from '../validators/validators.js'
 import { defaults } from '../../dashboard/options.js'
-import { integer, optionEntries, text } from '../validators/options-schema.js'
+import { defaults as warnings } from '../../dashboard/warnings/options.js'
+import { integer, optionEntries, optionsSchema, text } from '../validators/options-schema.js'
 
 const identity = v.strictObject({
   issuer: described(privateBase, 'Its issuer, exactly as in its discovery document.'),
@@ -46,6 +48,13 @@ export const dashboardSection = v.strictObject({
   adminHosts: described(
     v.optional(v.array(host), []),
     'Names in the `Host` header under which the admin API is served, besides those of loopback and `host`.',
+  ),
+  warnings: section(
+    optionsSchema(warnings, {
+      limitPercent: integer(1, 100, 'percent'),
+      limitSeconds: integer(10, 600, 'seconds'),
+      errorsPercent: integer(1, 100, 'percent'),
+    }),
   ),
   ...optionEntries(defaults, {
     host,

@@ -3,10 +3,12 @@ import { parseRestriction } from '../../access/tokens/restriction.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess } from './own-access.js'
+import * as limitShapes from './limit-shapes.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
 import type { Awaitable, Missing, Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
+import { createWarningRoute, type ReadWarnings } from './warnings.js'
 
 /** The newest submissions of an access at its locations, newest first. */
 export type Submissions = (
@@ -25,6 +27,7 @@ export type ApiParts = {
   /** Live states of locations with these ids. */
   readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
   readonly submissions: Submissions
+  readonly readWarnings: ReadWarnings
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
 }
@@ -89,12 +92,12 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     guard: 'session',
     summary: 'Limits of an access and their current utilisation',
     answers: {
-      200: { description: 'Sums over all edges, of every machine', body: shapes.accessUsage },
+      200: { description: 'Sums over all edges, of every machine', body: limitShapes.accessUsage },
     },
     errors: ['noSuchAccess'],
     handle: async ({ session, params }) => {
       const { accessId, limits, locations } = findOwnAccess(accessService, session, params.accessId)
-      const { peaks, ...found } = await usage.ofAccess(accessId, locations)
+      const { peaks, means: _means, ...found } = await usage.ofAccess(accessId, locations)
       return ok({ limits, ...found, peak: highestOf(peaks) })
     },
   }),
@@ -187,6 +190,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     }),
     addressRoute,
     locationRoute(parts),
+    createWarningRoute(accessService, parts.readWarnings),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
     ...machineRoutes(parts),

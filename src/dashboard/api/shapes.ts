@@ -1,17 +1,9 @@
 import * as v from 'valibot'
 import { SUBMISSION_PATHS } from './catalog.js'
 import { effect, effectEntry } from './effect-shape.js'
-import { mapLimits } from '../../shared/access-limits.js'
-
-const described = <S extends v.GenericSchema>(schema: S, text: string) =>
-  v.pipe(schema, v.description(text))
-const text = v.string('must be a text')
-const count = v.pipe(v.number(), v.minValue(0))
-const instantMs = described(count, 'Unix milliseconds')
+import { count, described, instantMs, limits, missing, text } from './shape-parts.js'
 
 const named = v.object({ id: text, name: text })
-
-const limits = v.object(mapLimits(() => count))
 
 export const session = v.object({
   subject: described(text, 'The `sub` claim of the identity provider'),
@@ -115,13 +107,6 @@ export const address = v.object({
   isRestrictable: described(v.boolean(), 'Whether it is one public IPv4 address'),
 })
 
-const missing = v.optional(
-  described(
-    v.pipe(v.array(text), v.readonly()),
-    'Machines of the cluster that did not answer in time and are not included',
-  ),
-)
-
 const usageMinute = {
   startMs: instantMs,
   requests: count,
@@ -222,44 +207,6 @@ export const clients = v.object({
 /** Of a change of a token in a cluster: all of the answer that the page shows. */
 export const withEffect = v.optional(v.object(effectEntry))
 export const removal = v.optional(effect)
-
-const peak = v.object({
-  perSecond: count,
-  atMs: instantMs,
-})
-
-const NO_REFUSALS = mapLimits(() => 0)
-
-/** Of one machine; one of an older build has less. */
-export const utilisation = v.object({
-  requestsPerSecond: count,
-  requestsLastSecond: v.optional(count, 0),
-  requestsInFlight: count,
-  sockets: count,
-  subscriptions: v.optional(count, 0),
-  subscriptionsOfSocket: v.optional(count, 0),
-  peaks: v.optional(
-    v.pipe(v.array(v.object({ startMs: instantMs, ...peak.entries })), v.readonly()),
-    [],
-  ),
-  refused: v.optional(limits, NO_REFUSALS),
-})
-
-export const accessUsage = v.object({
-  limits,
-  requestsPerSecond: described(count, 'Mean of the last minute'),
-  requestsLastSecond: described(count, 'Charged in the last second'),
-  requestsInFlight: count,
-  sockets: count,
-  subscriptions: count,
-  subscriptionsOfSocket: described(count, 'Of the WebSocket that has the most'),
-  peak: described(
-    v.nullable(peak),
-    'The second with the most requests of the last 24 hours; null without any. In a cluster the peaks of the machines in the same quarter-hour, added: not less than the real one',
-  ),
-  refused: described(limits, 'Refused in the last 24 hours by each limit'),
-  missing,
-})
 
 export const machines = v.object({
   machines: v.array(

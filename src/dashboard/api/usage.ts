@@ -61,6 +61,15 @@ export type PlaceUsage = {
 /** The highest requests in one second of a quarter-hour. */
 export type Peak = { readonly startMs: number; readonly perSecond: number; readonly atMs: number }
 
+/** Mean use of limits over `dashboard.warnings.limitSeconds`. */
+export type Means = {
+  readonly requestsPerSecond: number
+  readonly requestsInFlight: number
+  readonly sockets: number
+  /** Of the WebSocket that has the most. */
+  readonly subscriptionsOfSocket: number
+}
+
 /** Utilisation of one access, over all edges. */
 export type AccessUsage = {
   /** Mean of the last minute. */
@@ -71,6 +80,7 @@ export type AccessUsage = {
   readonly subscriptions: number
   /** Of the WebSocket that has the most. */
   readonly subscriptionsOfSocket: number
+  readonly means: Means
   /** Of the last 24 hours, the oldest first. */
   readonly peaks: readonly Peak[]
   /** In the last 24 hours, by limit. */

@@ -18,6 +18,7 @@ const openSampler = (t: Test, rowCount = 8) => {
   const clock = { nowMs: NOW_MS }
   const open = () =>
     new RateSampler(table, new RateHistory(join(dir, 'rates'), rowCount), {
+      windowSeconds: 10,
       now: () => clock.nowMs,
       elapsed: () => clock.nowMs - NOW_MS,
     })
@@ -32,6 +33,11 @@ const openSampler = (t: Test, rowCount = 8) => {
     return passed
   }
   return { table, clock, edges, open, send }
+}
+
+const roundedMeans = (sampler: RateSampler) => {
+  const { means } = sampler.ratesOf('acc_1')
+  return { ...means, requestsPerSecond: Math.round(means.requestsPerSecond * 100) / 100 }
 }
 
 t.test('the last second and its peak are what all edges admitted', async t => {
@@ -61,8 +67,25 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   clock.nowMs += 1_000
   sampler.sample()
   t.match(sampler.ratesOf('acc_1'), { requestsLastSecond: 0, peaks: [{ perSecond: 50 }] })
+  const means = {
+    requestsPerSecond: 5.7,
+    requestsInFlight: 0,
+    sockets: 0,
+    subscriptionsOfSocket: 0,
+  }
+  t.match(roundedMeans(sampler), means, 'of ten seconds, also those before the first request')
+  clock.nowMs += 1_000
+  for (let second = 3; second < 10; second++) {
+    clock.nowMs += 1_000
+    sampler.sample()
+  }
+  t.equal(roundedMeans(sampler).requestsPerSecond, 5.7)
+  clock.nowMs += 1_000
+  sampler.sample()
+  t.equal(roundedMeans(sampler).requestsPerSecond, 0.7, 'the burst is no longer in it')
   t.strictSame(sampler.ratesOf('acc_none'), {
     requestsLastSecond: 0,
+    means: { ...means, requestsPerSecond: 0 },
     peaks: [],
     refused: NO_REFUSALS,
   })

@@ -7,6 +7,7 @@ import {
   ADA,
   BEN,
   LIMITS,
+  NO_ACCESS_USAGE,
   startDashboard,
   STREAMING_TARGET,
   TIP_ACCOUNT,
@@ -351,7 +352,7 @@ t.test('usage and submissions are returned', async t => {
     usage: {
       ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
       ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
-      ofAccess: accessId => (queried.push(accessId), { ...now, peaks }),
+      ofAccess: accessId => (queried.push(accessId), { ...NO_ACCESS_USAGE, ...now, peaks }),
     },
     submissions: (accessId, limit) => {
       queried.push([accessId, limit])

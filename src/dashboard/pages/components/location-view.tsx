@@ -6,6 +6,7 @@ import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
 import { SubmissionsTab } from './submissions/submissions-tab.js'
 import { Tabs } from './tabs.js'
+import { Warnings } from './shared/warnings.js'
 import { UsageTab } from './usage/usage-tab.js'
 import { useLoaded } from '../hooks/use-loaded.js'
 import { TABS, type Tab } from '../lib/route.js'
@@ -90,6 +91,7 @@ export const LocationView = (options: {
           <p>{EXPLAINED[access.state]}</p>
         </div>
       )}
+      <Warnings access={access} />
       <Tabs tabs={tabs} chosen={tab} onChoose={onTab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         {tab === 'connect' && failure !== undefined && (

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import * as sessionShapes from '../../api/session-shapes.js'
+import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 
 /** What a token is for. */
@@ -120,7 +121,9 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       return read(shapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
     },
     accessUsage: (accessId: string) =>
-      read(shapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+      read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+    warnings: (accessId: string) =>
+      read(limitShapes.warnings, 'GET', `${accessPath(accessId)}/warnings`),
     locations: (accessId: string) =>
       read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
     machines: (accessId: string) =>

@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot'
 import type * as sessionShapes from '../../api/session-shapes.js'
+import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
@@ -12,7 +13,8 @@ export type SubmissionRoute = ActivePanel['submissionRoutes'][number]
 /** The token and its URLs. */
 export type TokenSecret = InferOutput<typeof shapes.revealed>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
-export type AccessUsage = InferOutput<typeof shapes.accessUsage>
+export type AccessUsage = InferOutput<typeof limitShapes.accessUsage>
+export type Warning = InferOutput<typeof limitShapes.warnings>['warnings'][number]
 export type UsageMinute = TokenUsage['minutes'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]

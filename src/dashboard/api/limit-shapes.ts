@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { WARNING_KINDS } from '../warnings/kinds.js'
+import { mapLimits } from '../../shared/access-limits.js'
+import { count, described, instantMs, limits, missing, text } from './shape-parts.js'
+
+const peak = v.object({
+  perSecond: count,
+  atMs: instantMs,
+})
+
+const NO_MEANS = { requestsPerSecond: 0, requestsInFlight: 0, sockets: 0, subscriptionsOfSocket: 0 }
+const NO_REFUSALS = mapLimits(() => 0)
+
+/** Of one machine; one of an older build has less. */
+export const utilisation = v.object({
+  requestsPerSecond: count,
+  requestsLastSecond: v.optional(count, 0),
+  requestsInFlight: count,
+  sockets: count,
+  subscriptions: v.optional(count, 0),
+  subscriptionsOfSocket: v.optional(count, 0),
+  means: v.optional(
+    v.object({
+      requestsPerSecond: count,
+      requestsInFlight: count,
+      sockets: count,
+      subscriptionsOfSocket: count,
+    }),
+    NO_MEANS,
+  ),
+  peaks: v.optional(
+    v.pipe(v.array(v.object({ startMs: instantMs, ...peak.entries })), v.readonly()),
+    [],
+  ),
+  refused: v.optional(limits, NO_REFUSALS),
+})
+
+export const accessUsage = v.object({
+  limits,
+  requestsPerSecond: described(count, 'Mean of the last minute'),
+  requestsLastSecond: described(count, 'Charged in the last second'),
+  requestsInFlight: count,
+  sockets: count,
+  subscriptions: count,
+  subscriptionsOfSocket: described(count, 'Of the WebSocket that has the most'),
+  peak: described(
+    v.nullable(peak),
+    'The second with the most requests of the last 24 hours; null without any. In a cluster the peaks of the machines in the same quarter-hour, added: not less than the real one',
+  ),
+  refused: described(limits, 'Refused in the last 24 hours by each limit'),
+  missing,
+})
+
+export const warnings = v.object({
+  warnings: v.pipe(
+    v.array(
+      v.object({
+        kind: v.picklist(WARNING_KINDS),
+        network: described(v.nullable(text), 'Null where it is about the whole access'),
+        location: v.nullable(text),
+        values: described(v.record(text, v.union([count, text])), 'What was measured, by kind'),
+      }),
+    ),
+    v.readonly(),
+  ),
+  missing,
+})
