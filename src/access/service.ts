@@ -51,6 +51,8 @@ export type AccessService = Omit<TokenManager, 'regenerate' | 'revoke' | 'restri
    * that it loses are revoked.
    */
   amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access & Effective>
+  /** Sets the holder's name for an access, which no edge needs to know; empty is none. */
+  relabel(accessId: string, label: string): Promise<Access>
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
@@ -136,6 +138,7 @@ export const createAccessService = (options: {
       acknowledged(accessManager.extend(accessId, validUntilMs), locationsOf(accessId)),
     end: accessId => acknowledged(accessManager.end(accessId), locationsOf(accessId)),
     amend,
+    relabel: (accessId, label) => accessManager.relabel(accessId, label),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

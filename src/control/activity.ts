@@ -6,6 +6,7 @@ import type { PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
 import type { Submissions } from '../dashboard/api/api.js'
+import type { TrafficOf } from '../dashboard/api/overview.js'
 import type { SubmissionView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
@@ -17,12 +18,15 @@ import type { Submission } from '../submission/store/submission.js'
 import { createAccessUsage } from './access-usage.js'
 import { openRates } from './open-rates.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
+import { createOwnTraffic, createTrafficRoute, createTrafficSum, keepTraffic } from './traffic.js'
 import { toSubmissionView } from './submission-view.js'
 
 /** What edges have counted and recorded, on every machine of the cluster where there is one. */
 export type Activity = {
   readonly usage: Usage
   readonly submissions: Submissions
+  /** Of all places of a person. */
+  readonly traffic: TrafficOf
   /** What is billed. */
   readonly usageDays: (query: DayQuery) => UsageDays
   /** A submission to another machine of this machine's location; never rejects. */
@@ -31,7 +35,7 @@ export type Activity = {
 }
 
 export type ActivityParts = {
-  readonly accessService: Pick<AccessService, 'find'>
+  readonly accessService: Pick<AccessService, 'find' | 'listOf'>
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines: MachineDirectory | undefined
   /** Long answers to other machines. */
@@ -47,17 +51,25 @@ const addOthers = async (
   cluster: NonNullable<ControlConfig['cluster']>,
   { dataDir, locations }: Pick<ControlConfig, 'dataDir' | 'locations'>,
   directory: MachineDirectory,
-  own: PeerRouteParts & { readonly submissions: Submissions },
-  parts: Pick<ActivityParts, 'listeners' | 'log' | 'metrics' | 'streams'>,
+  own: PeerRouteParts & Pick<Activity, 'submissions' | 'traffic'>,
+  parts: ActivityParts,
 ): Promise<Activity> => {
   const { openClusterPeers } = await import('./cluster-peers.js')
   const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
   const { createDayRoutes, sumUsageDays } = await import('./usage-days.js')
-  const routes = [...createPeerRoutes(own), ...createDayRoutes(dataDir, Date.now)]
+  const routes = [
+    ...createPeerRoutes(own),
+    ...createDayRoutes(dataDir, Date.now),
+    createTrafficRoute(own.traffic, parts.accessService),
+  ]
   const peers = await openClusterPeers(cluster, { ...parts, directory, routes })
   return {
     usage: createUsageSum(own.usage, peers.client),
     submissions: createSubmissionsSum(own.submissions, peers.client),
+    traffic: keepTraffic(
+      createTrafficSum(own.traffic, peers.client, parts.accessService),
+      Date.now,
+    ),
     usageDays: sumUsageDays({
       dataDir,
       peers: peers.client,
@@ -87,6 +99,7 @@ export const openActivity = async (
   const readers = new StoreReaders(dataDir, undefined, options)
   const recent = (accessId: string, limit: number): readonly SubmissionView[] =>
     readers.recent(accessId, limit).map(toSubmissionView)
+  const traffic = keepTraffic(createOwnTraffic({ dataDir, accessService, now: Date.now }), Date.now)
   const submissions: Submissions = (accessId, limit) => ({ submissions: recent(accessId, limit) })
   if (cluster === undefined || machines === undefined) {
     const usageDays = (query: DayQuery): UsageDays => ({ days: readDays(dataDir, query) })
@@ -94,7 +107,7 @@ export const openActivity = async (
       closeRates()
       await readers.close()
     }
-    return { usage, submissions, usageDays, find: async () => undefined, close }
+    return { usage, submissions, traffic, usageDays, find: async () => undefined, close }
   }
   const find = (id: Uint8Array): Promise<Submission | undefined> =>
     findSubmission(id, { read: () => readers.find(id), now: Date.now, options })
@@ -102,7 +115,7 @@ export const openActivity = async (
     cluster,
     config,
     machines,
-    { usage, submissions, recent, find },
+    { usage, submissions, traffic, recent, find },
     parts,
   )
   return {

@@ -5,6 +5,7 @@ import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi, type Submissions } from '../dashboard/api/api.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
+import type { TrafficOf } from '../dashboard/api/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
 import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
@@ -41,6 +42,7 @@ export type ControlDashboardParts = {
   /** The built page. */
   readonly pagesDir: string
   readonly submissions: Submissions
+  readonly traffic: TrafficOf
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]

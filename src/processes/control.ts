@@ -109,6 +109,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     catalog,
     usage: activity.usage,
     submissions: activity.submissions,
+    traffic: activity.traffic,
     clientOf: createClientOf(config.trustedProxies),
     machines: statuses,
     locationStates: createLocationStates({ catalog, own, machines: statuses }),

@@ -236,7 +236,7 @@ if (browser !== undefined) {
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
-    await page.getByRole('heading', { name: 'Choose an access' }).waitFor()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await saveScreenshot(page, 'choose-access')
     t.strictSame(await axeFaults(page), [])
     await page.getByRole('radio', { name: accessId }).check()

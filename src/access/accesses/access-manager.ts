@@ -36,6 +36,8 @@ export type AccessManager = {
    * change came first. Tokens of its networks and locations are unchanged, others are revoked.
    */
   amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access>
+  /** Sets the holder's name for it; empty is none. */
+  relabel(accessId: string, label: string): Promise<Access>
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
@@ -150,6 +152,10 @@ export const createAccessManager = (options: {
       update(accessId, access => ({ ...access, endedAtMs: access.endedAtMs ?? now() })),
     amend: (accessId, toTerms) =>
       update(accessId, access => withTokensOf(access, toTerms(withoutTokens(access)), now())),
+    relabel: (accessId, label) =>
+      update(accessId, ({ holderLabel: _former, ...access }) =>
+        label === '' ? access : { ...access, holderLabel: label },
+      ),
     find: accessId => {
       const stored = store.accesses.get(accessId)
       return stored && withoutTokens(stored)

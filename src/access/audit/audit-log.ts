@@ -18,6 +18,7 @@ export const AUDIT_ACTIONS = [
   'extend',
   'end',
   'amend',
+  'relabel',
   'generate',
   'reveal',
   'regenerate',

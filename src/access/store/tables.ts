@@ -60,6 +60,8 @@ const access = v.object({
   product: v.string(),
   /** The operator's name for it; empty where it has none, as in a store of an older build. */
   label: v.optional(v.string(), ''),
+  /** The holder's name for it; absent where it has none. */
+  holderLabel: v.optional(v.string()),
   networks: v.array(id),
   locations: v.array(id),
   limits,

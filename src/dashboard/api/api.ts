@@ -4,6 +4,7 @@ import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess } from './own-access.js'
 import * as limitShapes from './limit-shapes.js'
+import { createOverviewRoutes, type TrafficOf } from './overview.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
 import type { Awaitable, Missing, Peak, Usage } from './usage.js'
@@ -28,6 +29,7 @@ export type ApiParts = {
   readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
   readonly submissions: Submissions
   readonly readWarnings: ReadWarnings
+  readonly traffic: TrafficOf
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
 }
@@ -191,6 +193,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     addressRoute,
     locationRoute(parts),
     createWarningRoute(accessService, parts.readWarnings),
+    ...createOverviewRoutes(parts),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
     ...machineRoutes(parts),

@@ -30,6 +30,7 @@ export const accesses = v.object({
       kind: v.picklist(['pass', 'rental']),
       state: v.picklist(['active', 'ended', 'upcoming']),
       product: v.object({ id: text, name: text, kind: text }),
+      label: described(text, 'What the holder calls it; empty: nothing'),
       networks: v.array(named),
       locations: v.array(named),
       limits,

@@ -46,6 +46,7 @@ export const toAccessView = (
   kind: access.kind,
   state: stateOf(access, nowMs),
   product: catalog.product(access.product),
+  label: access.holderLabel ?? '',
   networks: access.networks.map(id => ({ id, name: catalog.networkName(id) })),
   locations: access.locations.map(id => ({ id, name: catalog.location(id)?.name ?? id })),
   limits: access.limits,

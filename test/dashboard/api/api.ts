@@ -60,6 +60,7 @@ t.test('accesses are those of the person, in every state', async t => {
   t.strictSame(find(made.active.accessId), {
     accessId: made.active.accessId,
     kind: 'pass',
+    label: '',
     state: 'active',
     product: { id: 'node', name: 'Node access', kind: 'node-access' },
     networks: [{ id: 'main', name: 'Mainnet' }],

@@ -1,4 +1,5 @@
 import { formatDay, formatPlural, formatSpan } from '../lib/format.js'
+import { titleOf } from '../lib/overview.js'
 import type { Access } from '../lib/wire.js'
 
 /** Describes the validity of an access. */
@@ -15,40 +16,59 @@ const describeValidity = (access: Access, nowMs: number): string => {
 const NAMES = { pass: 'Pass', rental: 'Rental' } as const
 const STATES = { active: 'Active', ended: 'Ended', upcoming: 'Not yet valid' } as const
 
-/** Lists the passes and rentals of the person, to choose one. */
+/** Lists the passes and rentals of the person, to choose one. It scrolls in its own area. */
 export const AccessList = ({
   accesses,
   chosen,
+  query,
+  onQuery,
   onChoose,
 }: {
+  /** Those that the query matches. */
   readonly accesses: readonly Access[]
+  readonly query: string
+  readonly onQuery: (query: string) => void
   readonly chosen: string | undefined
   readonly onChoose: (accessId: string) => void
 }) => (
   <fieldset class="card chooser">
     <legend>Access</legend>
-    {accesses.map(access => (
-      <label key={access.accessId} class="option">
-        <input
-          type="radio"
-          name="access"
-          checked={access.accessId === chosen}
-          onChange={() => onChoose(access.accessId)}
-        />
-        <span class="option-body">
-          <span class="option-title">
-            {access.product.name}
-            <span class={`badge is-${access.state}`}>
-              {access.state === 'active' ? NAMES[access.kind] : STATES[access.state]}
+    <input
+      type="search"
+      class="field access-search"
+      placeholder="Find an access or a place"
+      aria-label="Find an access or a place"
+      autoComplete="off"
+      spellcheck={false}
+      value={query}
+      onInput={event => onQuery(event.currentTarget.value)}
+    />
+    <div class="access-list">
+      {accesses.length === 0 && <p class="muted">No access matches.</p>}
+      {accesses.map(access => (
+        <label key={access.accessId} class="option">
+          <input
+            type="radio"
+            name="access"
+            checked={access.accessId === chosen}
+            onChange={() => onChoose(access.accessId)}
+          />
+          <span class="option-body">
+            <span class="option-title">
+              <bdi>{titleOf(access)}</bdi>
+              <span class={`badge is-${access.state}`}>
+                {access.state === 'active' ? NAMES[access.kind] : STATES[access.state]}
+              </span>
+            </span>
+            {access.label !== '' && <span class="option-detail">{access.product.name}</span>}
+            <span class="option-detail">{describeValidity(access, Date.now())}</span>
+            <span class="option-detail">
+              <code>{access.accessId}</code>
+              <span> · {formatPlural(access.tokens.length, 'token')}</span>
             </span>
           </span>
-          <span class="option-detail">{describeValidity(access, Date.now())}</span>
-          <span class="option-detail">
-            <code>{access.accessId}</code>
-            <span> · {formatPlural(access.tokens.length, 'token')}</span>
-          </span>
-        </span>
-      </label>
-    ))}
+        </label>
+      ))}
+    </div>
   </fieldset>
 )

@@ -18,18 +18,6 @@ export const Skeleton = () => (
   </div>
 )
 
-/** Shown until an access and a location are chosen. */
-export const ChooseFirst = ({ hasAccess }: { readonly hasAccess: boolean }) => (
-  <section class="card empty">
-    <h2>{hasAccess ? 'Choose a location' : 'Choose an access'}</h2>
-    <p class="muted">
-      {hasAccess
-        ? 'Each location has its own token. A filled dot marks a location with an active token.'
-        : 'Products and locations depend on the pass or rental that you use.'}
-    </p>
-  </section>
-)
-
 /**
  * Moves the focus to the content. The URL fragment is the route, so the link must not change it.
  */

@@ -9,7 +9,7 @@ import type { Session } from '../lib/wire.js'
 type NavLink = { readonly page: PageName | undefined; readonly name: string; readonly href: string }
 
 const LINKS: readonly NavLink[] = [
-  { page: undefined, name: 'Accesses', href: '#/' },
+  { page: undefined, name: 'Overview', href: '#/' },
   { page: 'sessions', name: 'Sessions', href: '#/sessions' },
 ]
 

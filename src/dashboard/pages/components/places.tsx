@@ -3,10 +3,12 @@ import { useEffect, useState } from 'preact/hooks'
 import { AccessList } from './access-list.js'
 import { useServices } from '../hooks/context.js'
 import { Failure } from './shared/failure.js'
-import { ChooseFirst, NoAccess, Skeleton } from './dashboard-states.js'
+import { NoAccess, Skeleton } from './dashboard-states.js'
 import { Icon } from './shared/icon.js'
 import { LocationPicker } from './location-picker.js'
 import { LocationView } from './location-view.js'
+import { isAccessFound, titleOf } from '../lib/overview.js'
+import { Overview } from './overview/overview.js'
 import { resolveRoute } from '../lib/resolve-route.js'
 import { useRoute } from '../lib/route.js'
 import { useLoaded } from '../hooks/use-loaded.js'
@@ -17,6 +19,9 @@ import type { Access } from '../lib/wire.js'
  * within 5 s.
  */
 const REFRESH_MS = 4_000
+
+/** How often traffic and states of all places are loaded again, with one request. */
+const OVERVIEW_MS = 10_000
 
 /** Usable accesses are listed first. */
 const STATE_ORDER: readonly Access['state'][] = ['active', 'upcoming', 'ended']
@@ -45,6 +50,8 @@ export const Places = () => {
   const { api } = useServices()
   const { value, failure, reload } = useLoaded('accesses', api.accesses, REFRESH_MS)
   const [requested, go] = useRoute()
+  const [query, setQuery] = useState('')
+  const overview = useLoaded('overview', api.overview, OVERVIEW_MS)
   const accesses = (value?.accesses ?? []).toSorted(
     (one, other) => STATE_ORDER.indexOf(one.state) - STATE_ORDER.indexOf(other.state),
   )
@@ -52,6 +59,8 @@ export const Places = () => {
   const access = accesses.find(({ accessId }) => accessId === route.accessId)
   const location = access?.locations.find(({ id }) => id === route.location)
   const network = access?.networks.find(({ id }) => id === route.network)
+
+  const found = accesses.filter(one => isAccessFound(query, one, overview.value?.places ?? []))
 
   // In a narrow window the choices collapse after a location is chosen.
   const [isChoosing, setChoosing] = useState(false)
@@ -62,7 +71,7 @@ export const Places = () => {
     if (isTap && event.target.name === 'location') setChoosing(false)
   }
 
-  const title = location === undefined ? 'Slotline' : `${location.name} · Slotline`
+  const title = location === undefined ? 'Overview · Slotline' : `${location.name} · Slotline`
   useEffect(() => void (document.title = title), [title])
 
   return (
@@ -74,12 +83,14 @@ export const Places = () => {
         <div class="columns">
           {access !== undefined && location !== undefined && (
             <FoldButton isFolded={isFolded} onClick={() => setChoosing(isFolded)}>
-              {access.product.name} · {network?.name} · {location.name}
+              {titleOf(access)} · {network?.name} · {location.name}
             </FoldButton>
           )}
           <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
             <AccessList
-              accesses={accesses}
+              accesses={found}
+              query={query}
+              onQuery={setQuery}
               chosen={route.accessId}
               onChoose={accessId => go(resolveRoute({ ...route, accessId }, accesses))}
             />
@@ -104,7 +115,7 @@ export const Places = () => {
               onTokensChanged={reload}
             />
           ) : (
-            <ChooseFirst hasAccess={access !== undefined} />
+            <Overview accesses={accesses} loaded={overview} query={query} onLabelled={reload} />
           )}
         </div>
       )}

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import * as overviewShapes from '../../api/overview-shapes.js'
 import * as sessionShapes from '../../api/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
@@ -96,6 +97,9 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     endOtherSessions: () =>
       read(sessionShapes.endedSessions, 'POST', '/api/sessions/end-others', {}),
     accesses: () => read(shapes.accesses, 'GET', '/api/accesses'),
+    overview: () => read(overviewShapes.overview, 'GET', '/api/overview'),
+    relabel: (accessId: string, label: string) =>
+      ask('PUT', `${accessPath(accessId)}/label`, { label }),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
     regenerate: async (scope: TokenScope) =>

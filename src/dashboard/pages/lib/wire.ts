@@ -1,10 +1,13 @@
 import type { InferOutput } from 'valibot'
+import type * as overviewShapes from '../../api/overview-shapes.js'
 import type * as sessionShapes from '../../api/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
 export type ListedSession = InferOutput<typeof sessionShapes.sessions>['sessions'][number]
+export type Overview = InferOutput<typeof overviewShapes.overview>
+export type OverviewPlace = Overview['places'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */

@@ -1,0 +1,82 @@
+import type { AccessService } from '../../access/service.js'
+import { RpcError } from '../../shared/errors.js'
+import { ok, route, type Route } from '../http/route.js'
+import { CHANGE_ERRORS } from './change-errors.js'
+import { findOwnAccess } from './own-access.js'
+import * as shapes from './overview-shapes.js'
+import type { LocationView } from './shapes.js'
+import type { Awaitable, Missing } from './usage.js'
+
+/** Traffic of all places of the accesses of a person. */
+export type TrafficOf = (
+  subject: string,
+) => Awaitable<{ readonly places: readonly shapes.PlaceTraffic[] } & Missing>
+
+export type OverviewParts = {
+  readonly accessService: AccessService
+  readonly traffic: TrafficOf
+  readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
+}
+
+/** Characters that are not seen, or change the direction of what follows; halves of a pair. */
+const UNSAFE =
+  /[\p{Cc}\p{Cs}\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]/u
+
+/** A label in one form of its characters. Throws an RpcError for one that could mislead. */
+export const toLabel = (text: string): string => {
+  const label = text.normalize('NFC').trim()
+  if (UNSAFE.test(label))
+    throw new RpcError('wrongInput', { field: 'body.label', problem: shapes.labelProblem })
+  return label
+}
+
+/** The overview of all accesses of a person, and their names for them. */
+export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => {
+  const { accessService, traffic, locationStates } = parts
+  return [
+    route({
+      method: 'GET',
+      path: '/api/overview',
+      guard: 'session',
+      summary: 'State and traffic of all networks and locations of the own accesses',
+      answers: { 200: { description: 'In the order of the accesses', body: shapes.overview } },
+      handle: async ({ session }) => {
+        const accesses = accessService.listOf(session.subject)
+        const { places, missing } = await traffic(session.subject)
+        const tails = new Map(
+          accesses.flatMap(({ accessId }) =>
+            accessService
+              .list(accessId)
+              .map(({ network, location, tail }) => [`${accessId} ${network} ${location}`, tail]),
+          ),
+        )
+        const networks = new Set(accesses.flatMap(access => access.networks))
+        const ids = [...new Set(accesses.flatMap(access => access.locations))]
+        const locations = locationStates(ids).map(({ slots, ...location }) =>
+          Object.assign(location, { slots: slots.filter(({ network }) => networks.has(network)) }),
+        )
+        const shown = places.map(place => {
+          const key = `${place.accessId} ${place.network} ${place.location}`
+          return Object.assign({}, place, { tail: tails.get(key) ?? null })
+        })
+        return ok({ places: shown, locations, missing })
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/accesses/:accessId/label',
+      guard: 'session',
+      isRateLimited: true,
+      summary: 'Name an access; blank removes the name',
+      audit: 'relabel',
+      body: shapes.label,
+      answers: { 204: { description: 'The name is stored' } },
+      errors: ['noSuchAccess', ...CHANGE_ERRORS],
+      handle: async ({ session, params, body }) => {
+        const { accessId } = findOwnAccess(accessService, session, params.accessId)
+        await accessService.relabel(accessId, toLabel(body.label))
+        return { status: 204 }
+      },
+    }),
+  ]
+}

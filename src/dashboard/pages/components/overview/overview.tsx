@@ -1,0 +1,198 @@
+import { useState } from 'preact/hooks'
+import { formatCount, formatPlural } from '../../lib/format.js'
+import { HEALTHS } from '../../lib/healths.js'
+import {
+  isPlaceFound,
+  marksOfAccess,
+  marksOfPlace,
+  titleOf,
+  type Mark,
+} from '../../lib/overview.js'
+import { formatRoute } from '../../lib/route.js'
+import type { Access, Overview as OverviewValue, OverviewPlace } from '../../lib/wire.js'
+import type { Loaded } from '../../hooks/use-loaded.js'
+import { Failure } from '../shared/failure.js'
+import { Icon } from '../shared/icon.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { LabelDialog } from './label-dialog.js'
+import { Sparkline } from './sparkline.js'
+
+const Marks = ({ marks }: { readonly marks: readonly Mark[] }) => (
+  <>
+    {marks.map(({ tone, text }) => (
+      <span key={text} class={`badge ${tone}`}>
+        {text}
+      </span>
+    ))}
+  </>
+)
+
+const Count = ({ name, value }: { readonly name: string; readonly value: number }) => (
+  <span class="overview-count">
+    <strong>{formatCount(value)}</strong> {name}
+  </span>
+)
+
+const nameIn = (names: readonly { id: string; name: string }[], id: string): string =>
+  names.find(one => one.id === id)?.name ?? id
+
+/** A place as a row that leads to it. */
+const PlaceRow = ({
+  access,
+  place,
+  state,
+}: {
+  readonly access: Access
+  readonly place: OverviewPlace
+  readonly state: string | undefined
+}) => {
+  const { accessId, network, location, tail, hour, day, hours } = place
+  const [tone, health] = HEALTHS[state ?? ''] ?? ['is-none', 'Unknown']
+  const marks = marksOfPlace(place, state)
+  return (
+    <li class={marks.length > 0 ? 'overview-place is-marked' : 'overview-place'}>
+      <a href={formatRoute({ accessId, network, location, tab: 'connect' })}>
+        {nameIn(access.locations, location)}
+        <span class="muted"> · {nameIn(access.networks, network)}</span>
+      </a>
+      <span class="overview-state">
+        {tail === null ? (
+          <span class="muted">No token</span>
+        ) : (
+          <span class="muted">
+            Token <code>…{tail}</code>
+          </span>
+        )}
+        {marks.every(({ text }) => text !== health) && (
+          <span class={`badge ${tone}`}>{health}</span>
+        )}
+        <Marks marks={marks} />
+      </span>
+      <span class="overview-traffic">
+        <Sparkline hours={hours} />
+        <Count name="in the last hour" value={hour.requests} />
+        <Count name="in 24 hours" value={day.requests} />
+      </span>
+    </li>
+  )
+}
+
+type Options = {
+  readonly accesses: readonly Access[]
+  readonly loaded: Loaded<OverviewValue>
+  readonly query: string
+  readonly onLabelled: () => Promise<void>
+}
+
+const AccessGroup = ({
+  access,
+  places,
+  stateOf,
+  onLabelled,
+}: Pick<Options, 'onLabelled'> & {
+  readonly access: Access
+  readonly places: readonly OverviewPlace[]
+  readonly stateOf: (location: string) => string | undefined
+}) => {
+  const [isNaming, setNaming] = useState(false)
+  const title = titleOf(access)
+  return (
+    <section class="card overview-access" aria-label={title}>
+      <div class="card-head">
+        <div class="overview-title">
+          <h2>
+            <bdi>{title}</bdi>
+          </h2>
+          <Marks marks={marksOfAccess(access, Date.now())} />
+          <span class="muted">
+            {access.label !== '' && `${access.product.name} · `}
+            <code>{access.accessId}</code>
+          </span>
+        </div>
+        <button type="button" class="button is-quiet" onClick={() => setNaming(true)}>
+          {access.label === '' ? 'Name' : 'Rename'}
+          <span class="unseen">
+            {' '}
+            {title}, {access.accessId}
+          </span>
+        </button>
+      </div>
+      <ul>
+        {places.map(place => (
+          <PlaceRow
+            key={`${place.network}/${place.location}`}
+            access={access}
+            place={place}
+            state={stateOf(place.location)}
+          />
+        ))}
+      </ul>
+      {isNaming && (
+        <LabelDialog access={access} onSaved={onLabelled} onClose={() => setNaming(false)} />
+      )}
+    </section>
+  )
+}
+
+/** All accesses and places with their state and traffic; those with marks come first. */
+export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
+  const { value, failure, reload } = loaded
+  const states = new Map(value?.locations.map(({ id, state }) => [id, state]))
+  const stateOf = (location: string): string | undefined => states.get(location)
+  const isMarked = (place: OverviewPlace): boolean =>
+    marksOfPlace(place, stateOf(place.location)).length > 0
+  const groups = accesses
+    .map(access => ({
+      access,
+      places: (value?.places ?? []).filter(
+        place => place.accessId === access.accessId && isPlaceFound(query, access, place),
+      ),
+    }))
+    .filter(({ places }) => places.length > 0)
+    .toSorted(
+      (one, other) => Number(other.places.some(isMarked)) - Number(one.places.some(isMarked)),
+    )
+  const shown = groups.flatMap(({ places }) => places)
+  const marked = shown.filter(isMarked)
+  return (
+    <section class="stack overview" aria-labelledby="overview-heading">
+      <div>
+        <h1 id="overview-heading" tabIndex={-1}>
+          Overview
+        </h1>
+        <p class="muted">
+          {value === undefined
+            ? 'Loading'
+            : `${formatPlural(groups.length, 'access', 'accesses')}, ${formatPlural(shown.length, 'place')}, ${formatPlural(shown.filter(({ tail }) => tail !== null).length, 'token')}`}
+        </p>
+      </div>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
+      {value !== undefined && (
+        <div class={`notice ${marked.length === 0 ? 'is-good' : 'is-warning'}`}>
+          <Icon name={marked.length === 0 ? 'check' : 'warning'} />
+          <p>
+            {marked.length === 0
+              ? 'Nothing needs your attention.'
+              : `${formatPlural(marked.length, 'place')} may need your attention.`}
+          </p>
+        </div>
+      )}
+      {value === undefined && failure === undefined && (
+        <div class="skeleton is-tall" role="status" aria-busy="true" aria-label="Loading" />
+      )}
+      {value !== undefined && groups.length === 0 && (
+        <p class="muted">Nothing matches “{query}”.</p>
+      )}
+      {groups.map(({ access, places }) => (
+        <AccessGroup
+          key={access.accessId}
+          access={access}
+          places={places}
+          stateOf={stateOf}
+          onLabelled={onLabelled}
+        />
+      ))}
+    </section>
+  )
+}

@@ -1,0 +1,152 @@
+import t from 'tap'
+import { defaults } from '../../src/access/usage/options.js'
+import { openUsage } from '../../src/access/usage/usage.js'
+import {
+  axeFaults,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../fixtures/own-dir.js'
+import { repositoryPath } from '../fixtures/repository.js'
+import type { Test } from 'tap'
+
+const PAGES = repositoryPath('dist/dashboard/pages/')
+const LABELS = [
+  'Bot 1',
+  'الإنتاج',
+  '東京 本番',
+  'A very long name of an access that does not fit in one line of the list',
+]
+
+/** A dashboard where Ada has this number of accesses, the first with a token and traffic. */
+const setUp = async (t: Test, count: number) => {
+  const dataDir = ownDir(t)
+  const dashboard = await startDashboard(t, { dataDir, pagesDir: PAGES })
+  const { accessService, clock } = dashboard
+  const ids: string[] = []
+  for (let index = 0; index < count; index++) {
+    const { accessId } = await dashboard.grant('ada')
+    ids.push(accessId)
+    const label = LABELS[index]
+    if (label !== undefined) await accessService.relabel(accessId, label)
+  }
+  const [accessId = ''] = ids
+  const scope = { accessId, network: 'main', location: 'nyc' }
+  const { tail } = await accessService.generate(scope)
+  const onFault = (fault: unknown): never => {
+    throw fault
+  }
+  const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(scope)
+  for (let hour = 23; hour >= 0; hour--)
+    meter.addRequests(1_000 + ((hour * 7_919) % 5_000), clock.nowMs - hour * 3_600_000)
+  meter.addRefused('address', '192.0.2.7', clock.nowMs)
+  return { ...dashboard, ids, tail }
+}
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  await t.test('the overview is first: it is searched, named, and leads to each place', async t => {
+    const { url, ids, tail } = await setUp(t, 3)
+    const { page, context, faults } = await openVisit(browser)
+    let overviews = 0
+    page.on('request', request => (overviews += request.url().endsWith('/api/overview') ? 1 : 0))
+    await page.goto(url)
+    await signIn(page, [ADA], 'ada')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    const places = page.locator('.overview-place')
+    await page.getByText('3 accesses, 6 places, 1 token').waitFor()
+    t.equal(await places.count(), 6)
+    await page.getByText('1 place may need your attention.').waitFor()
+    t.equal(overviews, 1, 'one request for all of them')
+    const used = places.filter({ hasText: `Token …${tail}` })
+    t.match(await used.textContent(), /New York · Mainnet.*Behind.*1 refused attempt/)
+    t.match(await used.textContent(), /1,000 in the last hour[\d,]{6,} in 24 hours/)
+    t.match(
+      await used.getByRole('img').getAttribute('aria-label'),
+      /^Requests by hour, at most [\d,]+, 1,000 in the last$/,
+    )
+
+    const search = page.getByRole('searchbox', { name: 'Find an access or a place' })
+    await search.fill('tokyo')
+    await page.getByText('Nothing matches “tokyo”.').waitFor()
+    await search.fill(`york ${tail.toLowerCase()}`)
+    await page.getByText('1 access, 1 place, 1 token').waitFor()
+    t.equal(await page.getByRole('radio', { name: 'acc_' }).count(), 1, 'in the list as well')
+    await search.fill('東京')
+    await page.getByText('1 access, 2 places, 0 tokens').waitFor()
+
+    const group = page.getByRole('region', { name: '東京 本番' })
+    await group.getByRole('button', { name: /^Rename/ }).press('Enter')
+    const field = page.getByRole('textbox', { name: 'Name' })
+    t.equal(await field.inputValue(), '東京 本番')
+    t.strictSame(await axeFaults(page), [])
+    await field.fill('bad \u202e name')
+    await field.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'marks of direction' }).waitFor()
+    await saveScreenshot(page, 'label-dialog')
+    await field.fill('東京 👩‍🚀')
+    await field.press('Enter')
+    await page.getByRole('region', { name: '東京 👩‍🚀' }).waitFor()
+    await search.fill('')
+
+    await places
+      .filter({ hasText: `…${tail}` })
+      .getByRole('link')
+      .press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'New York' }).waitFor()
+    t.match(page.url(), `#/${ids[0]}/main/nyc`)
+    await page.getByRole('link', { name: 'Overview' }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+    await page.goBack()
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'New York' }).waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  for (const view of [
+    { width: 360, scheme: 'light' },
+    { width: 360, scheme: 'dark' },
+    { width: 768, scheme: 'light' },
+    { width: 1280, scheme: 'light' },
+    { width: 1280, scheme: 'dark', hasForcedColors: true },
+  ] as const)
+    await t.test(`50 accesses fit ${view.width} px in ${view.scheme}`, async t => {
+      const { url } = await setUp(t, 50)
+      const { page, context, faults } = await openVisit(browser, view)
+      await page.goto(url)
+      await signIn(page, [ADA], 'ada')
+      await page.getByText('50 accesses, 100 places, 1 token').waitFor()
+      t.equal(await overflowPx(page), 0)
+      if (view.width !== 768) t.strictSame(await axeFaults(page), [])
+      const forced = 'hasForcedColors' in view ? '-forced-colours' : ''
+      await saveScreenshot(page, `overview-50-${view.width}-${view.scheme}${forced}`)
+      const list = page.locator('.access-list')
+      const { height = 0 } = (await list.boundingBox()) ?? {}
+      t.ok(height > 100 && height <= 340, `the list has ${height} px`)
+
+      const radios = list.getByRole('radio')
+      t.equal(await radios.count(), 50)
+      await radios.first().focus()
+      for (let step = 0; step < 49; step++) await page.keyboard.press('ArrowDown')
+      t.ok(await radios.last().isChecked())
+      const box = await radios.last().boundingBox()
+      const { y = 0 } = (await list.boundingBox()) ?? {}
+      t.ok(box !== null && box.y >= y - 1 && box.y + box.height <= y + height + 1, 'it is in view')
+      if (view.width === 1280) {
+        await page.evaluate('scrollTo(0, 2000)')
+        t.ok(await list.isVisible())
+        const after = await list.boundingBox()
+        t.ok(after !== null && after.y >= 0 && after.y < 800, 'also after the page is scrolled')
+        await page.screenshot({
+          path: repositoryPath('test/browser/artefacts/overview-scrolled.png'),
+        })
+      }
+      t.strictSame(faults, [])
+      await context.close()
+    })
+}

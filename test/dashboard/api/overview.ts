@@ -1,0 +1,117 @@
+import t from 'tap'
+import { toLabel } from '../../../src/dashboard/api/overview.js'
+import { openAuditLog } from '../../../src/access/audit/audit-log.js'
+import { defaults as auditDefaults } from '../../../src/access/audit/options.js'
+import { defaults } from '../../../src/access/usage/options.js'
+import { openUsage } from '../../../src/access/usage/usage.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+
+const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
+
+t.test('the overview has all places of the own accesses, with tails and traffic', async t => {
+  const dataDir = ownDir(t)
+  const { url, grant, accessService, clock } = await startDashboard(t, { dataDir })
+  const ada = new DashboardClient(url)
+  await ada.signIn(ADA)
+  t.strictSame((await ada.ask('/api/overview')).json, { places: [], locations: [] })
+  const first = await grant('ada')
+  const second = await grant('ada', { locations: ['nyc'] })
+  const foreign = await grant('ben')
+  const scope = { accessId: first.accessId, network: 'main', location: 'fra' }
+  const { tail, token } = await accessService.generate(scope)
+  const onFault = (fault: unknown): never => {
+    throw fault
+  }
+  const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(scope)
+  meter.addRequests(5, clock.nowMs - 2 * 3_600_000)
+  meter.addRequests(7, clock.nowMs)
+
+  const { json, text, status } = await ada.ask('/api/overview')
+  t.equal(status, 200)
+  const { places, locations } = Object(json)
+  t.equal(places.length, 3)
+  const here = places.find(({ tail: of }: { tail: unknown }) => of !== null)
+  t.match(here, { ...scope, tail, hour: { requests: 7 }, day: { requests: 12 } })
+  t.match(
+    places.find(({ accessId }: { accessId: string }) => accessId === second.accessId),
+    { location: 'nyc', tail: null, hour: NONE, day: NONE },
+  )
+  t.strictSame(
+    locations.map(({ id, state, slots }: { id: string; state: string; slots: unknown }) => ({
+      id,
+      state,
+      slots,
+    })),
+    ['fra', 'nyc'].map(id => ({
+      id,
+      state: 'behind',
+      slots: [{ network: 'main', slot: 7, lag: null }],
+    })),
+  )
+  t.notMatch(text, foreign.accessId)
+  t.notMatch(text, token.reveal())
+})
+
+t.test('a person names an access in any script', async t => {
+  const dataDir = ownDir(t)
+  const { url, grant } = await startDashboard(t, { dataDir })
+  const ada = new DashboardClient(url)
+  await ada.signIn(ADA)
+  const { accessId } = await grant('ada', { label: 'of the operator' })
+  const path = `/api/accesses/${accessId}/label`
+  const labelOf = async (): Promise<string> =>
+    Object((await ada.ask('/api/accesses')).json).accesses[0].label
+  t.equal(await labelOf(), '', 'not the one of the operator')
+  const labels = [
+    'Bot 1',
+    'Zürich',
+    '東京 本番',
+    'الإنتاج',
+    'בוט',
+    '👩‍🚀 testing',
+    'می‌خواهم',
+    '<b>x</b>',
+    'x'.repeat(100),
+  ]
+  for (const label of labels) {
+    t.equal((await ada.call('PUT', path, { label })).status, 204, label)
+    t.equal(await labelOf(), label)
+  }
+  await ada.call('PUT', path, { label: '  Zu\u0308rich ' })
+  t.equal(await labelOf(), 'Zürich', 'one form of its characters, trimmed')
+  const wrong = [
+    'x'.repeat(101),
+    'a\nb',
+    'a\u0000',
+    '\u202egnp',
+    'a\u2066b',
+    '\ud83d',
+    'a\u2028b',
+    '\u200e',
+    '\u061c',
+    '\ufeff',
+    '\u007f',
+  ]
+  for (const label of wrong) {
+    const { status, json } = await ada.call('PUT', path, { label })
+    t.equal(status, 400, JSON.stringify(label))
+    t.match(json, { error: { code: 'wrongInput', message: /^body\.label must/ } })
+  }
+  t.equal(await labelOf(), 'Zürich', 'nothing was changed')
+  t.equal((await ada.call('PUT', path, { label: ' ' })).status, 204)
+  t.equal(await labelOf(), '')
+  const other = await grant('ben')
+  const foreign = `/api/accesses/${other.accessId}/label`
+  t.equal((await ada.call('PUT', foreign, { label: 'mine' })).status, 404)
+  const log = openAuditLog(dataDir, auditDefaults, Date.now)
+  t.match(log.read({ beforeMs: Infinity, limit: 1 }), [
+    { action: 'relabel', by: 'ada', accessId, request: { label: ' ' } },
+  ])
+})
+
+t.test('a label keeps joiners, which scripts and emoji need', t => {
+  for (const label of ['👨‍👩‍👧‍👦', 'क्‍ष', '🏴󠁧󠁢󠁥󠁮󠁧󠁿', '🇩🇪']) t.equal(toLabel(label), label.normalize('NFC'))
+  t.end()
+})
