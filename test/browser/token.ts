@@ -210,7 +210,7 @@ if (browser !== undefined) {
       .filter({ hasText: String(limited) })
       .waitFor()
     await page.getByRole('meter', { name: /^Requests/ }).waitFor()
-    await page.getByText(/of 10 per second/).waitFor()
+    await page.getByText(/of 10 in the last second/).waitFor()
     t.strictSame(await axeFaults(page), [])
     await saveScreenshot(page, 'usage')
     await page.getByRole('radio', { name: 'Table' }).check()

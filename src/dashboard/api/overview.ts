@@ -24,10 +24,10 @@ const UNSAFE =
 
 /** A label in one form of its characters. Throws an RpcError for one that could mislead. */
 export const toLabel = (text: string): string => {
-  const label = text.normalize('NFC').trim()
+  const label = text.normalize('NFC')
   if (UNSAFE.test(label))
     throw new RpcError('wrongInput', { field: 'body.label', problem: shapes.labelProblem })
-  return label
+  return label.trim()
 }
 
 /** The overview of all accesses of a person, and their names for them. */
@@ -51,7 +51,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
           ),
         )
         const networks = new Set(accesses.flatMap(access => access.networks))
-        const ids = [...new Set(accesses.flatMap(access => access.locations))]
+        const ids = [...new Set(accesses.flatMap(access => access.locations))].toSorted()
         const locations = locationStates(ids).map(({ slots, ...location }) =>
           Object.assign(location, { slots: slots.filter(({ network }) => networks.has(network)) }),
         )
