@@ -344,11 +344,13 @@ export interface Admission {
   burstNs: bigint
   /**
    * Cells of the place's usage: the half cell that counts requests in this minute, the cells
-   * that count those of each method of the fast lane in this day, and the end of the minute.
+   * that count those of each method of the fast lane in this day, the half cells where the
+   * buckets of its durations begin, and the end of the minute.
    */
   usage: Float64Array
   usageAt: number
   methodsAt: Array<number>
+  durationsAt: Array<number>
   minuteEndsMs: number
 }
 

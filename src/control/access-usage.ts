@@ -2,7 +2,7 @@ import { readUtilisation } from '../access/limiter/access-limiter.js'
 import type { LimitTable } from '../access/limiter/limit-table.js'
 import type { RateSampler } from '../access/limiter/rate-sampler.js'
 import type { AccessService } from '../access/service.js'
-import { readHistory } from '../access/usage/history-reader.js'
+import { readHistory, readMethodUsage } from '../access/usage/history-reader.js'
 import { readRate, readUsage } from '../access/usage/reader.js'
 import type { Usage } from '../dashboard/api/usage.js'
 
@@ -18,6 +18,7 @@ export const createAccessUsage = (parts: {
   return {
     ofPlace: place => readUsage(dataDir, place, now()),
     ofPeriods: (place, query) => readHistory(dataDir, place, query),
+    ofMethods: (place, days) => ({ methods: readMethodUsage(dataDir, place, days) }),
     ofAccess: accessId => {
       const { networks = [], locations = [] } = accessService.find(accessId) ?? {}
       const places = networks.flatMap(network =>

@@ -1,7 +1,9 @@
+import { sumMethods } from '../access/usage/method-days.js'
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import type { Submissions } from '../dashboard/api/api.js'
 import * as limitShapes from '../dashboard/api/limit-shapes.js'
 import * as shapes from '../dashboard/api/shapes.js'
+import * as usageShapes from '../dashboard/api/usage/shapes.js'
 import type {
   AccessUsage,
   Peak,
@@ -12,7 +14,13 @@ import type {
 } from '../dashboard/api/usage.js'
 import { mapLimits } from '../shared/access-limits.js'
 import type { ClusterPeers } from './cluster-peers.js'
-import { accessUsagePath, periodsPath, placeUsagePath, recentPath } from './peer-routes.js'
+import {
+  accessUsagePath,
+  methodsPath,
+  periodsPath,
+  placeUsagePath,
+  recentPath,
+} from './peer-routes.js'
 
 type Read = Pick<ClusterPeers['client'], 'read'>
 
@@ -111,8 +119,14 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
   },
   ofPeriods: async (place, query) => {
     const path = periodsPath(place, query)
-    const { answers, missing } = await peers.read([place.location], path, shapes.usagePeriods)
+    const { answers, missing } = await peers.read([place.location], path, usageShapes.usagePeriods)
     return { ...addPeriods([await own.ofPeriods(place, query), ...answers]), missing }
+  },
+  ofMethods: async (place, days) => {
+    const path = methodsPath(place, days)
+    const { answers, missing } = await peers.read([place.location], path, usageShapes.methodSums)
+    const all = [await own.ofMethods(place, days), ...answers]
+    return { methods: sumMethods(all.flatMap(({ methods }) => methods)), missing }
   },
   ofAccess: async (accessId, locations) => {
     const path = accessUsagePath(accessId)

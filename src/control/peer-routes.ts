@@ -1,7 +1,8 @@
 import type { TokenScope } from '../access/store/tables.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
-import { periodsQueryOf, SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
-import type { PeriodQuery, Usage, UsageMinute } from '../dashboard/api/usage.js'
+import { SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
+import { periodsQueryOf } from '../dashboard/api/usage/shapes.js'
+import type { DayRange, PeriodQuery, Usage, UsageMinute } from '../dashboard/api/usage.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import type { Submission } from '../submission/store/submission.js'
@@ -22,6 +23,10 @@ export const placeUsagePath = ({ accessId, network, location }: TokenScope): str
 type PeriodText = Readonly<Record<keyof PeriodQuery, number | string>>
 export const periodsPath = (scope: TokenScope, { grain, fromMs, untilMs }: PeriodText): string =>
   `${placeUsagePath(scope)}/periods/${grain}/${fromMs}/${untilMs}`
+export const methodsPath = (
+  scope: TokenScope,
+  { from, until }: Readonly<Record<keyof DayRange, number | string>>,
+): string => `${placeUsagePath(scope)}/methods/${from}/${until}`
 export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
 export const recentPath = (accessId: string, limit: number | string): string =>
   `/accesses/${accessId}/submissions/newest/${limit}`
@@ -45,6 +50,16 @@ export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): reado
       const query = periodsQueryOf({ grain, from, until })
       return query && usage.ofPeriods({ accessId, network, location }, query)
     },
+  },
+  {
+    path: methodsPath(SCOPE, { from: ':from', until: ':until' }),
+    answer: ({ accessId = '', network = '', location = '', from = '', until = '' }) =>
+      /^\d{1,9}$/.test(from) && /^\d{1,9}$/.test(until)
+        ? usage.ofMethods(
+            { accessId, network, location },
+            { from: Number(from), until: Number(until) },
+          )
+        : undefined,
   },
   {
     path: accessUsagePath(':accessId'),

@@ -6,6 +6,7 @@ import {
   type Exceeded,
   type ExceedableLimit,
 } from '../access/limiter/access-limiter.js'
+import type { CallFailure } from '../access/usage/meter.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
@@ -120,6 +121,11 @@ export const toOverLimit = (
   onRefusal(exceeded.limit)
   return new RpcError('overLimit', undefined, toData(exceeded))
 }
+
+/** How a failed call is counted in its usage. */
+export const failureOf = ({ row: { code, status = 500 } }: RpcError): CallFailure => ({
+  code: code ?? status,
+})
 
 /** Admits a request, which must then be released, or answers why not. */
 export type Acquire = (principal: Principal) => Reply | undefined

@@ -76,6 +76,7 @@ export class DirectReads {
     if (isKnown || state.rate.burstNs > BURST_NS_MAX) return
     const { cells, at, endsMs: minuteEndsMs } = usage
     const methodsAt = [...usage.methodsAt(FAST_METHODS)]
+    const durationsAt = [...usage.durationsAt(FAST_METHODS)]
     this.registered.set(principal, { version, row: state.row, minuteEndsMs, lane })
     const { validFromMs, validUntilMs } = grant
     const place = this.limiter.placeOf(principal)
@@ -87,6 +88,7 @@ export class DirectReads {
       usage: cells,
       usageAt: at,
       methodsAt,
+      durationsAt,
       minuteEndsMs,
     }
     this.native.register(token, admission, lane)

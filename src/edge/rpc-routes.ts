@@ -3,10 +3,12 @@ import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../access/usage/meter.js'
 import type { CallContext } from '../rpc/call-context.js'
 import type { Log } from '../shared/log.js'
+import type { RpcError } from '../shared/errors.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
   createAdmit,
   createAcquire,
+  failureOf,
   headerToken,
   pathToken,
   refusalOf,
@@ -74,12 +76,13 @@ class Admitted implements CallContext {
     return exceeded === undefined ? undefined : this.refuse(exceeded, onRefusal)
   }
 
-  onCall(method: string = NO_METHOD, isFailure: boolean): void {
-    this.principal.meter.addCall(method, isFailure, this.parts.now())
+  onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
+    const failure = error && failureOf(error)
+    this.principal.meter.addCall(method, { failure, elapsedMs }, this.parts.now())
   }
 
   private refuse(exceeded: Exceeded, onRefusal: AdmissionParts['onRefusal']): Reply {
-    this.onCall(undefined, false)
+    this.onCall()
     return refusalOf(exceeded, onRefusal)
   }
 }

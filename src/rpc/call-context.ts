@@ -24,8 +24,11 @@ export type CallContext = {
   acquireBatch?(calls: number, atOnce: number): number | Reply | RpcError
   /** Charges further requests for a long message. Returns a refusal as `acquireBatch` does. */
   acquireMore?(requests: number): Reply | RpcError | undefined
-  /** Called for every call that is answered, with the method that it called, if there is one. */
-  onCall?(method: string | undefined, isFailure: boolean): void
+  /**
+   * Called for every call that is answered, with the method that it called, if there is one, and
+   * how long it ran, if it did.
+   */
+  onCall?(method: string | undefined, error: RpcError | undefined, elapsedMs?: number): void
   /**
    * Runs a method that only a connection has. Undefined where the connection has no such method;
    * throws or rejects with `RpcError`.

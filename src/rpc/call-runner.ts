@@ -90,7 +90,7 @@ export class CallRunner {
 
   /** Counts a call that is answered with an error without being run. */
   refuse(method: 'unknown' | 'none', error: RpcError, context: CallContext): RpcError {
-    context.onCall?.(undefined, true)
+    context.onCall?.(undefined, error)
     this.modules.onCall(method, error.name, 0)
     return error
   }
@@ -178,9 +178,10 @@ export class CallRunner {
 
   private end({ name, label = name, context, startMs }: EndedCall, outcome: Outcome): Outcome {
     const { onCall, now } = this.modules
-    const isFailure = outcome instanceof RpcError
-    context.onCall?.(name, isFailure)
-    onCall(label, isFailure ? outcome.name : 'ok', now() - startMs)
+    const elapsedMs = now() - startMs
+    const error = outcome instanceof RpcError ? outcome : undefined
+    context.onCall?.(name, error, elapsedMs)
+    onCall(label, error?.name ?? 'ok', elapsedMs)
     return outcome
   }
 

@@ -153,8 +153,9 @@ class Dispatcher implements Dispatch {
     try {
       const reply = reads.fast(body)
       if (reply === undefined) return undefined
-      context.onCall?.(reply.method, false)
-      onCall(reply.method, 'ok', now() - startMs)
+      const elapsedMs = now() - startMs
+      context.onCall?.(reply.method, undefined, elapsedMs)
+      onCall(reply.method, 'ok', elapsedMs)
       return jsonReply(reply.bytes)
     } catch (fault) {
       onFault(fault, 'fast lane', context)

@@ -18,12 +18,13 @@ import { repositoryPath } from '../fixtures/repository.js'
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
 const DAYS = 30
+const CALLS = 12
 
 /** Requests of an hour: more by day than by night. */
 const requestsAt = (atMs: number): number => 40 + ((Math.floor(atMs / HOUR_MS) * 7) % 24) * 9
 
-/** Counts what an edge would have, an hour after the other until now; returns the requests. */
-const countDays = async (dataDir: string, accessId: string, nowMs: number): Promise<number> => {
+/** Counts what an edge would have until now; returns the requests, and those with a method. */
+const countDays = async (dataDir: string, accessId: string, nowMs: number) => {
   let atMs = nowMs
   const usage = openUsage(dataDir, 0, {
     now: () => atMs,
@@ -31,16 +32,20 @@ const countDays = async (dataDir: string, accessId: string, nowMs: number): Prom
       throw fault
     },
   })
-  let total = 0
+  let [total, calls] = [0, 0]
   const firstMs = (Math.floor(nowMs / DAY_MS) - DAYS + 1) * DAY_MS
   for (atMs = firstMs; atMs <= nowMs; atMs += HOUR_MS) {
     const meter = usage.meterOf({ accessId, network: 'main', location: 'fra' })
     meter.addRequests(requestsAt(atMs), atMs)
-    for (let count = 0; count < 12; count++) meter.addCall('getSlot', count % 4 === 0, atMs)
+    for (let count = 0; count < CALLS; count++) {
+      const failure = count % 4 === 0 ? { code: count % 8 === 0 ? -32_602 : -32_005 } : undefined
+      meter.addCall('getSlot', { failure, elapsedMs: 2 ** (count - 4) }, atMs)
+    }
     total += requestsAt(atMs)
+    calls += CALLS
     await usage.sweep(atMs)
   }
-  return total
+  return { total, calls }
 }
 
 const browser = await openBrowser(t)
@@ -56,7 +61,7 @@ if (browser !== undefined) {
   })
   const dashboard = await startDashboard(t, { usage, pagesDir: PAGES })
   const { accessId } = await dashboard.grant(ADA.subject)
-  const total = await countDays(dataDir, accessId, nowMs)
+  const { total, calls } = await countDays(dataDir, accessId, nowMs)
 
   for (const view of [
     { width: 360, scheme: 'dark' },
@@ -77,7 +82,7 @@ if (browser !== undefined) {
         await saveScreenshot(page, `${name}-${view.width}-${view.scheme}`)
       }
 
-      await page.getByRole('radio', { name: '30 days' }).check()
+      await page.getByRole('radio', { name: '30 days' }).first().check()
       await shows(total)
       await page.getByText('Days are of UTC.').waitFor()
       await look('usage-30-days')
@@ -89,7 +94,7 @@ if (browser !== undefined) {
       const ofDay = hours.reduce((sum, atMs) => sum + requestsAt(atMs), 0)
       t.match(await rows.nth(4).innerText(), new RegExp(`\\s${ofDay.toLocaleString('en')}\\s`))
 
-      await page.getByRole('radio', { name: '7 days' }).check()
+      await page.getByRole('radio', { name: '7 days' }).first().check()
       t.equal(await rows.count(), 169)
       await page.getByRole('radio', { name: 'Chart' }).check()
       await look('usage-7-days')
@@ -112,6 +117,35 @@ if (browser !== undefined) {
         await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'),
         'true',
       )
+      t.strictSame(faults, [])
+      await context.close()
+    })
+
+  for (const view of [
+    { width: 360, scheme: 'dark' },
+    { width: 1280, scheme: 'light' },
+  ] as const)
+    await t.test(`each method with its errors and percentiles, at ${view.width} px`, async t => {
+      const { page, context, faults } = await openVisit(browser, view)
+      await page.goto(dashboard.url)
+      await signIn(page, [ADA], 'ada')
+      await choose(page, 'Frankfurt')
+      await page.getByRole('tab', { name: 'Usage' }).click()
+      const card = page.getByRole('region', { name: 'By method' })
+      await card.getByRole('radio', { name: '30 days' }).focus()
+      await page.keyboard.press('Space')
+      const row = card.locator('tbody tr').filter({ hasText: 'getSlot' })
+      // Of each hour 12 calls, three of which fail.
+      await row.getByText(calls.toLocaleString('en'), { exact: true }).waitFor()
+      t.match(await row.innerText(), new RegExp(`-32602: ${(calls / 6).toLocaleString('en')}`))
+      t.match(await row.innerText(), new RegExp(`-32005: ${(calls / 12).toLocaleString('en')}`))
+      // From 1/16 ms to 128 ms, each doubled.
+      t.match(await row.innerText(), /2(\.\d+)? ms\s+(p95\s+)?1\d\d(\.\d+)? ms\s+(p99\s+)?1\d\d/)
+      t.equal(await overflowPx(page), 0)
+      const cut = await card.locator('.scroll').evaluate(one => one.scrollWidth - one.clientWidth)
+      t.equal(cut, 0, 'every column is visible')
+      t.strictSame(await axeFaults(page), [])
+      await saveScreenshot(page, `usage-methods-${view.width}-${view.scheme}`)
       t.strictSame(faults, [])
       await context.close()
     })

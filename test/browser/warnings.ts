@@ -8,7 +8,12 @@ import {
   saveScreenshot,
   signIn,
 } from '../fixtures/dashboard/browser.js'
-import { ADA, NO_ACCESS_USAGE, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import {
+  ADA,
+  NO_ACCESS_USAGE,
+  NO_PLACE_USAGE,
+  startDashboard,
+} from '../fixtures/dashboard/dashboard.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
 const MINUTE_MS = 60_000
@@ -26,6 +31,7 @@ if (browser !== undefined)
     const dashboard = await startDashboard(t, {
       pagesDir: repositoryPath('dist/dashboard/pages/'),
       usage: {
+        ...NO_PLACE_USAGE,
         ofPlace: ({ location }) => ({
           minutes: [
             {
@@ -40,7 +46,6 @@ if (browser !== undefined)
           clients: [],
           replaced: [],
         }),
-        ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
         ofAccess: () => ({ ...NO_ACCESS_USAGE, means }),
       },
     })

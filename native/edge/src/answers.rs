@@ -2,13 +2,14 @@
 //! has changed that it decided by.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ::sys::boot_clock::boot_ms;
 
 use crate::cells::Cells;
 use crate::counts::Counts;
+use crate::latency::{BUCKETS, bucket_of};
 use crate::limit::{Clock, Limit};
 
 const NS_PER_MS: i64 = 1_000_000;
@@ -32,10 +33,12 @@ pub struct Entry<R> {
     pub valid_until_ms: f64,
     pub limit: Limit,
     /// The counts of its place: the half cell of the requests of this minute, the cells of those of
-    /// each method in this day, and when the minute ends.
+    /// each method in this day, the half cells where the buckets of its durations begin, and when
+    /// the minute ends.
     pub usage: Cells,
     pub usage_at: usize,
     pub methods_at: Box<[usize]>,
+    pub durations_at: Box<[usize]>,
     pub minute_ends_ms: f64,
     pub reads: R,
 }
@@ -52,6 +55,11 @@ pub fn now_ns() -> Option<i64> {
 fn add_one(cell: &AtomicI64) {
     let count = f64::from_bits(cell.load(SeqCst) as u64) + 1.0;
     cell.store(count.to_bits() as i64, SeqCst);
+}
+
+/// Adds to the bucket of a duration. No other thread writes it.
+fn observe(bucket: &AtomicI32) {
+    bucket.store(bucket.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
 /// Whether a lease lasts that ends at this time of the boot clock; one without an end needs no
@@ -126,13 +134,19 @@ impl<R: PointReads> Answers<R> {
         self.reply.clear();
         let method = entry.reads.answer(body, &mut self.reply)?;
         let calls = entry.usage.word(*entry.methods_at.get(method)?)?;
+        let durations_at = *entry.durations_at.get(method)?;
+        entry.usage.half(durations_at + BUCKETS - 1)?;
         if !entry.limit.take(&self.limits, clock) {
             return None;
         }
         usage.fetch_add(1, SeqCst);
         add_one(calls);
         entry.limit.release(&self.limits);
-        self.counts.observe(method, started.elapsed().as_secs_f64());
+        let elapsed = started.elapsed();
+        if let Some(bucket) = entry.usage.half(durations_at + bucket_of(elapsed)) {
+            observe(bucket);
+        }
+        self.counts.observe(method, elapsed.as_secs_f64());
         Some(&self.reply)
     }
 }

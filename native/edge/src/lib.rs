@@ -7,6 +7,7 @@
 mod answers;
 mod cells;
 mod counts;
+mod latency;
 mod limit;
 
 pub use answers::{Answers, Entry, PointReads, now_ns};

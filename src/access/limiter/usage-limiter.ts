@@ -66,7 +66,7 @@ export class UsageLimiter {
     meter.addRequests(1, nowMs)
     if (exceeded !== undefined) {
       // Its method is never read.
-      meter.addCall(NO_METHOD, false, nowMs)
+      meter.addCall(NO_METHOD, {}, nowMs)
       meter.addRateLimited(NO_METHOD, nowMs)
     }
     return exceeded
@@ -106,7 +106,7 @@ export class UsageLimiter {
     const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)
     const { meter } = principal
     meter.addRequests(1, nowMs)
-    meter.addCall(OPEN_SOCKET, false, nowMs)
+    meter.addCall(OPEN_SOCKET, {}, nowMs)
     if (exceeded !== undefined) meter.addRateLimited(OPEN_SOCKET, nowMs)
     return exceeded
   }

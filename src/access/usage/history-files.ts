@@ -15,16 +15,31 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../shared/atomic-file.js'
 import { allocateFile } from '../store/allocate-file.js'
+import { wholeBytesOf } from './history-frames.js'
 import {
-  decodeHistory,
+  decodeHours,
   encodeHour,
   hourOf,
   hoursOfFile,
   newStamp,
-  wholeBytesOf,
   type HourRecord,
 } from './history-records.js'
-import { CELL, DAY_MS, HISTORY, HOUR_MS, USAGE_CELLS } from './layout.js'
+import {
+  CELL,
+  DAY_MS,
+  DAY_SLOTS,
+  DETAIL_SLOTS,
+  HISTORY,
+  HISTORY_BYTES,
+  HOUR_MS,
+  USAGE_CELLS,
+} from './layout.js'
+import {
+  decodeMethodDays,
+  encodeMethodDay,
+  methodDaysOfFile,
+  type MethodDay,
+} from './method-days.js'
 import type { Options } from './options.js'
 
 type HistoryOptions = Pick<Options, 'historyDaysMax' | 'historyBytesMax' | 'historyTotalBytesMax'>
@@ -41,39 +56,58 @@ const readOptional = (path: string): Buffer => {
   }
 }
 
+/** What is appended to a history, or kept of it. */
+type Records = { readonly hours: readonly HourRecord[]; readonly days: readonly MethodDay[] }
+
+/** The first hour and day that are not over: what was before them is appended. */
+export type Over = { readonly hour: number; readonly day: number }
+
+const encodeAll = ({ hours, days }: Records): Buffer =>
+  Buffer.concat([...hours.map(encodeHour), ...days.map(encodeMethodDay)])
+
 /** Removes an incomplete record from the end of a history; returns its oldest hour. */
 const repair = (path: string): number | undefined => {
   const bytes = readOptional(path)
-  const { hours } = decodeHistory(bytes)
+  const hours = decodeHours(bytes)
   const whole = wholeBytesOf(bytes)
   if (whole < bytes.length) truncateSync(path, whole)
   return hours.length === 0 ? undefined : Math.min(...hours.map(({ hour }) => hour))
 }
 
-/** Records without their oldest minutes, then without the oldest hours, until they fit. */
-const shrink = (hours: readonly HourRecord[], bytesMax: number): Buffer => {
-  const newestFirst = hours.toSorted((one, other) => other.hour - one.hour)
-  const records = newestFirst.map(encodeHour)
-  let bytes = records.reduce((sum, { length }) => sum + length, 0)
-  for (let index = records.length - 1; index >= 0 && bytes > bytesMax; index--) {
-    const { minutes: _, ...sums } = newestFirst[index] ?? { stamp: 0, hour: 0, sum: [] }
-    const smaller = encodeHour(sums)
-    bytes += smaller.length - (records[index]?.length ?? 0)
-    records[index] = smaller
+type Kept = { record: Buffer; readonly hour: number; readonly smaller?: () => Buffer }
+
+const toKept = ({ hours, days }: Records): Kept[] =>
+  [
+    ...hours.map(one => {
+      const { minutes: _, ...sums } = one
+      return { record: encodeHour(one), hour: one.hour, smaller: () => encodeHour(sums) }
+    }),
+    ...days.map(one => ({ record: encodeMethodDay(one), hour: (one.day + 1) * HOURS_A_DAY })),
+  ].toSorted((one, other) => one.hour - other.hour)
+
+/** Records without their oldest minutes, then without the oldest ones, until they fit. */
+const shrink = (records: Records, bytesMax: number): Buffer => {
+  const kept = toKept(records)
+  let bytes = kept.reduce((sum, { record }) => sum + record.length, 0)
+  for (const one of kept) {
+    if (bytes <= bytesMax) break
+    const smaller = one.smaller?.() ?? one.record
+    bytes += smaller.length - one.record.length
+    one.record = smaller
   }
-  while (bytes > bytesMax) bytes -= records.pop()?.length ?? bytes
-  return Buffer.concat(records.toReversed())
+  while (bytes > bytesMax) bytes -= kept.shift()?.record.length ?? bytes
+  return Buffer.concat(kept.map(({ record }) => record))
 }
 
 /**
- * The minutes and hours of places at one edge, a file for each place: its records are appended once
- * their hours are over. The edge is the only writer.
+ * The minutes, hours and days of places at one edge, a file for each place: its records are
+ * appended once they are over. The edge is the only writer.
  */
 export class HistoryFiles {
   readonly #dirs: { readonly usage: string; readonly history: string }
   readonly #options: HistoryOptions
-  /** The first hour of each file of counts that its history lacks. */
-  readonly #nextHours = new Map<string, number>()
+  /** The first hour and day of each file of counts that its history lacks. */
+  readonly #next = new Map<string, Over>()
   /** The oldest hour of each history that ends with a whole record. */
   readonly #oldestHours = new Map<string, number>()
 
@@ -83,35 +117,46 @@ export class HistoryFiles {
     this.#options = options
   }
 
-  /** Whether a file of counts may have hours before this one that its history lacks. */
-  lacks(name: string, minute: number, until: number): boolean {
-    const next = this.#nextHours.get(name) ?? 0
-    return minute > 0 && next < until && next <= hourOf(minute)
+  /** Whether a file of counts has hours or days that are over and its history may lack. */
+  lacks(name: string, head: Buffer, over: Over): boolean {
+    const { hour, day } = this.#next.get(name) ?? { hour: 0, day: 0 }
+    const newestHour = hourOf(head.readDoubleLE(CELL.minute * 8))
+    const newestDay = Math.max(...DAY_SLOTS.map(slot => head.readDoubleLE(slot * 8)))
+    const lacksHours = hour < over.hour && hour <= newestHour
+    const lacksDays = day < over.day && day <= newestDay
+    return lacksHours || lacksDays
   }
 
-  /** Appends the hours of a file of counts that its history lacks, up to but not including one. */
-  append(name: string, file: Buffer, until: number): void {
-    const counts = join(this.#dirs.usage, name)
-    const stamp = file.readDoubleLE(HISTORY.stamp * 8) || newStamp()
+  /** Appends what a file of counts has before a time, and its history lacks. */
+  append(name: string, file: Buffer, over: Over): void {
+    const cellOf = (cell: number): number => file.readDoubleLE(cell * 8)
+    const stamp = cellOf(HISTORY.stamp) || newStamp()
     file.writeDoubleLE(stamp, HISTORY.stamp * 8)
-    const from = file.readDoubleLE(HISTORY.hour * 8)
-    const hours = hoursOfFile(file, { from, until })
-    if (hours.length > 0) this.#write(name, hours)
-    const next = Math.max(from, Math.min(until, hourOf(file.readDoubleLE(CELL.minute * 8)) + 1))
-    file.writeDoubleLE(next, HISTORY.hour * 8)
+    const [fromHour, fromDay] = [cellOf(HISTORY.hour), cellOf(HISTORY.day)]
+    const hours = hoursOfFile(file, { from: fromHour, until: over.hour })
+    const days = methodDaysOfFile(file, { from: fromDay, until: over.day })
+    if (hours.length + days.length > 0) this.#write(name, { hours, days })
+    const newestDay = Math.max(...DETAIL_SLOTS.map(cellOf))
+    const next = {
+      hour: Math.max(fromHour, Math.min(over.hour, hourOf(cellOf(CELL.minute)) + 1)),
+      day: Math.max(fromDay, Math.min(over.day, newestDay + 1)),
+    }
+    file.writeDoubleLE(next.hour, HISTORY.hour * 8)
+    file.writeDoubleLE(next.day, HISTORY.day * 8)
+    const counts = join(this.#dirs.usage, name)
     allocateFile(counts, USAGE_CELLS * 8)
     const descriptor = openSync(counts, 'r+')
     try {
-      writeSync(descriptor, file, HISTORY.stamp * 8, 16, HISTORY.stamp * 8)
+      writeSync(descriptor, file, HISTORY.stamp * 8, HISTORY_BYTES, HISTORY.stamp * 8)
     } finally {
       closeSync(descriptor)
     }
-    this.#nextHours.set(name, next)
+    this.#next.set(name, next)
   }
 
   /** A file of counts was removed. */
   forget(name: string): void {
-    this.#nextHours.delete(name)
+    this.#next.delete(name)
   }
 
   /** Removes histories that are older than is kept, and the oldest ones over the bound of bytes. */
@@ -132,20 +177,23 @@ export class HistoryFiles {
     }
   }
 
-  #write(name: string, hours: readonly HourRecord[]): void {
+  #write(name: string, records: Records): void {
     const { historyBytesMax, historyDaysMax } = this.#options
     const path = join(this.#dirs.history, name)
-    const newest = hours.at(-1)?.hour ?? 0
+    const newestDay = records.days.at(-1)?.day ?? 0
+    const newest = records.hours.at(-1)?.hour ?? (newestDay + 1) * HOURS_A_DAY - 1
     const oldest = this.#oldestHours.get(name) ?? repair(path) ?? newest
     // What is thrown below may leave an incomplete record.
     this.#oldestHours.delete(name)
-    appendFileSync(path, Buffer.concat(hours.map(encodeHour)), { mode: 0o600 })
+    appendFileSync(path, encodeAll(records), { mode: 0o600 })
     const from = newest - historyDaysMax * HOURS_A_DAY
     // Once a day, where only old hours have to be removed.
     const isOld = oldest < from - HOURS_A_DAY
     if (isOld || statSync(path).size > historyBytesMax) {
-      const kept = decodeHistory(readFileSync(path), { from, until: Infinity })
-      replaceFile(path, shrink(kept.hours, historyBytesMax * SHRUNK_SHARE))
+      const bytes = readFileSync(path)
+      const hours = decodeHours(bytes, { from, until: Infinity })
+      const days = decodeMethodDays(bytes, { from: from / HOURS_A_DAY, until: Infinity })
+      replaceFile(path, shrink({ hours, days }, historyBytesMax * SHRUNK_SHARE))
     }
     // Its age is that of what it has.
     const endSeconds = ((newest + 1) * HOUR_MS) / 1_000

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { decodeHistory, hourOf, hoursOfFile, type HourRecord } from './history-records.js'
+import {
+  decodeHours,
+  hourOf,
+  hoursOfFile,
+  type HourRecord,
+  type UnitRange,
+} from './history-records.js'
 import {
   CELL,
   COUNT_INDEX,
@@ -15,6 +21,13 @@ import {
   usagePath,
   type Place,
 } from './layout.js'
+import {
+  decodeMethodDays,
+  methodDaysOfFile,
+  sumMethods,
+  type MethodDay,
+  type MethodUsage,
+} from './method-days.js'
 import { edgesOf, readCells, type UsageMinute } from './reader.js'
 
 /** Lengths of periods; days are of UTC. */
@@ -45,13 +58,13 @@ const hoursAt = (dataDir: string, edge: number, place: Place, query: HistoryQuer
   }
   // First: an hour that is appended meanwhile is in both.
   const file = readCells(join(usagePath(dataDir, edge), name))
-  const history = decodeHistory(readOptional(join(historyPath(dataDir, edge), name)), range)
-  if (file === undefined) return history.hours
+  const hours = decodeHours(readOptional(join(historyPath(dataDir, edge), name)), range)
+  if (file === undefined) return hours
   const stamp = file.readDoubleLE(HISTORY.stamp * 8)
   const newest = file.readDoubleLE(CELL.minute * 8)
   // The oldest hour of the file may lack minutes that the history has.
   const wholeFrom = hourOf(newest - MINUTES) + 1
-  const kept = history.hours.filter(hour => hour.stamp !== stamp || hour.hour < wholeFrom)
+  const kept = hours.filter(hour => hour.stamp !== stamp || hour.hour < wholeFrom)
   const known = new Set(kept.filter(hour => hour.stamp === stamp).map(({ hour }) => hour))
   return kept.concat(hoursOfFile(file, range).filter(({ hour }) => !known.has(hour)))
 }
@@ -115,3 +128,28 @@ export const readHistory = (dataDir: string, place: Place, query: HistoryQuery):
       if (!periods.add(hour)) minutesFromMs = Math.max(minutesFromMs, (hour.hour + 1) * HOUR_MS)
   return { periods: periods.sorted, minutesFromMs }
 }
+
+/** The days of a place at one edge, each once. */
+const methodDaysAt = (dataDir: string, edge: number, place: Place, range: UnitRange) => {
+  const name = fileOf(place)
+  // First: a day that is appended meanwhile is in both.
+  const file = readCells(join(usagePath(dataDir, edge), name))
+  const days = decodeMethodDays(readOptional(join(historyPath(dataDir, edge), name)), range)
+  if (file === undefined) return days
+  const own = methodDaysOfFile(file, range)
+  const isOwn = (one: MethodDay): boolean =>
+    own.some(({ stamp, day }) => stamp === one.stamp && day === one.day)
+  return days.filter(one => !isOwn(one)).concat(own)
+}
+
+/** What was done with each method of a place in a range of days since 1970, on this machine. */
+export const readMethodUsage = (
+  dataDir: string,
+  place: Place,
+  range: UnitRange,
+): readonly MethodUsage[] =>
+  sumMethods(
+    edgesOf(dataDir)
+      .flatMap(edge => methodDaysAt(dataDir, edge, place, range))
+      .flatMap(({ methods }) => methods),
+  )

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { encodeFrame, framesOf, KIND, type Frame } from './history-frames.js'
 import { NumberReader, NumberWriter } from './history-bytes.js'
 import { CELL, COUNT_INDEX, COUNTS, HISTORY, HOUR_MINUTES, minuteAt, MINUTES } from './layout.js'
 
@@ -15,27 +15,6 @@ export type HourRecord = {
   readonly sum: readonly number[]
 }
 
-/** The records of a history. */
-export type History = { readonly hours: readonly HourRecord[] }
-
-/**
- * A record: kind (1 byte), 0 (1), length of the rest (2), stamp (4), hour (4), CRC-32 of these and
- * of the rest (4), the rest. A full disk or a power cut may leave the last one incomplete.
- */
-const KIND = { minutes: 1, sum: 2 } as const
-const CRC_AT = 12
-const HEAD_BYTES = 16
-
-type Frame = {
-  readonly kind: number
-  readonly stamp: number
-  /** An hour since 1970. */
-  readonly unit: number
-  readonly rest: Buffer
-  /** Offset of the next frame. */
-  readonly end: number
-}
-
 const COUNT_INDEXES = Object.values(COUNT_INDEX)
 
 /** A number that tells a file of counts from an earlier one of the same place. */
@@ -46,44 +25,11 @@ export const hourOf = (minute: number): number => Math.floor(minute / HOUR_MINUT
 const sumOf = (minutes: readonly (readonly number[])[]): number[] =>
   minutes.map(series => series.reduce((sum, count) => sum + count, 0))
 
-const encode = ({ kind, stamp, unit, rest }: Omit<Frame, 'end'>): Buffer => {
-  const head = Buffer.alloc(HEAD_BYTES)
-  head[0] = kind
-  head.writeUInt16LE(rest.length, 2)
-  head.writeUInt32LE(stamp, 4)
-  head.writeUInt32LE(unit, 8)
-  head.writeUInt32LE(crc32(rest, crc32(head.subarray(0, CRC_AT))), CRC_AT)
-  return Buffer.concat([head, rest])
-}
-
-const decode = (bytes: Buffer, at: number): Frame | undefined => {
-  if (at + HEAD_BYTES > bytes.length) return undefined
-  const end = at + HEAD_BYTES + bytes.readUInt16LE(at + 2)
-  if (end > bytes.length) return undefined
-  const rest = bytes.subarray(at + HEAD_BYTES, end)
-  const crc = crc32(rest, crc32(bytes.subarray(at, at + CRC_AT)))
-  if (crc !== bytes.readUInt32LE(at + CRC_AT)) return undefined
-  const [stamp, unit] = [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at + 8)]
-  return { kind: bytes[at] ?? 0, stamp, unit, rest, end }
-}
-
-function* framesOf(bytes: Buffer): Generator<Frame> {
-  for (let frame = decode(bytes, 0); frame !== undefined; frame = decode(bytes, frame.end))
-    yield frame
-}
-
-/** How many bytes of a history are whole records. */
-export const wholeBytesOf = (bytes: Buffer): number => {
-  let end = 0
-  for (const frame of framesOf(bytes)) end = frame.end
-  return end
-}
-
 export const encodeHour = ({ stamp, hour, minutes, sum }: HourRecord): Buffer => {
   const writer = new NumberWriter()
   for (const series of minutes ?? [sum]) writer.addCounts(series)
   const kind = minutes === undefined ? KIND.sum : KIND.minutes
-  return encode({ kind, stamp, unit: hour, rest: writer.toBuffer() })
+  return encodeFrame({ kind, stamp, unit: hour, rest: writer.toBuffer() })
 }
 
 const decodeHour = ({ kind, stamp, unit: hour, rest }: Frame): HourRecord => {
@@ -106,25 +52,25 @@ const mergeHours = (one: HourRecord, other: HourRecord): HourRecord => {
   return { ...one, minutes: most, sum: sumOf(most) }
 }
 
-/** Hours since 1970, up to but not including the second. */
-type HourRange = { readonly from: number; readonly until: number }
-const ALL: HourRange = { from: 0, until: Infinity }
+/** Hours or days since 1970, up to but not including the second. */
+export type UnitRange = { readonly from: number; readonly until: number }
+export const ALL: UnitRange = { from: 0, until: Infinity }
 
 /** The records of hours in a range; what is not whole has none. */
-export const decodeHistory = (bytes: Buffer, { from, until }: HourRange = ALL): History => {
+export const decodeHours = (bytes: Buffer, { from, until }: UnitRange = ALL): HourRecord[] => {
   const hours = new Map<string, HourRecord>()
   for (const frame of framesOf(bytes)) {
-    if (frame.unit < from || frame.unit >= until) continue
+    if (frame.kind === KIND.methods || frame.unit < from || frame.unit >= until) continue
     const hour = decodeHour(frame)
     const key = `${frame.unit} ${frame.stamp}`
     const known = hours.get(key)
     hours.set(key, known === undefined ? hour : mergeHours(known, hour))
   }
-  return { hours: [...hours.values()] }
+  return [...hours.values()]
 }
 
 /** The hours of a file that have counts, in a range. */
-export const hoursOfFile = (file: Buffer, { from, until }: HourRange): HourRecord[] => {
+export const hoursOfFile = (file: Buffer, { from, until }: UnitRange): HourRecord[] => {
   const stamp = file.readDoubleLE(HISTORY.stamp * 8)
   const newest = file.readDoubleLE(CELL.minute * 8)
   const oldest = newest - MINUTES + 1

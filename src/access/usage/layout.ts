@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Grant } from '../../shared/grant.js'
+import { LATENCY_BUCKETS } from './latency.js'
 import { RECENT_CELLS, type TablePlace } from './recent-table.js'
 
 /** What is counted together: one network at one location of one access, whatever its token is. */
@@ -20,6 +21,7 @@ export type Place = Pick<Grant, 'accessId' | 'network' | 'location'>
  *     from CLIENTS the addresses that were admitted: the file of an older build ends before them
  *     from REPLACED the attempts with former tokens, by token and address
  *     from HISTORY  what the history of the place has of this file
+ *     from DETAILS  a ring of days: the day since 1970, errors by method and code, latencies
  */
 export const LAYOUT = 2
 export const CELL = { layout: 0, minute: 1, refused: 2, methods: 3 } as const
@@ -100,10 +102,40 @@ export const REPLACED: TablePlace = {
 const HISTORY_CELL = REPLACED_CELL + REPLACED.entries * REPLACED_CELLS
 /**
  * Cells of the history: a number that this file has and a later one of the place has not, and the
- * first hour since 1970 that is not in the history yet.
+ * first hour and day since 1970 that are not in the history yet.
  */
-export const HISTORY = { stamp: HISTORY_CELL, hour: HISTORY_CELL + 1 } as const
-export const USAGE_CELLS = HISTORY_CELL + Object.keys(HISTORY).length
+export const HISTORY = {
+  stamp: HISTORY_CELL,
+  hour: HISTORY_CELL + 1,
+  day: HISTORY_CELL + 2,
+} as const
+export const HISTORY_BYTES = Object.keys(HISTORY).length * 8
+
+const DETAILS_CELL = HISTORY_CELL + HISTORY_BYTES / 8
+/** This day and the one before, which may not be in the history yet. */
+const DETAIL_DAYS = 2
+/** Pairs of a method and a code in a day; further ones have no code. */
+export const CODES = 128
+/** Halves of such a pair: the index of the method and 1, or 0 for none; the code; its count. */
+export const CODE = { method: 0, code: 1, count: 2, halves: 4 } as const
+const LATENCIES_CELL = 1 + (CODES * CODE.halves) / 2
+/** Cells of a day. */
+export const DETAIL_CELLS = LATENCIES_CELL + (METHODS * LATENCY_BUCKETS) / 2
+/** Every cell of the ring that begins a day. */
+export const DETAIL_SLOTS = Array.from(
+  { length: DETAIL_DAYS },
+  (_, slot) => DETAILS_CELL + slot * DETAIL_CELLS,
+)
+export const USAGE_CELLS = DETAILS_CELL + DETAIL_DAYS * DETAIL_CELLS
+
+/** The cell where the details of a day since 1970 begin. */
+export const detailsAt = (day: number): number => DETAILS_CELL + (day % DETAIL_DAYS) * DETAIL_CELLS
+/** Index among halves of cells of a pair of a method and a code, in the cells of a day. */
+export const codeAt = (detailCell: number, index: number): number =>
+  (detailCell + 1) * 2 + index * CODE.halves
+/** Index among halves of cells of the first bucket of a method's latencies, in those of a day. */
+export const latenciesAt = (detailCell: number, method: number): number =>
+  (detailCell + LATENCIES_CELL) * 2 + method * LATENCY_BUCKETS
 
 export const MINUTE_MS = 60_000
 export const HOUR_MINUTES = 60

@@ -1,10 +1,14 @@
 import { newStamp } from './history-records.js'
+import { bucketOf } from './latency.js'
 import {
   ADDRESS_AT,
   ADDRESS_CHARS_MAX,
   attemptAt,
   CELL,
   CLIENTS,
+  CODE,
+  codeAt,
+  CODES,
   COUNT_INDEX,
   COUNTS,
   DAY_CELLS,
@@ -12,7 +16,10 @@ import {
   DAY_MS,
   dayAt,
   dayOf,
+  DETAIL_CELLS,
+  detailsAt,
   HISTORY,
+  latenciesAt,
   LAYOUT,
   METHOD_CHARS_MAX,
   methodAt,
@@ -45,6 +52,15 @@ const NAME = new RegExp(`^[A-Za-z0-9_/][A-Za-z0-9_./-]{0,${METHOD_CHARS_MAX - 1}
 /** The first day that is not written to a file of its own yet: an earlier one is over. */
 export type OpenDays = { firstDay: number }
 
+/** Why a call failed: the code of the JSON-RPC error, or the status of the answer. */
+export type CallFailure = { readonly code: number }
+
+/** How a call ended; of one that did not run there is no time. */
+export type CallEnd = {
+  readonly failure?: CallFailure | undefined
+  readonly elapsedMs?: number | undefined
+}
+
 /** Where native code counts requests until the end of a minute. */
 export type MeterCells = {
   readonly cells: Float64Array
@@ -52,6 +68,8 @@ export type MeterCells = {
   readonly at: number
   /** Requests of methods in the day of this minute, among cells. */
   methodsAt(methods: readonly string[]): readonly number[]
+  /** The buckets of their durations, among halves of cells. */
+  durationsAt(methods: readonly string[]): readonly number[]
   readonly endsMs: number
 }
 
@@ -75,6 +93,7 @@ export class Meter {
   #minuteEndsMs = 0
   /** The cell of the newest day, and its end. */
   #dayCell = 0
+  #detailCell = 0
   #dayEndsMs = 0
   readonly #methods = new Map<string, number>()
   readonly #clients: RecentTable
@@ -113,6 +132,10 @@ export class Meter {
         this.#toDay(endsMs - 1)
         return methods.map(method => methodCountsAt(this.#dayCell, this.#indexOf(method)))
       },
+      durationsAt: methods => {
+        this.#toDay(endsMs - 1)
+        return methods.map(method => latenciesAt(this.#detailCell, this.#indexOf(method)))
+      },
     }
   }
 
@@ -126,14 +149,17 @@ export class Meter {
    * Counts a call in the day, once its method and outcome are known. A failed one is also counted
    * in the minute of the last request.
    */
-  addCall(method: string, isFailure: boolean, nowMs: number): void {
+  addCall(method: string, { failure, elapsedMs }: CallEnd, nowMs: number): void {
     if (nowMs >= this.#dayEndsMs) this.#toDay(nowMs)
-    const at = methodCountsAt(this.#dayCell, this.#indexOf(method))
+    const index = this.#indexOf(method)
+    const at = methodCountsAt(this.#dayCell, index)
     this.#add(at + DAY_INDEX.requests)
-    if (!isFailure) return
+    if (elapsedMs !== undefined)
+      this.#addToHalf(latenciesAt(this.#detailCell, index) + bucketOf(elapsedMs))
+    if (failure === undefined) return
+    this.#addCode(index, failure.code)
     this.#add(at + DAY_INDEX.errors)
-    const error = this.#at + COUNT_INDEX.errors
-    this.#counts[error] = (this.#counts[error] ?? 0) + 1
+    this.#addToHalf(this.#at + COUNT_INDEX.errors)
   }
 
   /** Counts a request that was answered 429, beside `addRequests` and `addCall`. */
@@ -178,6 +204,23 @@ export class Meter {
     this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
   }
 
+  #addToHalf(index: number): void {
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1
+  }
+
+  #addCode(method: number, code: number): void {
+    const counts = this.#counts
+    const end = codeAt(this.#detailCell, CODES)
+    for (let at = codeAt(this.#detailCell, 0); at < end; at += CODE.halves) {
+      const found = counts[at + CODE.method] ?? 0
+      if (found === 0) {
+        counts[at + CODE.method] = method + 1
+        counts[at + CODE.code] = code
+      } else if (found !== method + 1 || counts[at + CODE.code] !== code) continue
+      return this.#addToHalf(at + CODE.count)
+    }
+  }
+
   #toMinute(minute: number): void {
     this.#at = minuteAt(minute)
     this.#minuteEndsMs = (minute + 1) * MINUTE_MS
@@ -203,7 +246,13 @@ export class Meter {
       this.#cells.fill(0, cell, cell + DAY_CELLS)
       this.#cells[cell] = day
     }
+    const details = detailsAt(day)
+    if (this.#cells[details] !== day) {
+      this.#cells.fill(0, details, details + DETAIL_CELLS)
+      this.#cells[details] = day
+    }
     this.#dayCell = cell
+    this.#detailCell = details
     this.#dayEndsMs = (day + 1) * DAY_MS
   }
 

@@ -3,12 +3,12 @@ export type Options = Readonly<typeof defaults>
 
 export const defaults = {
   /**
-   * Places (a network at a location of an access) whose requests an edge counts at a time, 43 KiB
+   * Places (a network at a location of an access) whose requests an edge counts at a time, 92 KiB
    * each. The least recently used one is evicted.
    */
   tokensMax: 2_048,
   /**
-   * Places whose counts an edge keeps on disk, 43 KiB each; those in use are never removed. Over it
+   * Places whose counts an edge keeps on disk, 92 KiB each; those in use are never removed. Over it
    * the counts of the place that was not used for the longest time are removed.
    */
   filesMax: 8_192,

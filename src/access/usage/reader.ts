@@ -149,7 +149,7 @@ export const mergeClients = (clients: readonly Client[]): readonly Client[] => {
     .slice(0, CLIENTS.entries)
 }
 
-/** Reads the counts of a place at all edges of this machine: a file of 43 KiB for each edge. */
+/** Reads the counts of a place at all edges of this machine: a file of 92 KiB for each edge. */
 export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUsage => {
   const newest = Math.floor(nowMs / MINUTE_MS)
   const sums = Array.from({ length: MINUTES }, () => Array<number>(COUNTS).fill(0))

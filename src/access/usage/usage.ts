@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
 import { DayFiles, readHead, rowsOf, type DayRow } from './days.js'
-import { HistoryFiles } from './history-files.js'
+import { HistoryFiles, type Over } from './history-files.js'
 import {
   CELL,
   dayOf,
@@ -128,11 +128,12 @@ export class Usage {
     const oldestMinute = nowMs / MINUTE_MS - MINUTES
     const rows = new Map<number, DayRow[]>(this.#days.partsBefore(today).map(day => [day, []]))
     const old: string[] = []
-    const overHour = Math.floor((nowMs - SETTLE_MS) / HOUR_MS)
+    const over = { hour: Math.floor((nowMs - SETTLE_MS) / HOUR_MS), day: today }
     for (const name of readdirSync(this.#dir)) {
       if (name === UNKNOWN_TOKEN) continue
       const head = await readHead(join(this.#dir, name))
-      if (this.#history.lacks(name, minuteOf(head), overHour)) this.#toHistory(name, overHour)
+      const isKnown = minuteOf(head) > 0
+      if (isKnown && this.#history.lacks(name, head, over)) this.#toHistory(name, over)
       if (minuteOf(head) < oldestMinute) old.push(name)
       for (const [day, found] of rowsOf(name, head))
         if (day < today && !this.#days.has(day)) rows.set(day, [...(rows.get(day) ?? []), ...found])
@@ -144,11 +145,11 @@ export class Usage {
     await this.#history.prune(nowMs)
   }
 
-  /** Appends the hours before this one to the history of a place; also one that is not over. */
-  #toHistory(name: string, until = Infinity): void {
+  /** Appends what is over to the history of a place. */
+  #toHistory(name: string, over: Over): void {
     try {
       const file = readCells(join(this.#dir, name))
-      if (file !== undefined) this.#history.append(name, file, until)
+      if (file !== undefined) this.#history.append(name, file, over)
     } catch (fault) {
       this.#onFault(fault)
     }
@@ -162,6 +163,8 @@ export class Usage {
   }
 
   #removeFile(name: string): void {
+    // Also the hour and the day that are not over.
+    this.#toHistory(name, { hour: Infinity, day: Infinity })
     this.#history.forget(name)
     rmSync(join(this.#dir, name), { force: true, recursive: true })
   }
@@ -173,7 +176,8 @@ export class Usage {
       const cells = sharedCells(path, USAGE_CELLS)
       // The next request of the place overwrites the minutes of a day ago.
       const idleMinutes = this.#now() / MINUTE_MS - (cells[CELL.minute] ?? 0)
-      if (name !== UNKNOWN_TOKEN && idleMinutes > MINUTES / 2) this.#toHistory(name)
+      if (name !== UNKNOWN_TOKEN && idleMinutes > MINUTES / 2)
+        this.#toHistory(name, { hour: Infinity, day: dayOf(this.#now()) })
       return new Meter(cells, this.#open)
     } catch (fault) {
       // A full disk must not refuse requests. These counts stay in memory, and the dashboard does
@@ -210,7 +214,6 @@ export class Usage {
       } catch (fault) {
         this.#onFault(fault)
       }
-      this.#toHistory(name)
       this.#removeFile(name)
     }
   }

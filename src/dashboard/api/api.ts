@@ -7,6 +7,7 @@ import * as limitShapes from './limit-shapes.js'
 import { createOverviewRoutes, type TrafficOf } from './overview.js'
 import * as shapes from './shapes.js'
 import { createTokenRoutes } from './token-routes.js'
+import { createUsageRoutes } from './usage/routes.js'
 import type { Awaitable, Missing, Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
 import { createWarningRoute, type ReadWarnings } from './warnings.js'
@@ -52,20 +53,6 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
       const place = await usage.ofPlace(checkOwnScope(accessService, session, params))
       const { clients: _clients, ...shown } = place
       return ok(shown)
-    },
-  }),
-  route({
-    method: 'GET',
-    path: '/api/accesses/:accessId/networks/:network/locations/:location/usage/periods',
-    guard: 'session',
-    summary: 'Usage of the network at the location by minute, hour or day, for 30 days',
-    query: shapes.periodsQuery,
-    answers: { 200: { description: 'Periods with counts', body: shapes.usagePeriods } },
-    errors: ['noSuchAccess', 'notOffered', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const scope = checkOwnScope(accessService, session, params)
-      const { grain, from: fromMs, until: untilMs } = query
-      return ok(await usage.ofPeriods(scope, { grain, fromMs, untilMs }))
     },
   }),
   route({
@@ -196,6 +183,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     ...createOverviewRoutes(parts),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
+    ...createUsageRoutes(parts),
     ...machineRoutes(parts),
     route({
       method: 'GET',

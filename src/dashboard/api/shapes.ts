@@ -108,7 +108,7 @@ export const address = v.object({
   isRestrictable: described(v.boolean(), 'Whether it is one public IPv4 address'),
 })
 
-const usageMinute = {
+export const usageMinute = {
   startMs: instantMs,
   requests: count,
   errors: count,
@@ -132,50 +132,6 @@ export const tokenUsage = v.object({
       v.readonly(),
     ),
     'Attempts in these 24 hours with tokens that were regenerated or revoked in the last 30 days',
-  ),
-  missing,
-})
-
-/** Most periods in one response. */
-const PERIODS_MAX = 1_500
-const GRAIN_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
-const timeProblem = 'must be Unix milliseconds'
-const queriedTime = v.pipe(
-  v.string(timeProblem),
-  v.regex(/^\d{1,15}$/, timeProblem),
-  v.transform(Number),
-  v.number(),
-)
-
-export const periodsQuery = v.pipe(
-  v.strictObject({
-    grain: described(
-      v.picklist(['minute', 'hour', 'day'], 'must be minute, hour or day'),
-      'Length of the periods; days are of UTC',
-    ),
-    from: described(queriedTime, 'Unix milliseconds'),
-    until: described(queriedTime, 'Unix milliseconds, exclusive'),
-  }),
-  v.check(
-    ({ from, grain, until }) => until - from <= PERIODS_MAX * GRAIN_MS[grain],
-    `must be at most ${PERIODS_MAX} periods`,
-  ),
-)
-
-/** The same from texts that another machine has sent. */
-export const periodsQueryOf = (texts: Record<'grain' | 'from' | 'until', unknown>) => {
-  const { success, output } = v.safeParse(periodsQuery, texts)
-  return success ? { grain: output.grain, fromMs: output.from, untilMs: output.until } : undefined
-}
-
-export const usagePeriods = v.object({
-  periods: described(
-    v.pipe(v.array(v.object(usageMinute)), v.readonly()),
-    'Those with counts, oldest first',
-  ),
-  minutesFromMs: described(
-    count,
-    'Since when all minutes are kept; of what was before, some are only in hours and days',
   ),
   missing,
 })

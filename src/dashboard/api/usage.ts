@@ -27,6 +27,20 @@ export type PeriodUsage = {
   readonly minutesFromMs: number
 }
 
+/** Days since 1970, up to but not including the second. */
+export type DayRange = { readonly from: number; readonly until: number }
+
+/** What was done with one method. */
+export type MethodUsage = {
+  readonly method: string
+  readonly requests: number
+  readonly errors: number
+  readonly rateLimited: number
+  readonly codes: readonly { readonly code: number; readonly count: number }[]
+  /** How many calls took how long, by `bucketOf`. */
+  readonly latencies: readonly number[]
+}
+
 /** A refused attempt with a known token. */
 export type RefusedAttempt = {
   readonly atMs: number
@@ -97,6 +111,10 @@ export type Awaitable<T> = T | Promise<T>
 export type Usage = {
   ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
   ofPeriods(place: TokenScope, query: PeriodQuery): Awaitable<PeriodUsage & Missing>
+  ofMethods(
+    place: TokenScope,
+    days: DayRange,
+  ): Awaitable<{ readonly methods: readonly MethodUsage[] } & Missing>
   /** `locations` are those of the access. */
   ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
 }

@@ -1,4 +1,5 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
+import type { CallFailure } from '../../access/usage/meter.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
@@ -34,8 +35,18 @@ export type Submitter = {
 
 // The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
 const ERROR_START = '{"jsonrpc":"2.0","error":'
-const isFailure = ({ status, body }: Reply): boolean =>
-  status >= 400 || (typeof body === 'string' && body.startsWith(ERROR_START))
+
+/** How a reply is counted, where it is a failure: an error of the service has its code. */
+const failureOfReply = ({ status, body }: Reply): CallFailure | undefined => {
+  if (typeof body !== 'string' || !body.startsWith(ERROR_START))
+    return status >= 400 ? { code: status } : undefined
+  return { code: codeOf(body) ?? status }
+}
+
+const codeOf = (body: string): number | undefined => {
+  const { error } = JSON.parse(body) as { readonly error?: { readonly code?: unknown } }
+  return typeof error?.code === 'number' ? error.code : undefined
+}
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
 export class Submissions {
@@ -66,7 +77,8 @@ export class Submissions {
   ): Reply | Promise<Reply> {
     this.logRequest(route, submitter, body)
     const { recheck } = submitter
-    return recheck() ?? this.count(route, submitter, lander.submit(route, body, recheck))
+    const startMs = performance.now()
+    return recheck() ?? this.count(route, submitter, lander.submit(route, body, recheck), startMs)
   }
 
   /** Answers one whole body, whose method has a prefix. The body is not kept. */
@@ -79,17 +91,21 @@ export class Submissions {
   ): Reply | Promise<Reply> {
     this.logRequest(route, submitter, body)
     const origin = { ...submitter, submissionId: this.newSubmissionId() }
-    return this.count(route, submitter, relay.handle(body, origin, methodPrefix))
+    const startMs = performance.now()
+    return this.count(route, submitter, relay.handle(body, origin, methodPrefix), startMs)
   }
 
   private count(
     route: string,
     submitter: Submitter,
     reply: Reply | Promise<Reply>,
+    startMs: number,
   ): Reply | Promise<Reply> {
     if (reply instanceof Promise)
-      return reply.then(settled => this.count(route, submitter, settled))
-    submitter.principal.meter.addCall(route, isFailure(reply), this.parts.now())
+      return reply.then(settled => this.count(route, submitter, settled, startMs))
+    const elapsedMs = performance.now() - startMs
+    const failure = failureOfReply(reply)
+    submitter.principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
     return reply
   }
 

@@ -4,7 +4,7 @@ import type { CallContext, RunSubmission } from '../../rpc/call-context.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { Connection } from '../../shared/socket.js'
-import { toOverLimit, UNAUTHORIZED } from '../admission.js'
+import { failureOf, toOverLimit, UNAUTHORIZED } from '../admission.js'
 import type { SocketHost } from './host.js'
 import { findSubmission } from './submission-calls.js'
 
@@ -68,8 +68,9 @@ export class SocketMessage implements CallContext {
     return exceeded === undefined ? undefined : toOverLimit(exceeded, onRefusal)
   }
 
-  onCall(method: string = NO_METHOD, isFailure: boolean): void {
-    this.principal.meter.addCall(method, isFailure, this.session.host.now())
+  onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
+    const failure = error && failureOf(error)
+    this.principal.meter.addCall(method, { failure, elapsedMs }, this.session.host.now())
   }
 
   callConnectionMethod(method: string, params: unknown): Uint8Array | undefined {

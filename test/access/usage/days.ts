@@ -41,7 +41,7 @@ const read = async (dir: string, query: Partial<DayQuery> = {}) => {
 const call = (usage: Usage, method: string, nowMs = NOW_MS, place = PLACE): void => {
   const meter = usage.meterOf(place)
   meter.addRequests(1, nowMs)
-  meter.addCall(method, false, nowMs)
+  meter.addCall(method, {}, nowMs)
 }
 
 t.test('calls are counted by day and method, over all edges, and read at once', async t => {
@@ -50,8 +50,8 @@ t.test('calls are counted by day and method, over all edges, and read at once', 
   call(one, 'getSlot', NOW_MS - DAY_MS)
   for (const usage of [one, other, one]) call(usage, 'getSlot')
   call(one, 'getBalance')
-  one.meterOf(PLACE).addCall('getBalance', true, NOW_MS)
-  one.meterOf(PLACE).addCall(NO_METHOD, false, NOW_MS)
+  one.meterOf(PLACE).addCall('getBalance', { failure: { code: -32_602 } }, NOW_MS)
+  one.meterOf(PLACE).addCall(NO_METHOD, {}, NOW_MS)
   one.meterOf(PLACE).addRateLimited(NO_METHOD, NOW_MS)
   call(one, 'getSlot', NOW_MS, placeOf('acc_0'))
   const today = ['acc_1 (none) 1 0 1', 'acc_1 getBalance 2 1 0', 'acc_1 getSlot 3 0 0']

@@ -80,7 +80,7 @@ t.test('every count is kept, and counts of edges are added', async t => {
     const usage = open(dir, { edge })
     const meter = usage.meterOf(PLACE)
     meter.addRequests(5, NOW_MS)
-    meter.addCall('getSlot', true, NOW_MS)
+    meter.addCall('getSlot', { failure: { code: -32_602 } }, NOW_MS)
     meter.addRateLimited(NO_METHOD, NOW_MS)
     usage.addRefused('address', { place: PLACE }, '8.8.8.8', NOW_MS)
     await usage.sweep(NOW_MS + HOUR_MS + SETTLED_MS)

@@ -32,7 +32,7 @@ t.test('traffic is the sum of the minutes of all edges', t => {
   other.addRequests(4, NOW_MS - HOUR_MS)
   one.addRequests(8, NOW_MS - HOUR_MS + MINUTE_MS)
   one.addRateLimited(NO_METHOD, NOW_MS)
-  one.addCall('getSlot', true, NOW_MS)
+  one.addCall('getSlot', { failure: { code: -32_602 } }, NOW_MS)
   one.addRefused('address', '192.0.2.7', NOW_MS)
   other.addRequests(16, NOW_MS)
   const { hour, day, hours } = readTraffic(dir, PLACE, NOW_MS)

@@ -46,7 +46,7 @@ const setUp = (t: Test) => {
 t.test('counts can be read at once, and after a kill of the edge', async t => {
   const { dir, meter } = setUp(t)
   meter.addRequests(3, NOW_MS)
-  meter.addCall('getSlot', true, NOW_MS)
+  meter.addCall('getSlot', { failure: { code: -32_602 } }, NOW_MS)
   meter.addRateLimited(NO_METHOD, NOW_MS)
   meter.addRefused('address', '192.0.2.7', NOW_MS + 5)
   const expected = [{ age: 0, requests: 3, errors: 1, rateLimited: 1, refused: 1 }]

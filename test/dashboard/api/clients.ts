@@ -4,6 +4,7 @@ import {
   ADA,
   BEN,
   NO_ACCESS_USAGE,
+  NO_PLACE_USAGE,
   startDashboard,
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
@@ -21,8 +22,8 @@ t.test('clients are those of the place, with what a restriction means for each',
   ]
   const dashboard = await startDashboard(t, {
     usage: {
+      ...NO_PLACE_USAGE,
       ofPlace: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
-      ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
       ofAccess: () => NO_ACCESS_USAGE,
     },
   })

@@ -1,15 +1,20 @@
 import t from 'tap'
-import { ADA, NO_ACCESS_USAGE, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { bucketOf, LATENCY_BUCKETS, startOf } from '../../../src/access/usage/latency.js'
+import {
+  ADA,
+  NO_ACCESS_USAGE,
+  NO_PLACE_USAGE,
+  startDashboard,
+} from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 const PERIOD = { startMs: 0, requests: 3, errors: 1, rateLimited: 1, refused: 0 }
-const EMPTY = { minutes: [], refused: [], replaced: [], clients: [] }
 
 t.test('usage by period is that of the place, of up to 1,500 periods', async t => {
   const queried: unknown[] = []
   const dashboard = await startDashboard(t, {
     usage: {
-      ofPlace: () => EMPTY,
+      ...NO_PLACE_USAGE,
       ofPeriods: (place, query) => {
         queried.push([place, query])
         return { periods: [PERIOD], minutesFromMs: 7, missing: ['fra-2'] }
@@ -41,4 +46,51 @@ t.test('usage by period is that of the place, of up to 1,500 periods', async t =
   }
   for (const query of ['', 'grain=week&from=0&until=1', 'grain=day&from=-1&until=1', 'grain=day'])
     t.match(await ada.ask(`${path}?${query}`), { status: 400 }, query)
+})
+
+t.test('usage by method is that of days until today, with percentiles', async t => {
+  const queried: unknown[] = []
+  const counts = { requests: 3, errors: 1, rateLimited: 0, codes: [{ code: -32_602, count: 1 }] }
+  const latencies = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) =>
+    bucket === bucketOf(1) ? 2 : 0,
+  )
+  const dashboard = await startDashboard(t, {
+    usage: {
+      ...NO_PLACE_USAGE,
+      ofMethods: (place, days) => {
+        queried.push([place, days])
+        const unused = latencies.map(() => 0)
+        return {
+          methods: [
+            { method: 'getSlot', ...counts, latencies },
+            { method: '(none)', ...counts, latencies: unused },
+          ],
+          missing: ['fra-2'],
+        }
+      },
+      ofAccess: () => NO_ACCESS_USAGE,
+    },
+  })
+  const ada = new DashboardClient(dashboard.url)
+  await ada.signIn(ADA)
+  const { accessId } = await dashboard.grant('ada')
+  const place = { accessId, network: 'main', location: 'fra' }
+  const path = `/api/accesses/${accessId}/networks/main/locations/fra/usage/methods`
+  const [first, second] = [startOf(bucketOf(1)), startOf(bucketOf(1) + 1)]
+  const at = (share: number): number => first + (second - first) * share
+  t.strictSame((await ada.ask(path)).json, {
+    methods: [
+      { method: 'getSlot', ...counts, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+      { method: '(none)', ...counts, p50Ms: null, p95Ms: null, p99Ms: null },
+    ],
+    missing: ['fra-2'],
+  })
+  await ada.ask(`${path}?days=30`)
+  const until = Math.floor(dashboard.clock.nowMs / 86_400_000) + 1
+  t.strictSame(queried, [
+    [place, { from: until - 1, until }],
+    [place, { from: until - 30, until }],
+  ])
+  for (const days of ['0', '31', '1.5', '', 'x'])
+    t.match(await ada.ask(`${path}?days=${days}`), { status: 400 }, days)
 })

@@ -1,16 +1,22 @@
 import t from 'tap'
-import { ADA, BEN, NO_ACCESS_USAGE, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import {
+  ADA,
+  BEN,
+  NO_ACCESS_USAGE,
+  NO_PLACE_USAGE,
+  startDashboard,
+} from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 t.test('warnings are those of all places of an active access of the person', async t => {
   const asked: string[] = []
   const dashboard = await startDashboard(t, {
     usage: {
+      ...NO_PLACE_USAGE,
       ofPlace: ({ network, location }) => {
         asked.push(`${network} ${location}`)
         return { minutes: [], refused: [], clients: [], replaced: [], missing: ['b', 'a'] }
       },
-      ofPeriods: () => ({ periods: [], minutesFromMs: 0 }),
       ofAccess: () => ({
         ...NO_ACCESS_USAGE,
         means: { ...NO_ACCESS_USAGE.means, sockets: 4 },

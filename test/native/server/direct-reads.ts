@@ -28,6 +28,7 @@ const admission = record({
   usage: cells,
   usageAt: whole(0, U32_MAX),
   methodsAt: list(whole(0, U32_MAX)),
+  durationsAt: list(whole(0, U32_MAX)),
   minuteEndsMs: number,
 })
 

@@ -78,11 +78,19 @@ pub struct Admission {
     pub interval_ns: BigInt,
     pub burst_ns: BigInt,
     /// Cells of the place's usage: the half cell that counts requests in this minute, the cells
-    /// that count those of each method of the fast lane in this day, and the end of the minute.
+    /// that count those of each method of the fast lane in this day, the half cells where the
+    /// buckets of its durations begin, and the end of the minute.
     pub usage: Float64Array,
     pub usage_at: f64,
     pub methods_at: Vec<f64>,
+    pub durations_at: Vec<f64>,
     pub minute_ends_ms: f64,
+}
+
+fn cells_at(given: Vec<f64>) -> sys::error::Result<Box<[usize]>> {
+    let at = given.into_iter();
+    at.map(|at| Ok(whole(at, u32::MAX, "a cell")? as usize))
+        .collect()
 }
 
 /// Direct reads of one location at one edge.
@@ -134,12 +142,9 @@ impl DirectReads {
                 interval_ns: signed(&given.interval_ns)?,
                 burst_ns: signed(&given.burst_ns)?,
             };
-            let mut methods_at = Vec::with_capacity(given.methods_at.len());
-            for at in given.methods_at {
-                methods_at.push(whole(at, u32::MAX, "a cell")? as usize);
-            }
             let entry = Entry {
-                methods_at: methods_at.into(),
+                methods_at: cells_at(given.methods_at)?,
+                durations_at: cells_at(given.durations_at)?,
                 version: given.version,
                 valid_from_ms: given.valid_from_ms,
                 valid_until_ms: given.valid_until_ms,

@@ -41,9 +41,10 @@ fn entry() -> Entry<Echo> {
             interval_ns: 1_000_000_000,
             burst_ns: 2_000_000_000,
         },
-        usage: owned(4),
+        usage: owned(4 + BUCKETS),
         usage_at: 3,
         methods_at: Box::new([2, 3]),
+        durations_at: Box::new([8, 8 + BUCKETS]),
         minute_ends_ms: MS + 1.0,
         reads: Echo,
     }
@@ -68,6 +69,9 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
     let cells = &answers.tokens[&b"t"[..]].usage;
     let calls = |cell| f64::from_bits(cells.word(cell).unwrap().load(SeqCst) as u64);
     assert_eq!([calls(2), calls(3)], [0.0, 2.0], "by method");
+    let bucket = |at| cells.half(at).unwrap().load(SeqCst);
+    let sum_from = |first| (first..first + BUCKETS).map(bucket).sum::<i32>();
+    assert_eq!([sum_from(8), sum_from(8 + BUCKETS)], [0, 2], "durations");
     assert_eq!(answers.take_counts()[3], 2.0);
     let in_flight = answers.limits.half(12).unwrap();
     assert_eq!(in_flight.load(SeqCst), 0);
@@ -75,16 +79,18 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
 
 #[test]
 fn whatever_has_changed_is_declined() {
-    let changes: [fn(&mut Entry<Echo>); 9] = [
+    let changes: [fn(&mut Entry<Echo>); 11] = [
         |entry| entry.version = 2.0,
         |entry| entry.valid_from_ms = MS + 1.0,
         |entry| entry.valid_until_ms = MS,
         |entry| entry.minute_ends_ms = MS,
         |entry| entry.limit.key = 8,
         |entry| entry.limit.in_flight_max = 0,
-        |entry| entry.usage_at = 8,
+        |entry| entry.usage_at = 8 + 2 * BUCKETS,
         |entry| entry.methods_at = Box::new([2]),
-        |entry| entry.methods_at = Box::new([2, 4]),
+        |entry| entry.methods_at = Box::new([2, 4 + BUCKETS]),
+        |entry| entry.durations_at = Box::new([8]),
+        |entry| entry.durations_at = Box::new([8, 9 + BUCKETS]),
     ];
     for change in changes {
         let mut answers = answers();

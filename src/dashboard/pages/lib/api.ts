@@ -3,6 +3,7 @@ import * as overviewShapes from '../../api/overview-shapes.js'
 import * as sessionShapes from '../../api/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
+import * as usageShapes from '../../api/usage/shapes.js'
 
 /** What a token is for. */
 export type TokenScope = {
@@ -122,8 +123,10 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
     ) => {
       const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
-      return read(shapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
+      return read(usageShapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
     },
+    methodUsage: (scope: TokenScope, days: number) =>
+      read(usageShapes.methodUsage, 'GET', `${scopePath(scope)}/usage/methods?days=${days}`),
     accessUsage: (accessId: string) =>
       read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
     warnings: (accessId: string) =>

@@ -48,6 +48,12 @@ export const formatZone = (atMs: number): string => {
   return timeZone === 'UTC' ? timeZone : `${timeZone} (${offset})`
 }
 
+const duration = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
+
+/** Formats milliseconds with their unit: `0.012 ms`, `34.5 ms`, `1.2 s`. */
+export const formatDuration = (ms: number): string =>
+  ms < 1_000 ? `${duration.format(ms)} ms` : `${duration.format(ms / 1_000)} s`
+
 const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** Formats a day of UTC without its year: `Nov 25`. */

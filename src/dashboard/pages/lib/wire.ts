@@ -3,6 +3,7 @@ import type * as overviewShapes from '../../api/overview-shapes.js'
 import type * as sessionShapes from '../../api/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
+import type * as usageShapes from '../../api/usage/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
 export type ListedSession = InferOutput<typeof sessionShapes.sessions>['sessions'][number]
@@ -19,6 +20,7 @@ export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type AccessUsage = InferOutput<typeof limitShapes.accessUsage>
 export type Warning = InferOutput<typeof limitShapes.warnings>['warnings'][number]
 export type UsageMinute = TokenUsage['minutes'][number]
+export type MethodUsage = InferOutput<typeof usageShapes.methodUsage>['methods'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]
 export type Machine = InferOutput<typeof shapes.machines>['machines'][number]

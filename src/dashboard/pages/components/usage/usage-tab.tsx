@@ -2,6 +2,7 @@ import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
 import { LimitsCard } from './limits-card.js'
+import { MethodsCard } from './methods-card.js'
 import { RefusedTable } from './refused-table.js'
 import { RequestsCard } from './requests-card.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
@@ -23,6 +24,7 @@ export const UsageTab = ({
   return (
     <div class="stack">
       <RequestsCard scope={scope} />
+      <MethodsCard scope={scope} />
       <LimitsCard access={access} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />

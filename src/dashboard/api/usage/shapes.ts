@@ -1,0 +1,101 @@
+import * as v from 'valibot'
+import { count, described, missing, text } from '../shape-parts.js'
+import { usageMinute } from '../shapes.js'
+
+/** Most periods in one response. */
+const PERIODS_MAX = 1_500
+const GRAIN_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
+const timeProblem = 'must be Unix milliseconds'
+const queriedTime = v.pipe(
+  v.string(timeProblem),
+  v.regex(/^\d{1,15}$/, timeProblem),
+  v.transform(Number),
+  v.number(),
+)
+
+export const periodsQuery = v.pipe(
+  v.strictObject({
+    grain: described(
+      v.picklist(['minute', 'hour', 'day'], 'must be minute, hour or day'),
+      'Length of the periods; days are of UTC',
+    ),
+    from: described(queriedTime, 'Unix milliseconds'),
+    until: described(queriedTime, 'Unix milliseconds, exclusive'),
+  }),
+  v.check(
+    ({ from, grain, until }) => until - from <= PERIODS_MAX * GRAIN_MS[grain],
+    `must be at most ${PERIODS_MAX} periods`,
+  ),
+)
+
+/** The same from texts that another machine has sent. */
+export const periodsQueryOf = (texts: Record<'grain' | 'from' | 'until', unknown>) => {
+  const { success, output } = v.safeParse(periodsQuery, texts)
+  return success ? { grain: output.grain, fromMs: output.from, untilMs: output.until } : undefined
+}
+
+export const usagePeriods = v.object({
+  periods: described(
+    v.pipe(v.array(v.object(usageMinute)), v.readonly()),
+    'Those with counts, oldest first',
+  ),
+  minutesFromMs: described(
+    count,
+    'Since when all minutes are kept; of what was before, some are only in hours and days',
+  ),
+  missing,
+})
+
+/** Most days that can be asked for. */
+const DAYS_MAX = 30
+const daysProblem = `must be an integer from 1 to ${DAYS_MAX}`
+
+export const methodsQuery = v.strictObject({
+  days: described(
+    v.optional(
+      v.pipe(
+        v.string(daysProblem),
+        v.regex(/^[1-9]\d?$/, daysProblem),
+        v.transform(Number),
+        v.number(),
+        v.integer(),
+        v.minValue(1, daysProblem),
+        v.maxValue(DAYS_MAX, daysProblem),
+      ),
+      '1',
+    ),
+    'Days of UTC, of which the last one is today',
+  ),
+})
+
+const methodCounts = {
+  method: described(text, 'Or `(none)`, `(connect)` or `(other)`: see docs/access.md'),
+  requests: described(count, 'With those that failed or were over a limit'),
+  errors: count,
+  rateLimited: count,
+  codes: described(
+    v.pipe(v.array(v.object({ code: v.number(), count })), v.readonly()),
+    'Errors by the code of the JSON-RPC error, or by the status of the answer',
+  ),
+}
+const milliseconds = v.nullable(count)
+
+export const methodUsage = v.object({
+  methods: v.array(
+    v.object({
+      ...methodCounts,
+      p50Ms: described(milliseconds, 'Half of the calls took at most this long; null: none ran'),
+      p95Ms: milliseconds,
+      p99Ms: milliseconds,
+    }),
+  ),
+  missing,
+})
+
+/** What machines of a cluster answer to each other. */
+export const methodSums = v.object({
+  methods: v.pipe(
+    v.array(v.object({ ...methodCounts, latencies: v.pipe(v.array(count), v.readonly()) })),
+    v.readonly(),
+  ),
+})

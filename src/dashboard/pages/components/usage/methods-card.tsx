@@ -1,0 +1,125 @@
+import { useState } from 'preact/hooks'
+import type { TokenScope } from '../../lib/api.js'
+import { useServices } from '../../hooks/context.js'
+import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { formatCount, formatDuration } from '../../lib/format.js'
+import { Segments } from '../shared/segments.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import type { MethodUsage } from '../../lib/wire.js'
+
+/** How often the usage is loaded again. */
+const REFRESH_MS = 10_000
+
+const DAY_OPTIONS = [
+  { id: '1', name: 'Today (UTC)' },
+  { id: '7', name: '7 days' },
+  { id: '30', name: '30 days' },
+]
+
+const NAMES: Readonly<Record<string, string>> = {
+  '(none)': 'No method',
+  '(other)': 'Other methods',
+  '(connect)': 'Opened WebSockets',
+}
+
+/** The name of a method as the page shows it. */
+const MethodName = ({ method }: { readonly method: string }) =>
+  NAMES[method] === undefined ? <code>{method}</code> : <>{NAMES[method]}</>
+
+/** Errors, with how many had which code. */
+const Errors = ({ errors, codes }: Pick<MethodUsage, 'errors' | 'codes'>) => {
+  const listed = codes.reduce((sum, { count }) => sum + count, 0)
+  return (
+    <>
+      {formatCount(errors)}
+      {codes
+        .toSorted((one, other) => other.count - one.count)
+        .map(({ code, count }) => (
+          <span key={code} class="sub">
+            {code}: {formatCount(count)}
+          </span>
+        ))}
+      {listed > 0 && listed < errors && (
+        <span class="sub">other codes: {formatCount(errors - listed)}</span>
+      )}
+    </>
+  )
+}
+
+const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'p50', 'p95', 'p99'] as const
+
+const Row = ({ usage }: { readonly usage: MethodUsage }) => {
+  const { method, requests, errors, rateLimited, codes, p50Ms, p95Ms, p99Ms } = usage
+  const cells = [
+    formatCount(requests),
+    <Errors key="errors" errors={errors} codes={codes} />,
+    formatCount(rateLimited),
+    ...[p50Ms, p95Ms, p99Ms].map(ms => (ms === null ? '–' : formatDuration(ms))),
+  ]
+  return (
+    <tr>
+      <th scope="row">
+        <MethodName method={method} />
+      </th>
+      {cells.map((cell, index) => (
+        <td key={COLUMNS[index]} class="is-number" data-label={COLUMNS[index]}>
+          <div>{cell}</div>
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+const MethodTable = ({ methods }: { readonly methods: readonly MethodUsage[] }) => (
+  <div class="scroll" role="region" aria-label="Usage by method" tabIndex={0}>
+    <table class="data is-stacked">
+      <thead>
+        <tr>
+          <th scope="col">Method</th>
+          {COLUMNS.map(name => (
+            <th key={name} scope="col" class="is-number">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {methods.map(usage => (
+          <Row key={usage.method} usage={usage} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** Requests, errors by code and percentiles of each method of a place. */
+export const MethodsCard = ({ scope }: { readonly scope: TokenScope }) => {
+  const { api } = useServices()
+  const [days, setDays] = useState('1')
+  const { value, failure, reload } = useLoaded(
+    days,
+    () => api.methodUsage(scope, Number(days)),
+    REFRESH_MS,
+  )
+  return (
+    <section class="card" aria-labelledby="methods-heading">
+      <div class="card-head">
+        <h2 id="methods-heading">By method</h2>
+        <div class="card-tools">
+          <Segments legend="Days" options={DAY_OPTIONS} chosen={days} onChoose={setDays} />
+        </div>
+      </div>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
+      {value !== undefined && value.methods.length === 0 && (
+        <p class="muted">No requests in this period.</p>
+      )}
+      {value !== undefined && value.methods.length > 0 && <MethodTable methods={value.methods} />}
+      <p class="muted">
+        Percentiles are of the time from the whole request to its answer at our server, without the
+        network to you: half of the calls took at most p50.
+      </p>
+    </section>
+  )
+}
