@@ -194,6 +194,8 @@ export declare class Reader {
   programPage(query: ProgramPageQuery, deadlineMs: number): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
   ownerPage(query: OwnerPageQuery, deadlineMs: number): Promise<TaskResult>
+  /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
+  outcomes(transactions: Uint8Array, deadlineMs: number): Promise<TaskResult>
   stats(): StoreStats
   /** Load of the process's pools. */
   poolStats(): PoolStats
@@ -652,6 +654,11 @@ export interface MemberVerdict {
   problem?: ProblemData
   /** Base58 of the first signature, if the layout is readable. */
   signature?: string
+  /**
+   * Base58 of the blockhash that limits how long it may land, if the layout is readable. Absent
+   * of a durable nonce, too.
+   */
+  blockhash?: string
   /** Whether every signature is valid; absent if there is a problem. */
   isSigned?: boolean
   /** Lamports for each tip class, in the order of the rules. */

@@ -10,6 +10,60 @@ import type { StoreOptions, StoreStats, Tip } from './store.js'
 export type PoolOptions = addon.PoolOptions
 export type PoolStats = addon.PoolStats
 
+/** A transaction that may land. */
+export type AwaitedTransaction = {
+  /** 64 bytes. */
+  readonly signature: Uint8Array
+  /** 32 bytes; undefined of a durable nonce. */
+  readonly blockhash: Uint8Array | undefined
+  /** Slots before it are not searched, apart from up to 15. */
+  readonly sinceSlot: number
+}
+
+/** What the index knows of one: the block that it is in, or how long it may land. */
+export type IndexOutcome = {
+  readonly slot?: number
+  /** The chain's error; null is success. */
+  readonly error?: unknown
+  /** The block of its blockhash, if it is among the last 512. */
+  readonly blockhashSlot?: number
+  readonly lastValidBlockHeight?: number
+}
+
+/** Outcomes as of one block. */
+export type IndexOutcomes = {
+  readonly slot: number
+  readonly blockHeight: number
+  /** The outcomes of all blocks after this slot are known. */
+  readonly knownAfter: number
+  readonly transactions: readonly IndexOutcome[]
+}
+
+/** A row of the addon: signature, blockhash, slot. */
+const AWAITED_BYTES = 64 + 32 + 8
+
+const toAwaitedRows = (awaited: readonly AwaitedTransaction[]): Buffer => {
+  const rows = Buffer.alloc(awaited.length * AWAITED_BYTES)
+  for (const [index, { signature, blockhash, sinceSlot }] of awaited.entries()) {
+    const start = index * AWAITED_BYTES
+    rows.set(signature, start)
+    if (blockhash !== undefined) rows.set(blockhash, start + 64)
+    rows.writeBigUInt64BE(BigInt(sinceSlot), start + 96)
+  }
+  return rows
+}
+
+/** The whole JSON that a task made. */
+const readJson = async (source: BodySource): Promise<unknown> => {
+  const chunks: Buffer[] = []
+  const into = Buffer.allocUnsafe(JSON_CHUNK_BYTES)
+  for (;;) {
+    const count = await source.read(into)
+    if (count === 0) return JSON.parse(Buffer.concat(chunks).toString())
+    chunks.push(Buffer.from(into.subarray(0, count)))
+  }
+}
+
 /** A store that is open for reading. */
 export type Reader = {
   /** The view, with the reader's timeouts and limits. */
@@ -19,6 +73,14 @@ export type Reader = {
   isComplete(): boolean
   stats(): StoreStats
   poolStats(): PoolStats
+  /**
+   * What became of at most 1,024 transactions; undefined before the first block. Runs on the pool
+   * of scans.
+   */
+  outcomes(
+    awaited: readonly AwaitedTransaction[],
+    timeoutMs: number,
+  ): Promise<IndexOutcomes | undefined>
   /** Changes of the store as frames for subscribers. It keeps the store open until it is closed. */
   openFanout(options: FanoutOptions): Fanout
   /** Closes the store when the running reads have ended. */
@@ -37,6 +99,9 @@ export const FAST_METHODS = [
 /** Packing of a method's number and a reply's length in the integer that `fast` returns. */
 const METHOD_SHIFT = 24
 const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
+
+/** Bytes of a JSON answer that are copied at once. */
+const JSON_CHUNK_BYTES = 64 * 1024
 
 /** Maximum reply of a synchronous point read; a pool makes larger ones. */
 const OUT_BYTES = 1024 * 1024
@@ -192,6 +257,15 @@ export const toReader = (native: addon.Reader): Reader => ({
   isComplete: () => callNative(() => native.isComplete()),
   stats: () => callNative(() => native.stats()),
   poolStats: () => callNative(() => native.poolStats()),
+  outcomes: async (awaited, timeoutMs) => {
+    const source = await taken(callNative(() => native.outcomes(toAwaitedRows(awaited), timeoutMs)))
+    try {
+      // The addon wrote it.
+      return ((await readJson(source)) as IndexOutcomes | null) ?? undefined
+    } finally {
+      source.close()
+    }
+  },
   openFanout: options => toFanout(callNative(() => native.openFanout(options))),
   close: () => native.close(),
 })

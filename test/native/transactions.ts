@@ -129,7 +129,7 @@ t.test('verdicts of the members of a bundle', async t => {
   const poor = signed(new Uint8Array(32).fill(2), [999_999n, 2n ** 64n - 1n], Uint8Array.of(1))
   const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
   const verdict = await checks.checkBundle(texts, 1_232)
-  const common = { isSigned: true }
+  const common = { blockhash: bs58.encode(new Uint8Array(32).fill(9)), isSigned: true }
   t.strictSame(verdict, {
     members: [
       {

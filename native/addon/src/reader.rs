@@ -5,6 +5,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fanout::{AwaitedTransaction, push_outcomes};
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
@@ -31,8 +32,7 @@ use crate::tasks::{Pools, Task, pools, start};
 pub struct Reader {
     store: Option<Arc<Store>>,
     pools: Arc<Pools>,
-    /// Reused: a reply is built here and copied out, so that a reply which does not fit harms
-    /// nothing.
+    /// Reused: a reply is built here, and copied out whole or not at all.
     scratch: Vec<u8>,
     /// Functions that must close the store when this reader is closed.
     lanes: Vec<Weak<RefCell<Lane>>>,
@@ -277,6 +277,26 @@ impl Reader {
         let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
         self.page(env, deadline_ms, time, move |snapshot, budget, out| {
             reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, out)
+        })
+    }
+
+    /// Outcomes of transactions: rows of signature, blockhash or zeros, and first slot.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn outcomes<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Uint8Array")] transactions: Bytes<'_>,
+        deadline_ms: f64,
+    ) -> Result<Object<'env>> {
+        let decode = |bytes: &[u8]| Ok(AwaitedTransaction::decode_all(bytes));
+        let rows = guard(|| {
+            transactions
+                .read(decode)?
+                .ok_or_else(|| wrong("transactions"))
+        })?;
+        let minute = Duration::from_secs(60);
+        self.page(env, deadline_ms, minute, move |snapshot, _, out| {
+            push_outcomes(snapshot, &rows, out)
         })
     }
 

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use napi::bindgen_prelude::{BigInt, Object};
 use napi::{Env, JsString};
 use napi_derive::napi;
-use primitives::encoding::decode_pubkeys;
+use primitives::encoding::{decode_pubkeys, encode_pubkey};
 use sys::error::{Error, Result as Checked};
 use sys::pool::Pool;
 use transaction::{
-    BYTES_MAX, Decoded, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass, check_batch,
-    check_bundle, decode, frame_batch, text_length,
+    BYTES_MAX, Decoded, Lifetime, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass,
+    check_batch, check_bundle, decode, frame_batch, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -118,6 +118,9 @@ pub struct MemberVerdict {
     pub problem: Option<ProblemData>,
     /// Base58 of the first signature, if the layout is readable.
     pub signature: Option<String>,
+    /// Base58 of the blockhash that limits how long it may land, if the layout is readable. Absent
+    /// of a durable nonce, too.
+    pub blockhash: Option<String>,
     /// Whether every signature is valid; absent if there is a problem.
     pub is_signed: Option<bool>,
     /// Lamports for each tip class, in the order of the rules.
@@ -159,6 +162,10 @@ impl From<Member> for MemberVerdict {
                 reason: problem.into_reason(),
             }),
             signature: member.signature,
+            blockhash: match member.lifetime {
+                Some(Lifetime::Blockhash(blockhash)) => Some(encode_pubkey(&blockhash)),
+                Some(Lifetime::Nonce) | None => None,
+            },
             is_signed: member.is_signed,
             tips: member.tips.lamports,
             qualifies: member.tips.qualifies,

@@ -13,6 +13,7 @@ mod error_json;
 mod frames;
 mod index;
 mod interest;
+mod outcomes;
 mod pass;
 mod pending;
 mod programs;
@@ -22,6 +23,7 @@ mod slot;
 mod subs;
 
 pub use interest::{Interest, LogsOf};
+pub use outcomes::{AwaitedTransaction, push_outcomes};
 pub use pass::{FanoutOptions, FanoutStats, IS_LAST, Pass};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,6 +4,7 @@ use base64_simd::STANDARD;
 
 use super::bundle::{bundle_id, encode_signature};
 use super::frames::frame_batch;
+use super::lifetime::{Lifetime, lifetime};
 use super::parse::{read, sanitize};
 use super::signature::is_signed;
 use super::tips::{Rules, Tips, tips};
@@ -49,6 +50,8 @@ pub struct Member {
     pub problem: Option<Problem>,
     /// Base58 of the first signature, if the layout is valid.
     pub signature: Option<String>,
+    /// How long it may land, if the layout is valid.
+    pub lifetime: Option<Lifetime>,
     /// Whether all signatures are valid; `None` for an invalid transaction.
     pub is_signed: Option<bool>,
     pub tips: Tips,
@@ -125,12 +128,14 @@ fn check_member<'a>(source: &Source<'a>, rules: &Rules) -> (Member, Option<View<
     let mut member = Member {
         problem: None,
         signature: None,
+        lifetime: None,
         is_signed: None,
         tips: rules.nothing(),
     };
     let view = source.clone().and_then(|bytes| {
         let view = read(bytes).map_err(Problem::Structure)?;
         let first = view.signatures().first();
+        member.lifetime = Some(lifetime(&view));
         member.signature = first.map(|signature| encode_signature(signature.as_array()));
         sanitize(view).map_err(Problem::Structure)
     });

@@ -9,6 +9,7 @@ mod check;
 mod frames;
 mod keys;
 mod layout;
+mod lifetime;
 mod loops;
 mod parse;
 mod refusal;
@@ -21,6 +22,7 @@ pub use check::{
     Decoded, Member, Problem, Verdict, check_batch, check_bundle, decode, text_length,
 };
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
+pub use lifetime::Lifetime;
 pub use loops::{Loops, compare_loops};
 pub use parse::parse;
 pub use signature::{Signature, SignatureRule, is_signed, verify};

@@ -3,6 +3,7 @@
 mod cases;
 mod cost;
 mod naive;
+mod outcomes;
 mod passes;
 mod properties;
 mod signatures;

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use heed::RwTxn;
 
 use crate::rows::keys;
-use crate::rows::record::Block;
+use crate::rows::record::{self, Block};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use sys::error::Result;
@@ -66,12 +66,22 @@ impl Store {
 impl Snapshot<'_> {
     /// The outcome of a recent transaction.
     pub fn signature(&self, signature: &[u8; 64]) -> Result<Option<SignatureRef<'_>>> {
+        self.signature_since(signature, 0)
+    }
+
+    /// The outcome of a transaction in the group of the slot `since` or a later one.
+    pub fn signature_since(
+        &self,
+        signature: &[u8; 64],
+        since: u64,
+    ) -> Result<Option<SignatureRef<'_>>> {
         let signatures = &self.tables().signatures;
         let Some((first, _)) = signatures.first(&self.txn)? else {
             return Ok(None);
         };
+        let oldest = keys::slot_of(first).max(since / GROUP_SLOTS);
         // Newest first: clients rarely ask for old ones.
-        for group in (keys::slot_of(first)..=self.slot() / GROUP_SLOTS).rev() {
+        for group in (oldest..=self.slot() / GROUP_SLOTS).rev() {
             if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
                 let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {
                     slot: u64::from_be_bytes(*slot),
@@ -81,5 +91,30 @@ impl Snapshot<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The slot after which the outcomes of every block are in the store: a store that was loaded,
+    /// or brought up to date, has none of the blocks before. `None` in an empty store.
+    pub fn outcomes_after(&self) -> Result<Option<u64>> {
+        let Some(tip) = self.tip() else {
+            return Ok(None);
+        };
+        let mut oldest = tip.slot;
+        let mut parent = tip.parent_slot;
+        for row in self.tables().blocks.rev_iter(&self.txn)?.skip(1) {
+            let (key, value) = row?;
+            let slot = keys::slot_of(key);
+            let Some(block) = record::decode_block(slot, value) else {
+                break;
+            };
+            if slot != parent {
+                break;
+            }
+            (oldest, parent) = (slot, block.parent_slot);
+        }
+        let kept = tip
+            .slot
+            .saturating_sub(self.store.options.signature_slots_max);
+        Ok(Some(oldest.max(kept)))
     }
 }

@@ -235,6 +235,42 @@ fn outcomes_are_found_until_their_slots_are_dropped() {
     assert!(rows <= 5 * (40 + 16), "{rows}");
 }
 
+#[test]
+fn outcomes_are_searched_from_a_slot_and_known_after_one() {
+    let temporary = open(&Options {
+        signature_slots_max: 40,
+        ..options()
+    });
+    let store = &temporary.store;
+    assert_eq!(store.snapshot().unwrap().outcomes_after().unwrap(), None);
+    for slot in 1..=100u64 {
+        let status = TransactionUpdate {
+            signature: signature(slot),
+            error: None,
+            details: None,
+        };
+        let block = Block {
+            transactions: vec![status],
+            ..block(slot, vec![])
+        };
+        store.apply(&block).unwrap();
+        if slot == 20 {
+            let known = store.snapshot().unwrap().outcomes_after().unwrap();
+            assert_eq!(known, Some(1), "the first block may be a loaded one");
+        }
+    }
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(snapshot.outcomes_after().unwrap(), Some(60));
+    let found = |of: u64, since: u64| {
+        let found = snapshot.signature_since(&signature(of), since).unwrap();
+        found.map(|found| found.slot)
+    };
+    assert_eq!(found(70, 0), Some(70));
+    assert_eq!(found(70, 70), Some(70));
+    assert_eq!(found(70, 80), None, "a group before it is not searched");
+    assert_eq!(found(70, 200), None, "after the tip");
+}
+
 /// Rows of `signatures`.
 fn outcomes(store: &Store) -> u64 {
     let entries = store.stats().unwrap().entries;

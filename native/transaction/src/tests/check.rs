@@ -213,3 +213,32 @@ fn bundle_ids_equal_the_engines() {
     let id = "eb06826b16e608a7568f6ab091c26b47d4a43d847dc1e6d34172e0e778e01cc1";
     assert_eq!(bundle_id(&sent), id);
 }
+
+#[test]
+fn a_member_shows_how_long_it_may_land() {
+    let lifetime = |build: &Build| {
+        let verdict = bundle(&[build.bytes()]);
+        verdict.members[0].lifetime
+    };
+    for version in [Version::Legacy, Version::V0, Version::V1] {
+        let build = qualifying(version);
+        assert_eq!(lifetime(&build), Some(Lifetime::Blockhash([9; 32])));
+        let system = build.instructions[0].0;
+        let advance = vec![4, 0, 0, 0];
+        let mut nonce = build.clone();
+        nonce
+            .instructions
+            .insert(0, (system, vec![1, 1, 0], advance.clone()));
+        assert_eq!(lifetime(&nonce), Some(Lifetime::Nonce));
+        let mut later = build.clone();
+        later.instructions.push((system, vec![1, 1, 0], advance));
+        assert_eq!(lifetime(&later), Some(Lifetime::Blockhash([9; 32])));
+        let mut other = build;
+        let application = other.instructions[2].0;
+        other
+            .instructions
+            .insert(0, (application, vec![1], vec![4, 0, 0, 0]));
+        assert_eq!(lifetime(&other), Some(Lifetime::Blockhash([9; 32])));
+    }
+    assert_eq!(bundle(&[vec![1, 2, 3]]).members[0].lifetime, None);
+}

@@ -7,7 +7,7 @@ use store::Snapshot;
 use sys::error::{Error, Result};
 
 /// Blocks for which a blockhash is valid: MAX_PROCESSING_AGE of the validator.
-const BLOCKHASH_AGE_MAX: u64 = 150;
+pub const BLOCKHASH_AGE_MAX: u64 = 150;
 
 /// getLatestBlockhash: the tip's hash, and the last block height at which it is valid.
 pub fn latest_blockhash(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {

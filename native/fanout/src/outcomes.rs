@@ -1,0 +1,112 @@
+//! Outcomes of transactions that someone waits for, as JSON.
+
+use primitives::Pubkey;
+use store::Snapshot;
+use sys::error::Result;
+use wire::account_json::push_u64;
+use wire::reads::BLOCKHASH_AGE_MAX;
+
+use crate::error_json::push_error;
+
+/// Bytes of an [`AwaitedTransaction`]: signature ‖ blockhash ‖ big-endian slot.
+pub const AWAITED_BYTES: usize = 104;
+/// The most transactions of one call.
+pub const AWAITED_MAX: usize = 1_024;
+/// Blocks that are searched for a blockhash: all that a store keeps.
+const HEIGHTS_SEARCHED: u64 = store::BLOCKS_KEPT;
+
+/// A transaction that may land.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AwaitedTransaction {
+    pub signature: [u8; 64],
+    /// `None` of a transaction with a durable nonce.
+    pub blockhash: Option<Pubkey>,
+    /// Slots before it need not be searched.
+    pub since: u64,
+}
+
+impl AwaitedTransaction {
+    /// Decodes transactions; a blockhash of zeros is none. `None` where the length is wrong, or
+    /// there are too many.
+    pub fn decode_all(bytes: &[u8]) -> Option<Vec<AwaitedTransaction>> {
+        let (rows, rest) = bytes.as_chunks::<AWAITED_BYTES>();
+        if rows.len() > AWAITED_MAX {
+            return None;
+        }
+        let decoded = rows.iter().map(|row| {
+            let (signature, row) = row.split_first_chunk()?;
+            let (blockhash, row) = row.split_first_chunk::<32>()?;
+            Some(AwaitedTransaction {
+                signature: *signature,
+                blockhash: (*blockhash != [0; 32]).then_some(*blockhash),
+                since: u64::from_be_bytes(*row.first_chunk()?),
+            })
+        });
+        rest.is_empty().then(|| decoded.collect()).flatten()
+    }
+}
+
+/// Appends `{"slot","blockHeight","knownAfter","transactions"}`: the tip, the slot after which
+/// every outcome is known, and for each transaction `{"slot","error"}` where it is in a block, or
+/// else `{"blockhashSlot","lastValidBlockHeight"}` where its blockhash is known, or `{}`. `null` in
+/// an empty store.
+pub fn push_outcomes(
+    snapshot: &Snapshot<'_>,
+    awaited: &[AwaitedTransaction],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let (Some(tip), Some(known_after)) = (snapshot.tip(), snapshot.outcomes_after()?) else {
+        out.extend_from_slice(b"null");
+        return Ok(());
+    };
+    out.extend_from_slice(b"{\"slot\":");
+    push_u64(out, tip.slot);
+    out.extend_from_slice(b",\"blockHeight\":");
+    push_u64(out, tip.block_height);
+    out.extend_from_slice(b",\"knownAfter\":");
+    push_u64(out, known_after);
+    out.extend_from_slice(b",\"transactions\":[");
+    for (index, transaction) in awaited.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        push_outcome(snapshot, transaction, out)?;
+    }
+    out.extend_from_slice(b"]}");
+    Ok(())
+}
+
+fn push_outcome(
+    snapshot: &Snapshot<'_>,
+    transaction: &AwaitedTransaction,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let AwaitedTransaction {
+        signature,
+        blockhash,
+        since,
+    } = transaction;
+    if let Some(found) = snapshot.signature_since(signature, *since)? {
+        out.extend_from_slice(b"{\"slot\":");
+        push_u64(out, found.slot);
+        out.extend_from_slice(b",\"error\":");
+        push_error(out, found.error);
+        out.push(b'}');
+        return Ok(());
+    }
+    let block = match blockhash {
+        Some(blockhash) => snapshot.block_of_hash(blockhash, HEIGHTS_SEARCHED)?,
+        None => None,
+    };
+    match block {
+        Some(block) => {
+            out.extend_from_slice(b"{\"blockhashSlot\":");
+            push_u64(out, block.slot);
+            out.extend_from_slice(b",\"lastValidBlockHeight\":");
+            push_u64(out, block.block_height.saturating_add(BLOCKHASH_AGE_MAX));
+            out.push(b'}');
+        }
+        None => out.extend_from_slice(b"{}"),
+    }
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Tests of outcomes as JSON.
+
+use serde_json::{Value, json};
+
+use crate::outcomes::{AWAITED_BYTES, AWAITED_MAX, AwaitedTransaction, push_outcomes};
+use store::testing::{block, open, options};
+use store::{Block, Store, TransactionUpdate};
+
+fn awaited(byte: u8, blockhash: [u8; 32], since: u64) -> Vec<u8> {
+    [&[byte; 64][..], &blockhash, &since.to_be_bytes()].concat()
+}
+
+fn answer(store: &Store, rows: &[Vec<u8>]) -> Value {
+    let rows = AwaitedTransaction::decode_all(&rows.concat()).unwrap();
+    let mut out = Vec::new();
+    push_outcomes(&store.snapshot().unwrap(), &rows, &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+#[test]
+fn tells_what_became_of_each_transaction() {
+    let temporary = open(&options());
+    let store = &temporary.store;
+    assert_eq!(answer(store, &[]), Value::Null);
+    let outcome = |byte: u8, error: Option<Vec<u8>>| TransactionUpdate {
+        signature: [byte; 64],
+        error,
+        details: None,
+    };
+    for slot in 1..=40 {
+        let transactions = match slot {
+            20 => vec![outcome(1, None)],
+            21 => vec![outcome(
+                2,
+                Some(vec![8, 0, 0, 0, 2, 25, 0, 0, 0, 0x71, 0x17, 0, 0]),
+            )],
+            _ => vec![],
+        };
+        let block = Block {
+            transactions,
+            ..block(slot, vec![])
+        };
+        store.apply(&block).unwrap();
+    }
+    let known = store.snapshot().unwrap().block(30).unwrap().unwrap();
+    let last_valid = known.block_height + 150;
+    let found = answer(
+        store,
+        &[
+            awaited(1, [0; 32], 0),
+            awaited(2, known.blockhash, 21),
+            awaited(1, known.blockhash, 39),
+            awaited(3, [7; 32], 0),
+            awaited(4, [0; 32], 0),
+        ],
+    );
+    let tip = store.tip().unwrap().unwrap();
+    assert_eq!(
+        found,
+        json!({
+            "slot": 40,
+            "blockHeight": tip.block_height,
+            "knownAfter": 1,
+            "transactions": [
+                { "slot": 20, "error": null },
+                { "slot": 21, "error": { "InstructionError": [2, { "Custom": 6001 }] } },
+                { "blockhashSlot": 30, "lastValidBlockHeight": last_valid },
+                {},
+                {},
+            ],
+        })
+    );
+}
+
+#[test]
+fn a_row_of_another_length_is_refused() {
+    for length in [1, AWAITED_BYTES - 1, AWAITED_BYTES + 1] {
+        assert_eq!(AwaitedTransaction::decode_all(&vec![1; length]), None);
+    }
+    assert_eq!(AwaitedTransaction::decode_all(&[]), Some(vec![]));
+    let many = |count: usize| AwaitedTransaction::decode_all(&vec![1; count * AWAITED_BYTES]);
+    assert_eq!(many(AWAITED_MAX).map(|rows| rows.len()), Some(AWAITED_MAX));
+    assert_eq!(many(AWAITED_MAX + 1), None);
+}
