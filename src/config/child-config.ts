@@ -66,7 +66,7 @@ const CONTROL = [
 ] as const
 const FOLLOWER = ['dataDir', 'cluster', 'processes', 'status', 'log'] as const
 /** Control shows networks by their names; it calls none of their sources and upstreams. */
-const CONTROL_NETWORK = ['id', 'name'] as const
+const CONTROL_NETWORK = ['id', 'name', 'explorerUrl'] as const
 /** Of the submission routes it shows which tips they take. */
 const LANDER_TIPS = ['tipAddresses', 'serviceTipAddresses', 'tipFloorLamports'] as const
 const RELAY_TIPS = [

@@ -5,21 +5,22 @@ import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
-import type { Submissions } from '../dashboard/api/api.js'
 import type { TrafficOf } from '../dashboard/api/overview.js'
-import type { SubmissionView } from '../dashboard/api/shapes.js'
+import type { Submissions } from '../dashboard/api/submissions/routes.js'
+import type { SubmissionPageView, SubmissionSearch } from '../dashboard/api/submissions/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { findSubmission } from '../submission/store/find-submission.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
+import { parseId } from '../submission/store/submission-id.js'
 import type { Submission } from '../submission/store/submission.js'
 import { createAccessUsage } from './access-usage.js'
 import { openRates } from './open-rates.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
 import { createOwnTraffic, createTrafficRoute, createTrafficSum, keepTraffic } from './traffic.js'
-import { toSubmissionView } from './submission-view.js'
+import { toPageView } from './submission-view.js'
 
 /** What edges have counted and recorded, on every machine of the cluster where there is one. */
 export type Activity = {
@@ -97,10 +98,17 @@ export const openActivity = async (
     now: Date.now,
   })
   const readers = new StoreReaders(dataDir, undefined, options)
-  const recent = (accessId: string, limit: number): readonly SubmissionView[] =>
-    readers.recent(accessId, limit).map(toSubmissionView)
   const traffic = keepTraffic(createOwnTraffic({ dataDir, accessService, now: Date.now }), Date.now)
-  const submissions: Submissions = (accessId, limit) => ({ submissions: recent(accessId, limit) })
+  const search = async (
+    { before, limit, ...filter }: SubmissionSearch,
+    limitMs: number,
+  ): Promise<SubmissionPageView> => {
+    const from = before === undefined ? undefined : parseId(before)
+    const start = { before: from, countMax: limit, limitMs, now: Date.now }
+    const times = { nowMs: Date.now(), awaitedMs: options.awaitedMs }
+    return toPageView(await readers.search(filter, start), times)
+  }
+  const submissions: Submissions = wanted => search(wanted, options.searchMs)
   if (cluster === undefined || machines === undefined) {
     const usageDays = (query: DayQuery): UsageDays => ({ days: readDays(dataDir, query) })
     const close = async (): Promise<void> => {
@@ -115,7 +123,14 @@ export const openActivity = async (
     cluster,
     config,
     machines,
-    { usage, submissions, traffic, recent, find },
+    {
+      usage,
+      submissions,
+      traffic,
+      // The caller waits `peerMs` for the answer.
+      search: wanted => search(wanted, Math.min(options.searchMs, cluster.peerMs / 2)),
+      find,
+    },
     parts,
   )
   return {

@@ -66,6 +66,7 @@ export const productsOf = (config: ControlConfig): readonly Product[] =>
 export const createCatalog = (config: ControlConfig): Catalog => {
   const locations = new Map(config.locations.map(location => [location.id, toLocation(location)]))
   const networks = new Map(config.networks.map(({ id, name }) => [id, name ?? id]))
+  const explorers = new Map(config.networks.map(({ id, explorerUrl }) => [id, explorerUrl]))
   const routes = new Map(config.networks.map(one => [one.id, submissionRoutesOf(one)]))
   const products = new Map(config.products.map(({ id, name, kind }) => [id, { id, name, kind }]))
   return {
@@ -73,5 +74,6 @@ export const createCatalog = (config: ControlConfig): Catalog => {
     networkName: id => networks.get(id) ?? id,
     location: id => locations.get(id),
     submissionRoutes: networkId => routes.get(networkId) ?? [],
+    explorerUrl: networkId => explorers.get(networkId),
   }
 }

@@ -1,7 +1,7 @@
 import { sumMethods } from '../access/usage/method-days.js'
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
-import type { Submissions } from '../dashboard/api/api.js'
 import * as limitShapes from '../dashboard/api/limit-shapes.js'
+import type { Submissions } from '../dashboard/api/submissions/routes.js'
 import * as shapes from '../dashboard/api/shapes.js'
 import * as usageShapes from '../dashboard/api/usage/shapes.js'
 import type {
@@ -14,12 +14,13 @@ import type {
 } from '../dashboard/api/usage.js'
 import { mapLimits } from '../shared/access-limits.js'
 import type { ClusterPeers } from './cluster-peers.js'
+import { submissionPage, type SubmissionPageView } from '../dashboard/api/submissions/shapes.js'
 import {
   accessUsagePath,
   methodsPath,
   periodsPath,
   placeUsagePath,
-  recentPath,
+  searchPath,
 } from './peer-routes.js'
 
 type Read = Pick<ClusterPeers['client'], 'read'>
@@ -136,15 +137,27 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
   },
 })
 
-/** The newest submissions to this machine and the others at the locations. */
+/** Pages of several machines as one, up to where the first of them ended. Ids sort by time. */
+const mergePages = (pages: readonly SubmissionPageView[], limit: number): SubmissionPageView => {
+  const ends = pages.flatMap(({ next }) => next ?? [])
+  const end = ends.toSorted().at(-1) ?? null
+  const found = pages
+    .flatMap(({ submissions }) => submissions)
+    .filter(({ submissionId }) => end === null || submissionId >= end)
+    .toSorted((one, other) => (one.submissionId < other.submissionId ? 1 : -1))
+  if (found.length <= limit) return { submissions: found, next: end }
+  const kept = found.slice(0, limit)
+  return { submissions: kept, next: kept.at(-1)?.submissionId ?? null }
+}
+
+/** Submissions to this machine and the others at the locations. */
 export const createSubmissionsSum =
   (own: Submissions, peers: Read): Submissions =>
-  async (accessId, limit, locations) => {
-    const path = recentPath(accessId, limit)
-    const { answers, missing } = await peers.read(locations, path, shapes.submissions)
-    const all = [await own(accessId, limit, locations), ...answers].flatMap(
-      ({ submissions }) => submissions,
-    )
-    const newest = all.toSorted((one, other) => other.receivedAtMs - one.receivedAtMs)
-    return { submissions: newest.slice(0, limit), missing }
+  async (search, locations) => {
+    const path = searchPath(search)
+    const [mine, { answers, missing }] = await Promise.all([
+      own(search, locations),
+      peers.read(locations, path, submissionPage),
+    ])
+    return { ...mergePages([mine, ...answers], search.limit), missing }
   }

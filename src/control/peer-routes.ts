@@ -1,6 +1,10 @@
 import type { TokenScope } from '../access/store/tables.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
-import { SUBMISSIONS_MAX, type SubmissionView } from '../dashboard/api/shapes.js'
+import {
+  parseSearch,
+  type SubmissionPageView,
+  type SubmissionSearch,
+} from '../dashboard/api/submissions/shapes.js'
 import { periodsQueryOf } from '../dashboard/api/usage/shapes.js'
 import type { DayRange, PeriodQuery, Usage, UsageMinute } from '../dashboard/api/usage.js'
 import { parseId } from '../submission/store/submission-id.js'
@@ -11,7 +15,7 @@ import type { Submission } from '../submission/store/submission.js'
 export type PeerRouteParts = {
   /** Of this machine alone. */
   readonly usage: Usage
-  readonly recent: (accessId: string, limit: number) => readonly SubmissionView[]
+  readonly search: (search: SubmissionSearch) => Promise<SubmissionPageView>
   readonly find: (id: Uint8Array) => Promise<Submission | undefined>
 }
 
@@ -28,15 +32,48 @@ export const methodsPath = (
   { from, until }: Readonly<Record<keyof DayRange, number | string>>,
 ): string => `${placeUsagePath(scope)}/methods/${from}/${until}`
 export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
-export const recentPath = (accessId: string, limit: number | string): string =>
-  `/accesses/${accessId}/submissions/newest/${limit}`
+/** In place of a filter that is not set. */
+const ANY = '-'
+/** A segment of a path is at most 64 characters, a signature 88. */
+const SIGNATURE_PART = 44
+
+export const searchPath = (search: SubmissionSearch): string => {
+  const { accessId, before = ANY, limit, route = ANY, signature = ANY, state = ANY } = search
+  const parts = [signature.slice(0, SIGNATURE_PART), signature.slice(SIGNATURE_PART) || ANY]
+  return [
+    '/accesses',
+    accessId,
+    'submissions',
+    route.replace('/', ''),
+    state,
+    ...parts,
+    before,
+    limit,
+  ].join('/')
+}
+
+const SEARCH_PATTERN = '/accesses/:accessId/submissions/:route/:state/:head/:tail/:before/:limit'
+
+/** The search of a path; undefined where it is none. */
+const toSearch = (params: Readonly<Record<string, string>>): SubmissionSearch | undefined => {
+  const { accessId = '', route = ANY, state = ANY, head = ANY, tail = ANY, before, limit } = params
+  const given = {
+    limit,
+    ...(before === ANY ? {} : { before }),
+    ...(route === ANY ? {} : { route: `/${route}` }),
+    ...(state === ANY ? {} : { state }),
+    ...(head === ANY ? {} : { signature: tail === ANY ? head : head + tail }),
+  }
+  return parseSearch(accessId, given)
+}
+
 export const submissionPath = ({ accessId, network, submissionId }: SubmissionQuery): string =>
   `/accesses/${accessId}/networks/${network}/submissions/${submissionId}`
 
 const SCOPE = { accessId: ':accessId', network: ':network', location: ':location' }
 
 /** The routes of the peer API. Nothing here returns a token. */
-export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): readonly PeerRoute[] => [
+export const createPeerRoutes = ({ usage, search, find }: PeerRouteParts): readonly PeerRoute[] => [
   {
     path: placeUsagePath(SCOPE),
     answer: async ({ accessId = '', network = '', location = '' }) => {
@@ -66,10 +103,10 @@ export const createPeerRoutes = ({ usage, recent, find }: PeerRouteParts): reado
     answer: ({ accessId = '' }) => usage.ofAccess(accessId, []),
   },
   {
-    path: recentPath(':accessId', ':limit'),
-    answer: ({ accessId = '', limit }) => {
-      const count = Math.min(SUBMISSIONS_MAX, Number(limit))
-      return count >= 1 ? { submissions: recent(accessId, count) } : undefined
+    path: SEARCH_PATTERN,
+    answer: params => {
+      const wanted = toSearch(params)
+      return wanted && search(wanted)
     },
   },
   {

@@ -1,17 +1,43 @@
-import type { SubmissionView } from '../dashboard/api/shapes.js'
-import type { StoredSubmission } from '../submission/store/submission-tables.js'
+import type { SubmissionPageView, SubmissionView } from '../dashboard/api/submissions/shapes.js'
+import { explainChainError, reasonOf } from '../submission/store/reason.js'
+import type { SubmissionPage } from '../submission/store/search.js'
+import { stateOf } from '../submission/store/state.js'
 import { formatId } from '../submission/store/submission-id.js'
+import type { StoredSubmission, Submission } from '../submission/store/submission.js'
+
+const transactionsOf = ({ landing, signatures }: Submission): SubmissionView['transactions'] =>
+  signatures.map((signature, index) => {
+    const { slot = null, error = null } = landing?.transactions[index] ?? {}
+    return { signature, slot, error: error === null ? null : explainChainError(error) }
+  })
 
 /** A submission as the dashboard shows it. */
-export const toSubmissionView = ({ id, submission }: StoredSubmission): SubmissionView => ({
+const toView = (
+  { id, submission }: StoredSubmission,
+  times: Parameters<typeof stateOf>[1],
+): SubmissionView => ({
   submissionId: formatId(id),
+  network: submission.network,
   location: submission.location,
   route: submission.route,
   bundleId: submission.bundleId,
-  signatures: submission.signatures,
+  transactions: transactionsOf(submission),
   receivedAtMs: submission.receivedAtMs,
-  checks: submission.checks,
+  forwardedAtMs: submission.forwardedAtMs,
   answeredAtMs: submission.answeredAtMs,
+  checks: submission.checks,
+  findings: submission.findings ?? null,
+  state: stateOf(submission, times),
+  reason: reasonOf(submission),
   outcome: submission.outcome,
   error: submission.error,
+})
+
+/** What a search has found as the dashboard shows it. */
+export const toPageView = (
+  { found, next }: SubmissionPage,
+  times: Parameters<typeof stateOf>[1],
+): SubmissionPageView => ({
+  submissions: found.map(one => toView(one, times)),
+  next: next === undefined ? null : formatId(next),
 })

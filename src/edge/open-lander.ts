@@ -1,7 +1,8 @@
 import type { EdgeConfig } from '../config/child-config.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../native/transactions.js'
-import { Lander, LANDER_ROUTES, type LanderMeter } from '../submission/lander/lander.js'
+import { Lander, type LanderMeter } from '../submission/lander/lander.js'
+import { LANDER_ROUTES } from '../submission/store/submission.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
 
 type Network = EdgeConfig['networks'][number]

@@ -129,8 +129,13 @@ export class EdgeLocations {
       ? undefined
       : new DirectReads({ limiter, versionCells, bodyBytesMax })
     if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
-    const { networks: landers } = this.modules.submissions
-    const submissions = new Submissions({ location, networks: landers, newSubmissionId, now, log })
+    const submissions = new Submissions({
+      ...this.modules.submissions,
+      location,
+      newSubmissionId,
+      now,
+      log,
+    })
     const sockets = createEdgeSockets({
       ...admission,
       submissions: { submissions, bytesMax: submissionBytesMax },

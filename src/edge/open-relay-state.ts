@@ -1,18 +1,11 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EdgeConfig } from '../config/child-config.js'
-import { lockFile, sharedCells } from '../native/os.js'
-import { createLogThrottle, LOG_PAUSE_MS } from '../shared/log-throttle.js'
-import type { Metrics } from '../shared/metrics.js'
+import { sharedCells } from '../native/os.js'
 import { LOCK_TABLE_WORDS, LockTable } from '../submission/single-flight/lock-table.js'
 import { SingleFlight } from '../submission/single-flight/single-flight.js'
-import { edgePath, StoreReaders } from '../submission/store/store-readers.js'
-import {
-  openSubmissionStore,
-  walBytes,
-  type SubmissionStore,
-} from '../submission/store/submission-store.js'
+import type { SubmissionStore } from '../submission/store/submission-store.js'
 import type { SubmissionModules } from './open-upstream.js'
+import type { OpenSubmissionStore } from './submission/open-submission-store.js'
 
 /** The edge among those of its machine. */
 export type EdgeNumber = { readonly index: number; readonly count: number }
@@ -23,7 +16,6 @@ export type RelayState = {
   readonly singleFlight: SingleFlight
   /** 64-bit words that all edges of the machine share, zero at first. */
   readonly words: BigInt64Array
-  close(): Promise<void>
 }
 
 /** What the state of an edge must be able to hold. */
@@ -34,29 +26,17 @@ export type RelayStateBounds = {
   readonly sendMs: number
 }
 
-const WAL_FILE = 'write-ahead-log'
 const WORDS_FILE = 'lock-table'
 
-/** Opens the store of an edge and recovers the submissions that its last process left in flight. */
-export const openRelayState = async (
+/** Opens what the relay routes share, over the store of an edge that has recovered. */
+export const openRelayState = (
   config: EdgeConfig,
   { index, count }: EdgeNumber,
   { wordCount, sendMs }: RelayStateBounds,
-  modules: SubmissionModules,
-): Promise<RelayState> => {
+  { store, others, onFault }: OpenSubmissionStore,
+  { now }: Pick<SubmissionModules, 'now'>,
+): RelayState => {
   const { dataDir, submissionStore: options } = config
-  const { metrics, now } = modules
-  const onFault = createFaultReport(modules)
-  const dir = edgePath(dataDir, index)
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
-  if (!lockFile(join(dir, 'lock'))) throw new Error(`another edge ${index} runs on ${dataDir}`)
-
-  const cells = sharedCells(join(dir, WAL_FILE), walBytes(options) / 8)
-  const wal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
-  const others = new StoreReaders(dataDir, index, options)
-  const store = await openSubmissionStore(dir, { wal, others, now: Date.now, onFault }, options)
-  reportStore(store, metrics)
-
   const words = mapWords(join(dataDir, 'edges', WORDS_FILE), LOCK_TABLE_WORDS + wordCount)
   const followMs = sendMs + options.followGraceMs
   const locks = new LockTable({
@@ -80,37 +60,7 @@ export const openRelayState = async (
     store,
     singleFlight: new SingleFlight({ followPollMs, followMs }, { locks, read, now }),
     words: words.subarray(LOCK_TABLE_WORDS),
-    close: async () => {
-      await others.close()
-      await store.close()
-    },
   }
-}
-
-const createFaultReport = ({ log, metrics, now }: SubmissionModules) => {
-  const faults = metrics.counter('submissionStoreFaults')
-  // On a full disk every submission fails.
-  const throttle = createLogThrottle(LOG_PAUSE_MS, now)
-  return (err: unknown): void => {
-    faults.add(1)
-    throttle(suppressedCount =>
-      log.error({ err, suppressedCount }, 'a submission could not be stored or read'),
-    )
-  }
-}
-
-const reportStore = (store: SubmissionStore, metrics: Metrics): void => {
-  const inFlight = metrics.gauge('relayInFlight')
-  const records = metrics.gauge('submissionStoreRecords')
-  const used = metrics.gauge('storeUsed', { store: 'submissions' })
-  const map = metrics.gauge('storeMap', { store: 'submissions' })
-  metrics.beforeSnapshot(() => {
-    const stats = store.stats()
-    inFlight.set(stats.inFlight)
-    records.set(stats.records)
-    used.set(stats.usedBytes)
-    map.set(stats.mapBytes)
-  })
 }
 
 /** The 64-bit words of a file that every edge maps. */

@@ -11,6 +11,7 @@ import { createTokenBucket } from '../submission/relay/token-bucket.js'
 import type { RelayRoute } from '../submission/store/submission.js'
 import { openRelayState, type EdgeNumber, type RelayState } from './open-relay-state.js'
 import { openNamedUpstream, type SubmissionModules } from './open-upstream.js'
+import type { OpenSubmissionStore } from './submission/open-submission-store.js'
 
 type Network = EdgeConfig['networks'][number]
 type Section = NonNullable<Network['relay']>
@@ -47,18 +48,19 @@ type RouteConfig = {
   readonly wordIndex: number
 }
 
-/** Opens every configured relay route. Without one, nothing is opened and no file is created. */
+/** Opens every configured relay route over the store of the edge, which each of them needs. */
 export const openRelays = async (
   config: EdgeConfig,
   edge: EdgeNumber,
+  store: OpenSubmissionStore | undefined,
   modules: SubmissionModules,
 ): Promise<OpenRelays> => {
   const routes = routesOf(config, edge)
-  if (routes.length === 0)
+  if (routes.length === 0 || store === undefined)
     return { find: () => undefined, checks: undefined, close: async () => {} }
   const wordCount = config.networks.length * SECTIONS.length * wordsPerRoute(edge.count)
   const sendMs = Math.max(...routes.map(({ section }) => sendMsOf(section)))
-  const state = await openRelayState(config, edge, { wordCount, sendMs }, modules)
+  const state = openRelayState(config, edge, { wordCount, sendMs }, store, modules)
   const opened = new Map<string, OpenRoute>()
   for (const route of routes)
     opened.set(
@@ -70,7 +72,6 @@ export const openRelays = async (
     checks: [...opened.values()][0]?.checks,
     close: async () => {
       await Promise.all(Array.from(opened.values(), one => one.close()))
-      await state.close()
     },
   }
 }

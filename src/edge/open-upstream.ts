@@ -2,6 +2,7 @@ import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { Secret } from '../shared/secret.js'
+import type { OutcomeIndex } from '../submission/landing/landing-tracker.js'
 import type { PeerSubmissions } from '../submission/relay/relay-types.js'
 import type { Upstream, UpstreamOptions } from '../upstream/client.js'
 
@@ -15,6 +16,8 @@ export type SubmissionModules = {
   readonly now: () => number
   /** Submissions to other machines; undefined on a machine by itself. */
   readonly peers?: PeerSubmissions | undefined
+  /** Where transactions of a network are looked for; undefined before its first block. */
+  readonly indexOf?: ((network: string) => OutcomeIndex) | undefined
 }
 
 /** Opens the upstream of one section of a network's configuration, with its metrics. */

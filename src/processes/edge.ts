@@ -57,7 +57,9 @@ class Edge implements Running {
     this.timers.push(setInterval(() => this.refresh(), tipPollMs))
     const edge = { index, count: edgeSlotsOf(config) }
     const peers = this.openPeers()
-    const submissions = await openSubmissions(config, edge, { log, metrics, now, peers })
+    const indexOf = (network: string) =>
+      this.isClosed ? undefined : networks.views.get(network)?.reader
+    const submissions = await openSubmissions(config, edge, { log, metrics, now, peers, indexOf })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
     const { leasedVersion: version, cells: versionCells } = shared

@@ -53,6 +53,7 @@ const networkOf = (ports: Ports, tips: Tips) => {
   return {
     id: SANDBOX_NETWORK,
     name: 'Sandbox',
+    explorerUrl: 'https://explorer.solana.com/tx/{signature}?cluster=custom',
     // Of a machine that has no chain provider: the chain from its first block on.
     feed: { endpoint: urlOf(ports.geyser), startSlot: FIRST_SLOT },
     rpc: { upstream: { urls: [urlOf(ports.rpc)], pingPath: '/ping' } },

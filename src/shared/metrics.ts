@@ -44,6 +44,7 @@ export const METRICS = {
   relayTipsDiffer:   { name: 'slotline_relay_tips_differ', type: 'gauge', unit: '0 or 1', labels: ['network', 'route'], help: 'Whether the engine\'s own tip accounts are others than the configured ones' },
   relayInFlight:     { name: 'slotline_relay_in_flight', type: 'gauge', unit: 'bundles', labels: [], help: 'Bundles that are forwarded and not yet both answered and stored' },
   submissionStoreRecords: { name: 'slotline_submission_store_records', type: 'gauge', unit: 'submissions', labels: [], help: 'Submissions in the store of this edge' },
+  submissionsAwaited: { name: 'slotline_submissions_awaited', type: 'gauge', unit: 'submissions', labels: [], help: 'Sent submissions that are looked for in the index' },
   submissionStoreFaults: { name: 'slotline_submission_store_faults_total', type: 'counter', unit: 'faults', labels: [], help: 'Submissions that could not be stored or read' },
   subscriptions:     { name: 'slotline_subscriptions', type: 'gauge', unit: 'subscriptions', labels: ['network'], help: 'Subscriptions that sockets of this edge hold' },
   subscriptionIds:   { name: 'slotline_subscription_ids', type: 'gauge', unit: 'ids', labels: ['network'], help: 'Different subscriptions among them: each frame is made once for an id' },

@@ -125,7 +125,7 @@ if (browser !== undefined) {
       body: '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[["AAAA"],{"encoding":"base64"}]}',
     })
     await page.getByRole('tab', { name: 'Submissions' }).click()
-    const submitted = page.getByRole('region', { name: 'Recent submissions' }).getByRole('row')
+    const submitted = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
     const row = submitted.filter({ hasText: /Failed our checks.*transaction 0 is malformed/ })
     await row.getByRole('button', { name: /^Copy submission id/ }).click()
     await page.getByText('submission id copied').waitFor()
@@ -325,7 +325,7 @@ if (browser !== undefined) {
       await page.getByRole('radio', { name: 'Table' }).check()
       await look('usage-table')
       await page.getByRole('tab', { name: 'Submissions' }).click()
-      await page.getByRole('heading', { name: 'Recent submissions' }).waitFor()
+      await page.getByRole('heading', { name: 'Submissions' }).waitFor()
       await look('submissions')
       const shifts = Number(await page.evaluate('window.shifts'))
       t.ok(shifts < 0.1, `layout shifts of ${shifts.toFixed(3)} in all`)

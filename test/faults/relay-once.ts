@@ -3,7 +3,6 @@ import { request } from 'node:http'
 import bs58 from 'bs58'
 import t from 'tap'
 import { ERRORS } from '../../src/shared/errors.js'
-import { defaults } from '../../src/submission/store/options.js'
 import { StoreReaders } from '../../src/submission/store/store-readers.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import {
@@ -142,9 +141,12 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
   // again, for that submission. No submission is sent twice.
   await until('all are stored', () => edges.every(({ store }) => store.stats().inFlight === 0))
   for (const edge of edges) await edge.close()
-  const recentMax = 4 * BUNDLES
-  const readers = new StoreReaders(dataDir, undefined, { ...defaults, recentMax })
-  const records = readers.recent('access-1', recentMax)
+  const readers = new StoreReaders(dataDir, undefined)
+  const { found: records, next } = await readers.search(
+    { accessId: 'access-1' },
+    { before: undefined, countMax: 4 * BUNDLES, limitMs: 60_000, now: Date.now },
+  )
+  t.equal(next, undefined, 'all are found')
   await readers.close()
   const sent = records.filter(({ submission }) => submission.forwardedAtMs !== null)
   t.ok(sent.every(({ submission }) => submission.joined === null))

@@ -43,6 +43,21 @@ export const endpoint = leaf<string>(
   value => isText(value) && /^https?:\/\//.test(value) && URL.canParse(value),
   'an http or https URL',
 )
+/** The place of a signature in the URL of an explorer. */
+const PLACEHOLDER = '{signature}'
+
+const isExplorerUrl = (value: string): boolean => {
+  const parts = value.split(PLACEHOLDER)
+  const [start = ''] = parts
+  // The host is complete before the placeholder.
+  return parts.length === 2 && /^https:\/\/[^/?#@]+\//.test(start) && URL.canParse(start)
+}
+
+/** URL of an explorer of transactions. */
+export const explorerUrl = leaf<string>(
+  value => isText(value) && isExplorerUrl(value),
+  `an https URL with ${PLACEHOLDER} once, after the host`,
+)
 /**
  * Shortest prefixes of a range: 10.0.0.0/8 is the widest private one, fc00::/7 the widest of IPv6.
  * A wider range would trust clients. Mapped IPv4 addresses have 96 bits before them.

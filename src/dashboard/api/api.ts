@@ -6,18 +6,12 @@ import { checkOwnScope, findOwnAccess } from './own-access.js'
 import * as limitShapes from './limit-shapes.js'
 import { createOverviewRoutes, type TrafficOf } from './overview.js'
 import * as shapes from './shapes.js'
+import { createSubmissionRoutes, type Submissions } from './submissions/routes.js'
 import { createTokenRoutes } from './token-routes.js'
 import { createUsageRoutes } from './usage/routes.js'
-import type { Awaitable, Missing, Peak, Usage } from './usage.js'
+import type { Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
 import { createWarningRoute, type ReadWarnings } from './warnings.js'
-
-/** The newest submissions of an access at its locations, newest first. */
-export type Submissions = (
-  accessId: string,
-  limit: number,
-  locations: readonly string[],
-) => Awaitable<{ readonly submissions: readonly shapes.SubmissionView[] } & Missing>
 
 /** What the API is made of. */
 export type ApiParts = {
@@ -160,7 +154,7 @@ const addressRoute: Route = route({
 
 /** The API of the page. A signed-in person can only see their own accesses. */
 export const createApi = (parts: ApiParts): readonly Route[] => {
-  const { accessService, docsUrl, machines, now, submissions } = parts
+  const { accessService, docsUrl, machines, now } = parts
   return [
     route({
       method: 'GET',
@@ -185,18 +179,6 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     ...usageRoutes(parts),
     ...createUsageRoutes(parts),
     ...machineRoutes(parts),
-    route({
-      method: 'GET',
-      path: '/api/accesses/:accessId/submissions',
-      guard: 'session',
-      summary: 'Recent submissions with their checks and outcomes',
-      query: shapes.submissionsQuery,
-      answers: { 200: { description: 'Newest first', body: shapes.submissions } },
-      errors: ['noSuchAccess', 'wrongInput'],
-      handle: async ({ session, params, query }) => {
-        const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
-        return ok(await submissions(accessId, query.limit, locations))
-      },
-    }),
+    ...createSubmissionRoutes(parts),
   ]
 }

@@ -4,6 +4,8 @@ export type Catalog = {
   networkName(id: string): string
   location(id: string): CatalogLocation | undefined
   submissionRoutes(networkId: string): readonly SubmissionRoute[]
+  /** Where transactions of the network can be looked at; `{signature}` is the place of theirs. */
+  explorerUrl(networkId: string): string | undefined
 }
 
 export type CatalogLocation = {

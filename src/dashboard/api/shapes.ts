@@ -220,44 +220,6 @@ export const locations = v.object({
   ),
 })
 
-/** Most submissions in one response. */
-export const SUBMISSIONS_MAX = 200
-const SUBMISSIONS_DEFAULT = '50'
-const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
-
-export const submissionsQuery = v.strictObject({
-  limit: v.optional(
-    v.pipe(
-      v.string(limitProblem),
-      v.regex(/^[1-9]\d{0,2}$/, limitProblem),
-      v.transform(Number),
-      v.number(),
-      v.integer(),
-      v.minValue(1, limitProblem),
-      v.maxValue(SUBMISSIONS_MAX, limitProblem),
-    ),
-    SUBMISSIONS_DEFAULT,
-  ),
-})
-
-export const submissions = v.object({
-  submissions: v.array(
-    v.object({
-      submissionId: described(text, 'As in the response header X-Relay-Submission-ID'),
-      location: text,
-      route: text,
-      bundleId: v.nullable(text),
-      signatures: v.pipe(v.array(text), v.readonly()),
-      receivedAtMs: instantMs,
-      checks: described(text, '`passed`, or the message of the check that failed'),
-      answeredAtMs: v.nullable(instantMs),
-      outcome: text,
-      error: v.nullable(text),
-    }),
-  ),
-  missing,
-})
-
 export const failure = v.object({
   error: v.object({ code: described(text, 'A name from docs/errors.md'), message: text }),
 })
@@ -271,9 +233,6 @@ export type MachineView = v.InferOutput<typeof machines>['machines'][number]
 
 /** A location as the page shows it. */
 export type LocationView = v.InferOutput<typeof locations>['locations'][number]
-
-/** A submission as the page shows it. */
-export type SubmissionView = v.InferOutput<typeof submissions>['submissions'][number]
 
 const wholeCount = v.pipe(v.number(), v.integer(), v.minValue(0))
 

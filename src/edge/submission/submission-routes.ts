@@ -1,8 +1,13 @@
 import { isReply, type Reply, type Request, type Route } from '../../shared/http.js'
 import type { Grant } from '../../shared/grant.js'
 import { submissionHeaders, type Relay } from '../../submission/relay/relay.js'
-import { RELAY_ROUTES, type RelayRoute } from '../../submission/store/submission.js'
-import { LANDER_ROUTES, type Lander, type LanderRoute } from '../../submission/lander/lander.js'
+import type { Lander } from '../../submission/lander/lander.js'
+import {
+  LANDER_ROUTES,
+  RELAY_ROUTES,
+  type LanderRoute,
+  type RelayRoute,
+} from '../../submission/store/submission.js'
 import {
   createAdmit,
   createRecheck,

@@ -3,9 +3,10 @@ import type { CallFailure } from '../../access/usage/meter.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
-import type { Lander, LanderRoute } from '../../submission/lander/lander.js'
+import type { Lander } from '../../submission/lander/lander.js'
+import type { LanderRecorder } from '../../submission/lander/recorder.js'
 import type { Relay } from '../../submission/relay/relay.js'
-import type { RelayRoute } from '../../submission/store/submission.js'
+import type { LanderRoute, RelayRoute } from '../../submission/store/submission.js'
 
 /** What one network offers on the submission routes. */
 export type NetworkSubmission = {
@@ -17,6 +18,8 @@ export type SubmissionsParts = {
   readonly location: string
   readonly networks: ReadonlyMap<string, NetworkSubmission>
   readonly newSubmissionId: () => Uint8Array
+  /** Undefined where requests of the lander routes are not recorded. */
+  readonly landerRecorder?: Pick<LanderRecorder, 'begin'> | undefined
   /** Unix milliseconds. */
   readonly now: () => number
   /** Level debug writes a line for each request: ids, never the token. */
@@ -76,9 +79,12 @@ export class Submissions {
     body: Uint8Array,
   ): Reply | Promise<Reply> {
     this.logRequest(route, submitter, body)
-    const { recheck } = submitter
+    const { grant, recheck } = submitter
     const startMs = performance.now()
-    return recheck() ?? this.count(route, submitter, lander.submit(route, body, recheck), startMs)
+    const refused = recheck()
+    if (refused !== undefined) return refused
+    const trace = this.parts.landerRecorder?.begin(route, grant)
+    return this.count(route, submitter, lander.submit(route, body, recheck, trace), startMs)
   }
 
   /** Answers one whole body, whose method has a prefix. The body is not kept. */

@@ -2,8 +2,11 @@ import { RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { formatError, scanMessage, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
-import type { LanderRoute } from '../../submission/lander/lander.js'
-import { RELAY_ROUTES, type RelayRoute } from '../../submission/store/submission.js'
+import {
+  RELAY_ROUTES,
+  type LanderRoute,
+  type RelayRoute,
+} from '../../submission/store/submission.js'
 import type { Submissions, Submitter } from '../submission/submissions.js'
 
 /** Submissions by WebSocket, and the bound of a message that is one. */

@@ -6,6 +6,7 @@ import type { TransactionChecks, Verdict } from '../../native/transactions.js'
 import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import { parseSubmission } from '../call.js'
+import type { LanderRoute } from '../store/submission.js'
 import {
   findAll,
   formatFindings,
@@ -15,6 +16,7 @@ import {
   type FindingKind,
 } from './findings.js'
 import type { Options } from './options.js'
+import { NO_TRACE, type LanderTrace } from './recorder.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
 import {
   BYTES_TYPE,
@@ -25,10 +27,6 @@ import {
   recordProblem,
   toReply,
 } from './replies.js'
-
-/** The lander routes, by the path that follows the token. */
-export const LANDER_ROUTES = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
-export type LanderRoute = (typeof LANDER_ROUTES)[number]
 
 /** How a request of a lander route ended. */
 export type LanderOutcome = 'forwarded' | 'framing' | 'refused' | ErrorName
@@ -75,6 +73,7 @@ type Work = {
   readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
   readonly recheck: Recheck
+  readonly trace: LanderTrace
 }
 
 /** The lander routes of one network, over one upstream. */
@@ -93,16 +92,22 @@ export class Lander {
    * Answers one whole body, which is copied before this returns. `recheck` is asked right before
    * the body is forwarded, if that waits for anything.
    */
-  submit(route: LanderRoute, body: Uint8Array, recheck: Recheck): Reply | Promise<Reply> {
+  submit(
+    route: LanderRoute,
+    body: Uint8Array,
+    recheck: Recheck,
+    trace: LanderTrace = NO_TRACE,
+  ): Reply | Promise<Reply> {
     return route === '/lander-submit-batch'
-      ? this.submitBatch(body, recheck)
-      : this.submitCall(route, body, recheck)
+      ? this.submitBatch(body, recheck, trace)
+      : this.submitCall(route, body, recheck, trace)
   }
 
   private submitCall(
     route: keyof typeof CALLS,
     body: Uint8Array,
     recheck: Recheck,
+    trace: LanderTrace,
   ): Reply | Promise<Reply> {
     const { checks, now, nestingMax } = this.modules
     const startMs = now()
@@ -122,20 +127,27 @@ export class Lander {
         check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
         refuse,
         recheck,
+        trace,
       })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
+      trace.onRefused(error)
       this.count(route, error.name, startMs)
       return refuse(error)
     }
   }
 
-  private submitBatch(body: Uint8Array, recheck: Recheck): Reply | Promise<Reply> {
+  private submitBatch(
+    body: Uint8Array,
+    recheck: Recheck,
+    trace: LanderTrace,
+  ): Reply | Promise<Reply> {
     const { checks, now } = this.modules
     const startMs = now()
     const route = '/lander-submit-batch'
     const { count, problem } = checks.frameBatch(body)
     if (problem !== undefined) {
+      trace.onRefused({ message: problem })
       this.count(route, 'framing', startMs)
       return countsReply(count, problem)
     }
@@ -153,6 +165,7 @@ export class Lander {
           ? errorReply('null', error)
           : countsReply(count, recordProblem(error, finding)),
       recheck,
+      trace,
     })
   }
 
@@ -162,16 +175,19 @@ export class Lander {
 
   /** Sends a request after its checks, where these find nothing. */
   private async sendChecked(work: Work): Promise<Reply> {
-    const { route, startMs } = work
+    const { route, startMs, trace } = work
     let finding: Finding | undefined
     try {
-      finding = gravest(this.find(route, await work.check()))
+      const verdict = await work.check()
+      trace.onChecked(verdict)
+      finding = gravest(this.find(route, verdict))
       if (finding !== undefined) {
         this.modules.meter.onFinding(route, finding.kind)
         throw finding.toError()
       }
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
+      trace.onRefused(error)
       this.count(route, error.name, startMs)
       return work.refuse(error, finding)
     }
@@ -182,19 +198,28 @@ export class Lander {
   }
 
   private async send(work: Work): Promise<Reply> {
-    const { route, startMs, path, contentType, body } = work
+    const { route, startMs, path, contentType, body, trace } = work
     let pending: Promise<string> | undefined
     const onWritten = (): void => {
+      trace.onSent()
       // The bytes are written in this turn of the event loop, the checks start after them.
       if (!this.options.enforce) queueMicrotask(() => (pending = this.collectFindings(work)))
     }
     const headers = { 'content-type': contentType }
     const reply = await this.modules.upstream
       .send({ method: 'POST', path, headers, body, onWritten })
-      .then(toReply, (error: unknown) => {
-        if (!(error instanceof UpstreamFailure)) throw error
-        return FAILURES[error.kind]
-      })
+      .then(
+        answer => {
+          trace.onAnswered(answer)
+          return toReply(answer)
+        },
+        (error: unknown) => {
+          if (!(error instanceof UpstreamFailure)) throw error
+          trace.onAnswered(error.kind)
+          return FAILURES[error.kind]
+        },
+      )
+    if (pending === undefined && !this.options.enforce) this.readUnsent(work)
     const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
     const isForwarded = !(reply instanceof RpcError)
@@ -212,14 +237,29 @@ export class Lander {
   }
 
   /** Never rejects: checks beside a request in flight must not fail it. */
-  private async collectFindings({ route, check }: Work): Promise<string> {
+  private async collectFindings({ route, check, trace }: Work): Promise<string> {
     try {
-      const findings = this.find(route, await check())
+      const verdict = await check()
+      const findings = this.find(route, verdict)
       for (const { kind } of findings) this.modules.meter.onFinding(route, kind)
-      return formatFindings(findings)
+      const text = formatFindings(findings)
+      trace.onChecked(verdict, text)
+      return text
     } catch {
+      trace.onChecked(undefined)
       return UNCHECKED
     }
+  }
+
+  /** Reads the transactions of a request of which nothing was sent. */
+  private readUnsent({ check, trace }: Work): void {
+    if (trace === NO_TRACE) return
+    void Promise.resolve()
+      .then(check)
+      .then(
+        verdict => trace.onChecked(verdict),
+        () => trace.onChecked(undefined),
+      )
   }
 
   private find(route: LanderRoute, verdict: Verdict): readonly Finding[] {

@@ -106,7 +106,8 @@ export class Relay {
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)
       return { outcome: { result: 'null' } }
-    const { accessId: _accessId, tokenId: _tokenId, result, error, joined, ...rest } = found
+    const { accessId: _accessId, tokenId: _tokenId, result, error, joined, ...others } = found
+    const { blockhashes: _blockhashes, findings: _findings, landing: _landing, ...rest } = others
     // The other submission may be another customer's, and its id tells when it was made.
     const isJoined = { joined: joined !== null }
     const parsed = { result: parseJson(result), error: parseJson(error), ...isJoined }

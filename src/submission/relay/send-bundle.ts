@@ -4,6 +4,7 @@ import type { Params } from '../../shared/jsonrpc.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
 import type { SendResult, SendTask, StartedSend } from '../single-flight/single-flight.js'
 import { formatId } from '../store/submission-id.js'
+import { membersOf } from '../store/members.js'
 import type { Ending, Submission } from '../store/submission.js'
 import {
   BUNDLE_FORMS,
@@ -70,8 +71,7 @@ export class BundleSender {
         transactions,
         RELAY_TRANSACTION_BYTES_MAX,
       )
-      const signatures = verdict.members.flatMap(({ signature }) => signature ?? [])
-      pending = { ...pending, bundleId: verdict.bundleId ?? null, signatures }
+      pending = { ...pending, bundleId: verdict.bundleId ?? null, ...membersOf(verdict) }
       checkMembers(verdict, { service: serviceTipFloorLamports, engine: engineTipFloorLamports })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error

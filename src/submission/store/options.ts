@@ -12,6 +12,12 @@ export const defaults = {
    * evict forwarded ones.
    */
   invalidMax: 20_000,
+  /** Submissions of the lander routes that were forwarded, with a bound of their own. */
+  landerMax: 100_000,
+  /** Submissions of the lander routes that a check refused. */
+  landerInvalidMax: 20_000,
+  /** Submissions of one access that an edge keeps of each of these kinds. */
+  accessMax: 25_000,
   /** Older submissions are removed. No client is expected to ask for one after seven days. */
   ageMsMax: 7 * 24 * 60 * 60 * 1000,
   /**
@@ -51,8 +57,21 @@ export const defaults = {
    */
   findMs: 100,
   /**
-   * Records per edge and table that the dashboard searches for the newest of one access: about 20
-   * ms of control.
+   * Records per edge and kind that the dashboard searches before it lets its other work run: about
+   * 3 ms.
    */
-  recentMax: 5_000,
+  recentMax: 2_000,
+  /** Longest search of the dashboard for one page, which then continues with the next one. */
+  searchMs: 1_000,
+  /** Submissions in one export of the dashboard, about 1 KB each. */
+  exportMax: 10_000,
+  /** Pause between two look-ups of sent transactions in the index. */
+  landingPollMs: 1_000,
+  /** Submissions that an edge looks for in the index at once; of others it is not known. */
+  awaitedMax: 10_000,
+  /**
+   * Longest search for a transaction in the index. A blockhash expires after about 60 s, a durable
+   * nonce does not.
+   */
+  awaitedMs: 600_000,
 }

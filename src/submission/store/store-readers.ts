@@ -1,12 +1,25 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaults, type Options } from './options.js'
-import type { Submission } from './submission.js'
 import {
-  openTablesToRead,
-  type StoredSubmission,
-  type SubmissionTables,
-} from './submission-tables.js'
+  createRowTest,
+  isWanted,
+  mergePages,
+  type SubmissionPage,
+  type SubmissionFilter,
+} from './search.js'
+import { openTablesToRead, type SubmissionTables } from './submission-tables.js'
+import type { StoredSubmission, Submission } from './submission.js'
+
+/** Where a search begins, and how many submissions it finds at most. */
+export type SearchStart = {
+  readonly before: Uint8Array | undefined
+  readonly countMax: number
+  /** How long it searches. */
+  readonly limitMs: number
+  /** Unix milliseconds. */
+  readonly now: () => number
+}
 
 /** Folder of one edge in a data directory. */
 export const edgePath = (dataDir: string, edge: number): string =>
@@ -41,13 +54,33 @@ export class StoreReaders {
     return undefined
   }
 
-  /** The newest submissions of an access, newest first, among the last `recentMax` per edge. */
-  recent(accessId: string, countMax: number): readonly StoredSubmission[] {
-    const bounds = { countMax, visitMax: this.options.recentMax }
-    return this.edges()
-      .flatMap(edge => this.open(edge)?.recent(accessId, bounds) ?? [])
-      .sort((a, b) => Buffer.compare(b.id, a.id))
-      .slice(0, countMax)
+  /**
+   * The newest submissions before `before` that are wanted. Searches for up to `limitMs`; other
+   * work of the process runs in between.
+   */
+  async search(
+    query: SubmissionFilter,
+    { before, countMax, limitMs, now }: SearchStart,
+  ): Promise<SubmissionPage> {
+    const { awaitedMs, recentMax: visitMax } = this.options
+    const isRow = createRowTest(query)
+    const isFound = (submission: Submission): boolean =>
+      isWanted(submission, query, { nowMs: now(), awaitedMs })
+    const endMs = performance.now() + limitMs
+    const found: StoredSubmission[] = []
+    let next = before
+    for (;;) {
+      const bounds = { before: next, countMax: countMax - found.length, visitMax }
+      const pages = this.edges().flatMap(
+        edge => this.open(edge)?.search(isRow, isFound, bounds) ?? [],
+      )
+      const page = mergePages(pages, bounds.countMax)
+      found.push(...page.found)
+      next = page.next
+      const isFull = found.length === countMax
+      if (next === undefined || isFull || performance.now() >= endMs) return { found, next }
+      await new Promise(setImmediate)
+    }
   }
 
   async close(): Promise<void> {

@@ -3,9 +3,20 @@ import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
 import type { StoreReaders } from './store-readers.js'
 import { formatId } from './submission-id.js'
-import type { Ending, Submission } from './submission.js'
-import { openTables, pack, type SubmissionTables } from './submission-tables.js'
+import { isAwaited } from './state.js'
+import type { Ending, Landing, StoredSubmission, Submission } from './submission.js'
+import {
+  openTables,
+  pack,
+  TABLE_NAMES,
+  tableNameOf,
+  type SubmissionTables,
+  type TableName,
+} from './submission-tables.js'
 import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
+
+/** Tables of what a check refused, which many requests could fill. */
+const INVALID: ReadonlySet<TableName> = new Set(['invalid', 'landerInvalid'])
 
 /** A submission that is being sent. */
 export type PendingRecord = {
@@ -38,6 +49,14 @@ export type StoreModules = {
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onFault: (fault: unknown) => void
+  /** A submission was sent whose transactions may land. */
+  readonly onSent?: ((sent: SentSubmission) => void) | undefined
+}
+
+/** A submission whose transactions are looked for in the index. */
+export type SentSubmission = StoredSubmission & {
+  /** It was sent by an earlier process of the edge. */
+  readonly isRecovered: boolean
 }
 
 /** Bytes of a store's write-ahead log. */
@@ -53,7 +72,9 @@ export const openSubmissionStore = async (
   options: Options = defaults,
 ): Promise<SubmissionStore> => {
   const store = new SubmissionStore(openTables(edgeDir, options), modules, options)
+  await store.load()
   await store.recover()
+  store.resume()
   store.startPruning()
   return store
 }
@@ -67,7 +88,8 @@ export class SubmissionStore {
   /** By id, as text. */
   private readonly buffered = new Map<string, BufferedRecord>()
   private inFlight = 0
-  private invalidCount = 0
+  /** Of the tables of what a check refused. */
+  private readonly invalidCounts = new Map<TableName, number>()
   private pruneTimer: NodeJS.Timeout | undefined
   /** From then on nothing may be written: lmdb would end the process. */
   private isClosed = false
@@ -103,6 +125,7 @@ export class SubmissionStore {
           this.wal.appendEnding(slot, pack({ ...ending, engine: null }))
         record.submission = { ...submission, ...ending }
         record.writeCount--
+        this.watch(id, record.submission)
         return this.writeAndClear(id, record, slot)
       },
     }
@@ -110,11 +133,24 @@ export class SubmissionStore {
 
   /** Records a submission that was not sent itself. */
   record(id: Uint8Array, submission: Submission): void {
-    const { bufferedMax, invalidMax } = this.options
-    const isInvalid = submission.outcome === 'invalid'
-    if (this.isClosed || this.buffered.size >= bufferedMax) return
-    if (isInvalid && this.invalidCount > 2 * invalidMax) return
+    if (this.isClosed || this.buffered.size >= this.options.bufferedMax) return
+    const name = tableNameOf(submission)
+    const max = this.options[`${name}Max`]
+    if (INVALID.has(name) && (this.invalidCounts.get(name) ?? 0) > 2 * max) return
+    this.watch(id, submission)
     void this.write(id, this.buffer(id, submission))
+  }
+
+  /** Adds what the index knows of the transactions of a submission. */
+  async addLanding(id: Uint8Array, landing: Landing): Promise<void> {
+    if (this.isClosed) return
+    const buffered = this.buffered.get(formatId(id))
+    const submission = buffered?.submission ?? this.tables.get(id)
+    // It may have been removed meanwhile.
+    if (submission === undefined) return
+    const record = buffered ?? this.buffer(id, submission)
+    record.submission = { ...submission, landing }
+    await this.write(id, record)
   }
 
   /** What this edge knows of a submission, whether it has reached the disk or not. */
@@ -140,7 +176,7 @@ export class SubmissionStore {
     const { inFlight, tables } = this
     if (this.isClosed)
       return { inFlight, records: 0, usedBytes: 0, mapBytes: this.options.mapBytes }
-    const records = tables.count('forwarded') + tables.count('invalid')
+    const records = TABLE_NAMES.reduce((sum, name) => sum + tables.count(name), 0)
     return { inFlight, records, ...tables.usage() }
   }
 
@@ -151,6 +187,24 @@ export class SubmissionStore {
     this.isClosed = true
     clearInterval(this.pruneTimer)
     await this.tables.close()
+  }
+
+  /** Learns what is stored. */
+  load(): Promise<void> {
+    return this.tables.load()
+  }
+
+  /** Continues with the submissions that an earlier process of the edge has sent. */
+  resume(): void {
+    const { now } = this.modules
+    const { awaitedMax, awaitedMs } = this.options
+    for (const { id, submission } of this.tables.newest(now() - awaitedMs, awaitedMax)) {
+      // Nobody waits for its answer any more. What is in the write-ahead log is stored already.
+      const isLost = submission.outcome === 'pending'
+      const known: Submission = isLost ? { ...submission, outcome: 'unknown' } : submission
+      if (isLost) void this.write(id, this.buffer(id, known))
+      this.watch(id, known, true)
+    }
   }
 
   /** Stores what an earlier process left in the write-ahead log. */
@@ -181,11 +235,16 @@ export class SubmissionStore {
   private prune(): void {
     const { now, onFault } = this.modules
     try {
-      this.invalidCount = this.tables.count('invalid')
+      for (const name of INVALID) this.invalidCounts.set(name, this.tables.count(name))
       this.tables.prune(now() - this.options.ageMsMax, this.options, onFault)
     } catch (error) {
       onFault(error)
     }
+  }
+
+  private watch(id: Uint8Array, submission: Submission, isRecovered = false): void {
+    const { onSent } = this.modules
+    if (onSent !== undefined && isAwaited(submission)) onSent({ id, submission, isRecovered })
   }
 
   private buffer(id: Uint8Array, submission: Submission): BufferedRecord {

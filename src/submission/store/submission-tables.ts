@@ -12,9 +12,16 @@ import {
   type LmdbStats,
   type LmdbTable,
 } from '../../storage/lmdb.js'
+import { AccessBounds } from './access-bounds.js'
 import type { Options } from './options.js'
+import type { SubmissionPage } from './search.js'
 import { timeOfId } from './submission-id.js'
-import { submissionSchema, type Submission } from './submission.js'
+import {
+  isLanderRoute,
+  submissionSchema,
+  type StoredSubmission,
+  type Submission,
+} from './submission.js'
 
 /**
  * Layout of the tables and name of their folder: a build with another layout opens another folder.
@@ -26,12 +33,16 @@ const READY = 'ready'
 const TABLES_MAX = 8
 
 /** Every table: submission id → submission, a msgpack map. */
-const TABLE_NAMES = ['forwarded', 'invalid'] as const
-type TableName = (typeof TABLE_NAMES)[number]
+export const TABLE_NAMES = ['forwarded', 'invalid', 'lander', 'landerInvalid'] as const
+export type TableName = (typeof TABLE_NAMES)[number]
 type Table = LmdbTable<Uint8Array>
 
-/** A submission with its id. */
-export type StoredSubmission = { readonly id: Uint8Array; readonly submission: Submission }
+/** Bounds of one search of each table. */
+export type SearchBounds = {
+  readonly before?: Uint8Array | undefined
+  readonly countMax: number
+  readonly visitMax: number
+}
 
 // Plain maps, which any msgpack tool can read.
 const packr = new Packr({ useRecords: false })
@@ -39,10 +50,18 @@ export const pack = (value: object): Buffer => packr.pack(value)
 export const unpack = (bytes: Uint8Array): unknown => packr.unpack(bytes)
 
 const Owned = v.object({ accessId: v.string() })
+/** Rows that are read at once where all are. */
+const LOADED_ROWS = 2_000
 const Entries = v.object({ entryCount: v.number() })
 
-const tableNameOf = ({ outcome }: Submission): TableName =>
-  outcome === 'invalid' ? 'invalid' : 'forwarded'
+/** Builds before the lander's submissions do not open its tables. */
+export const tableNameOf = ({ outcome, route }: Submission): TableName => {
+  if (isLanderRoute(route)) return outcome === 'invalid' ? 'landerInvalid' : 'lander'
+  return outcome === 'invalid' ? 'invalid' : 'forwarded'
+}
+
+const toHex = (id: Uint8Array): string =>
+  Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
 
 /** Opens the tables of an edge's folder and creates them where there are none. */
 export const openTables = (edgeDir: string, options: Options): SubmissionTables => {
@@ -66,7 +85,8 @@ export const openTablesToRead = (
 export class SubmissionTables {
   private readonly root: Lmdb
   private readonly readOnly: boolean
-  private readonly tables: ReadonlyMap<TableName, Table>
+  private readonly tables = new Map<TableName, Table>()
+  private readonly bounds: ReadonlyMap<TableName, AccessBounds>
 
   constructor(path: string, options: Options, readOnly: boolean) {
     const { mapBytes, readersMax } = options
@@ -77,20 +97,27 @@ export class SubmissionTables {
       tablesMax: TABLES_MAX,
       isReadOnly: readOnly,
     })
-    const openTable = (name: TableName): readonly [TableName, Table] => {
-      const table = openLmdbTable<Uint8Array>(root, name, 'binary')
-      if (table === undefined) throw new Error(`no table ${name} at ${path}`)
-      return [name, table]
-    }
     this.root = root
     this.readOnly = readOnly
-    this.tables = new Map(TABLE_NAMES.map(openTable))
+    this.bounds = new Map(TABLE_NAMES.map(name => [name, new AccessBounds(options.accessMax)]))
+    for (const name of TABLE_NAMES) this.openTable(name)
     if (!readOnly) root.readerCheck()
+  }
+
+  /** Learns which records each access has. A writer calls it before it writes. */
+  async load(): Promise<void> {
+    for (const [name, table] of this.tables) {
+      let count = 0
+      for (const { key, value } of table.getRange()) {
+        this.bounds.get(name)?.add(v.parse(Owned, unpack(value)).accessId, toHex(key))
+        if (++count % LOADED_ROWS === 0) await new Promise(setImmediate)
+      }
+    }
   }
 
   get(id: Uint8Array): Submission | undefined {
     this.refresh()
-    for (const table of this.tables.values()) {
+    for (const table of this.openTables()) {
       const value = table.getBinary(id)
       if (value !== undefined) return v.parse(submissionSchema, unpack(value))
     }
@@ -99,24 +126,50 @@ export class SubmissionTables {
 
   /** Resolves when other processes can read it. */
   async put(id: Uint8Array, submission: Submission): Promise<boolean> {
-    const table = this.tables.get(tableNameOf(submission))
-    return table !== undefined && (await handled(table.put(id, pack(submission))))
+    const name = tableNameOf(submission)
+    const table = this.tables.get(name)
+    if (table === undefined) return false
+    const evicted = this.bounds.get(name)?.add(submission.accessId, toHex(id))
+    const written = handled(table.put(id, pack(submission)))
+    if (evicted !== undefined) await handled(table.remove(Buffer.from(evicted, 'hex')))
+    return written
   }
 
-  /** The newest submissions of an access in each table, among its last `visitMax`. */
-  recent(
-    accessId: string,
-    { countMax, visitMax }: { readonly countMax: number; readonly visitMax: number },
-  ): readonly StoredSubmission[] {
+  /** Searches the newest rows of each table before `before`, at most `visitMax` of each. */
+  search(
+    isRow: (row: Buffer) => boolean,
+    isFound: (submission: Submission) => boolean,
+    { before, countMax, visitMax }: SearchBounds,
+  ): readonly SubmissionPage[] {
     this.refresh()
-    return [...this.tables.values()].flatMap(table => {
+    return this.openTables().map(table => {
       const found: StoredSubmission[] = []
-      for (const { key, value } of table.getRange({ reverse: true, limit: visitMax })) {
-        const unpacked = unpack(value)
-        // Submissions of other accesses are not parsed further.
-        if (v.parse(Owned, unpacked).accessId !== accessId) continue
-        found.push({ id: Uint8Array.from(key), submission: v.parse(submissionSchema, unpacked) })
-        if (found.length === countMax) break
+      let visitCount = 0
+      const start = before === undefined ? {} : { start: before }
+      for (const { key, value } of table.getRange({ ...start, reverse: true })) {
+        if (before !== undefined && Buffer.compare(key, before) >= 0) continue
+        visitCount++
+        if (isRow(value)) {
+          const submission = v.parse(submissionSchema, unpack(value))
+          if (isFound(submission)) found.push({ id: Uint8Array.from(key), submission })
+        }
+        if (found.length === countMax || visitCount === visitMax)
+          return { found, next: Uint8Array.from(key) }
+      }
+      return { found, next: undefined }
+    })
+  }
+
+  /** Submissions since an instant, newest first, at most `countMax` of each table. */
+  newest(sinceMs: number, countMax: number): readonly StoredSubmission[] {
+    return this.openTables().flatMap(table => {
+      const found: StoredSubmission[] = []
+      for (const { key, value } of table.getRange({ reverse: true, limit: countMax })) {
+        if (timeOfId(key) < sinceMs) break
+        found.push({
+          id: Uint8Array.from(key),
+          submission: v.parse(submissionSchema, unpack(value)),
+        })
       }
       return found
     })
@@ -134,6 +187,8 @@ export class SubmissionTables {
   /** Removes the oldest submissions above the bounds of each table, and those before `oldestMs`. */
   prune(oldestMs: number, options: Options, onFault: (fault: unknown) => void): void {
     for (const [name, table] of this.tables) {
+      const [oldest] = table.getKeys({ limit: 1 })
+      if (oldest !== undefined) this.bounds.get(name)?.forgetBefore(toHex(oldest))
       let excess = this.count(name) - options[`${name}Max`]
       for (const id of table.getKeys({ limit: options.pruneCountMax })) {
         if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
@@ -145,6 +200,17 @@ export class SubmissionTables {
   /** Waits for what is written. Nothing may be written from now on. */
   close(): Promise<void> {
     return this.readOnly ? this.root.close() : closeLmdbWriter(this.root)
+  }
+
+  /** The tables that there are: one that is opened to read may be made later. */
+  private openTables(): readonly Table[] {
+    return TABLE_NAMES.flatMap(name => this.tables.get(name) ?? this.openTable(name) ?? [])
+  }
+
+  private openTable(name: TableName): Table | undefined {
+    const table = openLmdbTable<Uint8Array>(this.root, name, 'binary')
+    if (table !== undefined) this.tables.set(name, table)
+    return table
   }
 
   /** Otherwise lmdb keeps one snapshot until a timer fires. */

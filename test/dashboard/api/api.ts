@@ -6,11 +6,13 @@ import { RpcError } from '../../../src/shared/errors.js'
 import {
   ADA,
   BEN,
+  EXPLORER_URL,
   LIMITS,
   NO_ACCESS_USAGE,
   NO_PLACE_USAGE,
   startDashboard,
   STREAMING_TARGET,
+  SUBMISSION_VIEW,
   TIP_ACCOUNT,
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
@@ -336,18 +338,6 @@ t.test('usage and submissions are returned', async t => {
   const peakAt = (atMs: number, perSecond: number) => ({ startMs: atMs, perSecond, atMs })
   const peaks = [peakAt(0, 8), peakAt(900_000, 8), peakAt(1_800_000, 3)]
   const queried: unknown[] = []
-  const submission = {
-    submissionId: '0190b0a0-0000-7000-8000-000000000000',
-    location: 'fra',
-    route: 'relay-bundle',
-    bundleId: null,
-    signatures: ['5sig'],
-    receivedAtMs: 1,
-    checks: 'ok',
-    answeredAtMs: null,
-    outcome: 'forwarded',
-    error: null,
-  }
   const replaced = [{ tail: 'abcd', address: '8.8.8.8', lastSeenMs: 7, today: 12 }]
   const dashboard = await startDashboard(t, {
     usage: {
@@ -355,9 +345,9 @@ t.test('usage and submissions are returned', async t => {
       ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
       ofAccess: accessId => (queried.push(accessId), { ...NO_ACCESS_USAGE, ...now, peaks }),
     },
-    submissions: (accessId, limit) => {
-      queried.push([accessId, limit])
-      return { submissions: [submission] }
+    submissions: (search, locations) => {
+      queried.push([search, locations])
+      return { submissions: [SUBMISSION_VIEW], next: null }
     },
   })
   const ada = await signIn(dashboard)
@@ -368,11 +358,16 @@ t.test('usage and submissions are returned', async t => {
   const peak = { perSecond: 8, atMs: 900_000 }
   t.strictSame(usage.json, { limits: LIMITS, ...now, peak })
   const list = `/api/accesses/${accessId}/submissions`
-  t.strictSame((await ada.ask(list)).json, { submissions: [submission] })
+  t.strictSame((await ada.ask(list)).json, {
+    submissions: [SUBMISSION_VIEW],
+    next: null,
+    explorers: [{ network: 'main', url: EXPLORER_URL }],
+  })
   await ada.ask(`${list}?limit=1`)
   await ada.ask(`${list}?limit=200`)
   const place = { accessId, network: 'main', location: 'fra' }
-  t.strictSame(queried, [place, accessId, [accessId, 50], [accessId, 1], [accessId, 200]])
+  const asked = [50, 1, 200].map(limit => [{ accessId, limit }, ['fra', 'nyc']])
+  t.strictSame(queried, [place, accessId, ...asked])
   const wrong = ['0', '201', '999', '1000', '-1', '1.5', '1e1', '', ' 1', '01', 'x', '٣']
   for (const limit of wrong)
     t.match(

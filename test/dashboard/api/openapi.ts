@@ -153,9 +153,13 @@ t.test('every operation answers as documented for any request', async t => {
         params: fc.record(Object.fromEntries(names.map(part => [part, segment(part)]))),
         query: fc.record(
           Object.fromEntries(
-            query.map(({ name: key }) => [
+            query.map(({ name: key, schema: allowed }) => [
               key,
-              fc.oneof(fc.integer({ min: -2, max: 260 }).map(String), fc.constantFrom(...HOSTILE)),
+              fc.oneof(
+                { weight: 4, arbitrary: valuesOf(allowed).map(String) },
+                { weight: 1, arbitrary: fc.integer({ min: -2, max: 260 }).map(String) },
+                { weight: 1, arbitrary: fc.constantFrom(...HOSTILE) },
+              ),
             ]),
           ),
           { requiredKeys: [] },

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import * as v from 'valibot'
 import { ENTRY_BYTES_MAX } from '../../../src/submission/store/write-ahead-log.js'
-import { defaults, type Options } from '../../../src/submission/store/options.js'
-import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
-import { openSubmissionStore, walBytes } from '../../../src/submission/store/submission-store.js'
-import { createIds, formatId, parseId } from '../../../src/submission/store/submission-id.js'
+import { defaults } from '../../../src/submission/store/options.js'
+import { StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { createIds, parseId } from '../../../src/submission/store/submission-id.js'
+import { NOW_MS, openStores as open } from '../../fixtures/submission/store.js'
 import { runOnFullDisk } from '../../fixtures/full-disk.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 import { until } from '../../fixtures/until.js'
@@ -17,22 +17,6 @@ const FullDisk = v.object({
   faults: v.number(),
   inFlight: v.number(),
 })
-
-const NOW_MS = 1_900_000_000_000
-
-const open = async (t: Test, given: Partial<Options> = {}, dir = t.testdir()) => {
-  const options = { ...defaults, ...given }
-  const clock = { ms: NOW_MS }
-  const wal = new Uint8Array(walBytes(options))
-  const faults: unknown[] = []
-  const onFault = (fault: unknown) => faults.push(fault)
-  const openEdge = (edge: number) => {
-    const others = new StoreReaders(dir, edge, options)
-    const modules = { wal, others, now: () => clock.ms, onFault }
-    return openSubmissionStore(edgePath(dir, edge), modules, options)
-  }
-  return { dir, clock, wal, faults, options, openEdge, newId: createIds(() => clock.ms) }
-}
 
 t.test('a submission can be read at once, and at every edge when it is stored', async t => {
   const { dir, openEdge, newId, faults } = await open(t)
@@ -247,37 +231,6 @@ t.test('refused submissions are not recorded above their bounds', async t => {
   t.equal(isKept(store, after), 0, 'with so many over the bound no more are taken')
   t.equal(await store.begin(newId(), PENDING)?.end(ACCEPTED), true, 'but what is forwarded is')
   await store.close()
-})
-
-t.test('the newest submissions of an access, of every edge and table', async t => {
-  const { dir, openEdge, newId, clock } = await open(t)
-  const edges = [await openEdge(0), await openEdge(1)]
-  const readers = new StoreReaders(dir, undefined, { ...defaults, recentMax: 4 })
-  const mine: string[] = []
-  const keep = (edge: number, accessId: string, outcome: 'accepted' | 'invalid'): void => {
-    clock.ms += 1
-    const id = newId()
-    edges[edge]?.record(id, { ...ACCEPTED, accessId, outcome })
-    if (accessId === 'acc_mine') mine.unshift(formatId(id))
-  }
-  keep(0, 'acc_mine', 'accepted')
-  keep(1, 'acc_mine', 'invalid')
-  keep(0, 'acc_other', 'accepted')
-  keep(1, 'acc_mine', 'accepted')
-  keep(0, 'acc_mine', 'accepted')
-  const list = (countMax: number): string[] =>
-    readers.recent('acc_mine', countMax).map(({ id }) => formatId(id))
-  await until('all are stored', () => list(9).length === 4)
-  t.strictSame(list(9), mine)
-  t.strictSame(list(2), mine.slice(0, 2))
-  t.match(readers.recent('acc_mine', 1)[0]?.submission, { accessId: 'acc_mine' })
-  t.strictSame(readers.recent('acc_nobody', 9), [])
-  for (let count = 0; count < 4; count++) keep(0, 'acc_other', 'accepted')
-  await until('they are stored', () => edges[0]?.stats().records === 7)
-  t.strictSame(list(9), mine.slice(1, 3), 'no further than it may look')
-  await readers.close()
-  for (const edge of edges) await edge.close()
-  t.strictSame(readers.recent('acc_mine', 9), [], 'closed')
 })
 
 t.test('a submission that ends after the close is recovered from the write-ahead log', async t => {

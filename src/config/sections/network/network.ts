@@ -6,6 +6,7 @@ import { oneOf, optionsSchema, text } from '../../validators/options-schema.js'
 import {
   caFile,
   described,
+  explorerUrl,
   filePath,
   id,
   pubkey,
@@ -28,6 +29,10 @@ const scope = v.strictObject({
 export const network = v.strictObject({
   id: described(id, 'Name of the network: of its folder, in tokens and in metrics.'),
   name: described(v.optional(text()), 'Display name; absent is its id.'),
+  explorerUrl: described(
+    v.optional(explorerUrl),
+    'Where the dashboard links transactions of the network to: an https URL in which `{signature}` is the place of the signature; absent is no link.',
+  ),
   feed: feedSection,
   repair: section(optionsSchema(repair)),
   repairSteps: described(

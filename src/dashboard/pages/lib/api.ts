@@ -3,6 +3,7 @@ import * as overviewShapes from '../../api/overview-shapes.js'
 import * as sessionShapes from '../../api/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
+import { submissions } from '../../api/submissions/shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
 
 /** What a token is for. */
@@ -135,8 +136,8 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
     machines: (accessId: string) =>
       read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
-    submissions: (accessId: string) =>
-      read(shapes.submissions, 'GET', `${accessPath(accessId)}/submissions?limit=50`),
+    submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
+      read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
   }
 }
 

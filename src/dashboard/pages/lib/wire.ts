@@ -3,6 +3,7 @@ import type * as overviewShapes from '../../api/overview-shapes.js'
 import type * as sessionShapes from '../../api/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
+import type { submissions } from '../../api/submissions/shapes.js'
 import type * as usageShapes from '../../api/usage/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
@@ -25,4 +26,5 @@ export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]
 export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
 export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
-export type Submission = InferOutput<typeof shapes.submissions>['submissions'][number]
+export type Submissions = InferOutput<typeof submissions>
+export type Submission = Submissions['submissions'][number]

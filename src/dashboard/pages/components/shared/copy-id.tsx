@@ -7,8 +7,16 @@ import { useCopied } from '../../hooks/use-copied.js'
 const HEAD_CHARS = 8
 const TAIL_CHARS = 6
 
-/** An abbreviated id, which a click copies in full. */
-export const CopyId = ({ name, id }: { readonly name: string; readonly id: string }) => {
+/** An id, abbreviated unless it is shown whole, which a click copies in full. */
+export const CopyId = ({
+  name,
+  id,
+  isWhole = false,
+}: {
+  readonly name: string
+  readonly id: string
+  readonly isWhole?: boolean
+}) => {
   const { announce } = useServices()
   const [isCopied, markCopied] = useCopied()
   const copy = async (): Promise<void> => {
@@ -21,11 +29,14 @@ export const CopyId = ({ name, id }: { readonly name: string; readonly id: strin
     }
   }
   return (
-    <button type="button" class="copy-id" title={id} onClick={() => void copy()}>
+    <button
+      type="button"
+      class={`copy-id ${isWhole ? 'is-whole' : ''}`}
+      title={id}
+      onClick={() => void copy()}
+    >
       <span class="unseen">Copy {name} </span>
-      <code>
-        {id.slice(0, HEAD_CHARS)}…{id.slice(-TAIL_CHARS)}
-      </code>
+      <code>{isWhole ? id : `${id.slice(0, HEAD_CHARS)}…${id.slice(-TAIL_CHARS)}`}</code>
       <Icon name={isCopied ? 'check' : 'copy'} />
     </button>
   )

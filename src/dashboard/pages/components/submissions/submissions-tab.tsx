@@ -1,114 +1,121 @@
+import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
-import { CopyId } from '../shared/copy-id.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import { formatMoment } from '../../lib/format.js'
+import { NO_FILTERS, toFilterQuery, type SubmissionFilters } from '../../lib/submission-text.js'
+import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
-import { formatMoment, formatPlural } from '../../lib/format.js'
-import { useLoaded } from '../../hooks/use-loaded.js'
-import type { Access, Submission } from '../../lib/wire.js'
+import { SubmissionFilterForm } from './submission-filter-form.js'
+import { SubmissionItem } from './submission-item.js'
 
 /** How often submissions are loaded again. */
-const REFRESH_MS = 5_000
+const REFRESH_MS = 3_000
+/** Submissions on a page. */
+const PAGE_COUNT = 25
 
-/** Badge and name of each outcome. */
-const OUTCOMES: Readonly<Record<string, readonly [tone: string, name: string]>> = {
-  pending: ['is-none', 'Pending'],
-  accepted: ['is-active', 'Accepted'],
-  invalid: ['is-ended', 'Failed our checks'],
-  refused: ['is-ended', 'Refused by the engine'],
-  full: ['is-upcoming', 'No capacity'],
-  unreachable: ['is-ended', 'Not sent'],
-  unknown: ['is-upcoming', 'Outcome unknown'],
-}
+/** Unix milliseconds at which a submission id was created: its first 48 bits. */
+const timeOfId = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 
-/** The message of an upstream error, or its JSON if it has none. */
-const toWords = (error: string): string => {
-  try {
-    const parsed: unknown = JSON.parse(error)
-    if (typeof parsed === 'object' && parsed !== null && 'message' in parsed)
-      return String(parsed.message)
-  } catch {
-    // Not JSON: shown as it is.
-  }
-  return error
-}
+const Empty = ({ isFiltered }: { readonly isFiltered: boolean }) =>
+  isFiltered ? (
+    <p class="muted">No submission matches.</p>
+  ) : (
+    <p class="muted">
+      No submissions yet. What you send to <code>/lander</code>, <code>/relay</code> and the other
+      submission routes under one of your RPC URLs is listed here.
+    </p>
+  )
 
-const Row = ({ submission }: { readonly submission: Submission }) => {
-  const [tone, name] = OUTCOMES[submission.outcome] ?? ['is-none', submission.outcome]
-  const { answeredAtMs, receivedAtMs, checks, bundleId, signatures, error } = submission
+const Pager = ({
+  next,
+  isPartial,
+  isFirst,
+  onNewest,
+  onOlder,
+}: {
+  readonly next: string | null
+  /** The search has not come to the end of what is stored. */
+  readonly isPartial: boolean
+  readonly isFirst: boolean
+  readonly onNewest: () => void
+  readonly onOlder: (before: string) => void
+}) => (
+  <div class="pager">
+    {isPartial && next !== null && (
+      <p class="muted">Searched back to {formatMoment(timeOfId(next))}.</p>
+    )}
+    {!isFirst && (
+      <button type="button" class="button" onClick={onNewest}>
+        Newest
+      </button>
+    )}
+    {next !== null && (
+      <button type="button" class="button" onClick={() => onOlder(next)}>
+        Older
+      </button>
+    )}
+  </div>
+)
+
+const List = ({ value }: { readonly value: Submissions }) => {
+  const explorers = new Map(value.explorers.map(({ network, url }) => [network, url]))
   return (
-    <tr>
-      <td>{formatMoment(receivedAtMs)}</td>
-      <td class="is-wrapping">
-        <span class={`badge ${tone}`}>{name}</span>
-        <span class="sub">
-          {answeredAtMs === null ? '' : `after ${answeredAtMs - receivedAtMs} ms`}
-        </span>
-        {error !== null && <span class="sub">{toWords(error)}</span>}
-      </td>
-      <td>
-        <code>{submission.route}</code>
-        <span class="sub">{submission.location}</span>
-      </td>
-      <td>
-        <CopyId name="submission id" id={submission.submissionId} />
-      </td>
-      <td>
-        {bundleId === null ? '–' : <CopyId name="bundle id" id={bundleId} />}
-        {signatures.length > 0 && (
-          <span class="sub">{formatPlural(signatures.length, 'transaction')}</span>
-        )}
-      </td>
-      <td class="is-wrapping">{checks === 'passed' ? 'Passed' : checks}</td>
-    </tr>
+    <ul class="submissions" aria-label="Submissions">
+      {value.submissions.map(submission => (
+        <SubmissionItem
+          key={submission.submissionId}
+          submission={submission}
+          explorerUrl={explorers.get(submission.network)}
+        />
+      ))}
+    </ul>
   )
 }
 
-/** The most recent bundles of an access, with their checks and outcomes. */
+/** The submissions of an access, from sent to landed or expired. */
 export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   const { api } = useServices()
+  const { accessId } = access
+  const [filters, setFilters] = useState(NO_FILTERS)
+  const [before, setBefore] = useState<string>()
+  const query = {
+    ...toFilterQuery(filters),
+    limit: String(PAGE_COUNT),
+    ...(before === undefined ? {} : { before }),
+  }
   const { value, failure, reload } = useLoaded(
-    access.accessId,
-    () => api.submissions(access.accessId),
+    JSON.stringify([accessId, query]),
+    () => api.submissions(accessId, query),
     REFRESH_MS,
   )
-  const list = value?.submissions
+  const filter = (changed: SubmissionFilters): void => {
+    setFilters(changed)
+    setBefore(undefined)
+  }
+  const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   return (
     <section class="card" aria-labelledby="submissions-heading">
       <div class="card-head">
-        <h2 id="submissions-heading">Recent submissions</h2>
-        <p class="muted">All locations of {access.accessId}</p>
+        <h2 id="submissions-heading">Submissions</h2>
+        <p class="muted">All locations of {accessId}</p>
       </div>
+      <SubmissionFilterForm filters={filters} onChange={filter} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
-      {list === undefined && failure === undefined && (
+      {value === undefined && failure === undefined && (
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
-      {list !== undefined && list.length === 0 && (
-        <p class="muted">
-          No submissions yet. Bundles sent to <code>/relay</code> or <code>/relay-bundle</code>{' '}
-          under one of your RPC URLs are listed here.
-        </p>
-      )}
-      {list !== undefined && list.length > 0 && (
-        <div class="scroll" role="region" aria-label="Recent submissions" tabIndex={0}>
-          <table class="data">
-            <thead>
-              <tr>
-                <th scope="col">Received</th>
-                <th scope="col">Outcome</th>
-                <th scope="col">Route</th>
-                <th scope="col">Submission</th>
-                <th scope="col">Bundle</th>
-                <th scope="col">Checks</th>
-              </tr>
-            </thead>
-            <tbody>
-              {list.map(submission => (
-                <Row key={submission.submissionId} submission={submission} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+      {value !== undefined && value.submissions.length === 0 && <Empty isFiltered={isFiltered} />}
+      {value !== undefined && value.submissions.length > 0 && <List value={value} />}
+      {value !== undefined && (
+        <Pager
+          next={value.next}
+          isPartial={value.submissions.length < PAGE_COUNT}
+          isFirst={before === undefined}
+          onNewest={() => setBefore(undefined)}
+          onOlder={setBefore}
+        />
       )}
     </section>
   )

@@ -1,0 +1,136 @@
+import * as v from 'valibot'
+import { SUBMISSION_PATHS } from '../catalog.js'
+
+const described = <S extends v.GenericSchema>(schema: S, text: string) =>
+  v.pipe(schema, v.description(text))
+const text = v.string('must be a text')
+const count = v.pipe(v.number(), v.minValue(0))
+const instantMs = described(count, 'Unix milliseconds')
+
+/** What a submission has come to; docs/dashboard.md explains each. */
+export const SUBMISSION_STATES = [
+  'sent',
+  'accepted',
+  'landed',
+  'partly-landed',
+  'failed',
+  'expired',
+  'unseen',
+  'refused',
+  'invalid',
+  'full',
+  'unreachable',
+  'unknown',
+] as const
+
+/** Most submissions in one response. */
+const SUBMISSIONS_MAX = 200
+const SUBMISSIONS_DEFAULT = '50'
+const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
+
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
+const SUBMISSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const filters = {
+  route: v.optional(v.picklist(SUBMISSION_PATHS, 'must be a submission route')),
+  state: v.optional(v.picklist(SUBMISSION_STATES, 'must be a state of a submission')),
+  signature: v.optional(
+    v.pipe(text, v.regex(SIGNATURE, 'must be the signature of a transaction, in base58')),
+  ),
+}
+
+export const submissionsQuery = v.strictObject({
+  limit: v.optional(
+    v.pipe(
+      v.string(limitProblem),
+      v.regex(/^[1-9]\d{0,2}$/, limitProblem),
+      v.transform(Number),
+      v.number(),
+      v.integer(),
+      v.minValue(1, limitProblem),
+      v.maxValue(SUBMISSIONS_MAX, limitProblem),
+    ),
+    SUBMISSIONS_DEFAULT,
+  ),
+  before: described(
+    v.optional(v.pipe(text, v.regex(SUBMISSION_ID, 'must be the id of a submission'))),
+    '`next` of the page before',
+  ),
+  ...filters,
+})
+
+const transaction = v.object({
+  signature: text,
+  slot: described(v.nullable(count), 'The block that has it; null where it was not seen in one'),
+  error: described(v.nullable(text), 'Why it failed in that block'),
+})
+
+const submission = v.object({
+  submissionId: described(
+    text,
+    'On the relay routes as in the response header X-Relay-Submission-ID',
+  ),
+  network: text,
+  location: text,
+  route: text,
+  bundleId: v.nullable(text),
+  transactions: described(
+    v.pipe(v.array(transaction), v.readonly()),
+    'In order, each with its first signature; those that could not be read have none',
+  ),
+  receivedAtMs: instantMs,
+  forwardedAtMs: v.nullable(instantMs),
+  answeredAtMs: v.nullable(instantMs),
+  checks: described(text, '`passed`, or the message of the check that failed'),
+  findings: described(v.nullable(text), 'As in the response header X-Lander-Findings'),
+  state: v.picklist(SUBMISSION_STATES),
+  reason: described(v.nullable(text), 'Why it is not accepted, or what is not known'),
+  outcome: described(text, 'What the upstream made of it'),
+  error: described(v.nullable(text), 'The error of the upstream, as JSON'),
+})
+
+const next = described(
+  v.nullable(text),
+  'The next page is `before` this id; null at the end of what is stored',
+)
+
+/** Part of what a search finds, newest first. */
+export const submissionPage = v.object({
+  submissions: v.pipe(v.array(submission), v.readonly()),
+  next,
+})
+
+export const submissions = v.object({
+  ...submissionPage.entries,
+  missing: v.optional(
+    described(
+      v.pipe(v.array(text), v.readonly()),
+      'Machines of the cluster that did not answer in time and are not included',
+    ),
+  ),
+  explorers: described(
+    v.array(v.object({ network: text, url: text })),
+    'Where transactions of a network can be looked at; `{signature}` is the place of theirs',
+  ),
+})
+
+/** A submission as the page shows it. */
+export type SubmissionView = v.InferOutput<typeof submission>
+
+/** Part of what a search finds. */
+export type SubmissionPageView = v.InferOutput<typeof submissionPage>
+
+/** Which submissions of an access are wanted. */
+export type SubmissionSearch = Omit<v.InferOutput<typeof submissionsQuery>, 'limit'> & {
+  readonly accessId: string
+  readonly limit: number
+}
+
+/** A search as another machine asks for it; undefined where it is none. */
+export const parseSearch = (
+  accessId: string,
+  query: Readonly<Record<string, string | undefined>>,
+): SubmissionSearch | undefined => {
+  const parsed = v.safeParse(submissionsQuery, query)
+  return parsed.success ? { accessId, ...parsed.output } : undefined
+}

@@ -1,0 +1,124 @@
+import { useState } from 'preact/hooks'
+import { SUBMISSION_PATHS } from '../../../api/catalog.js'
+import { SUBMISSION_STATES } from '../../../api/submissions/shapes.js'
+import {
+  isSignature,
+  NO_FILTERS,
+  STATES,
+  type SubmissionFilters,
+} from '../../lib/submission-text.js'
+
+const Select = ({
+  id,
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  readonly id: string
+  readonly label: string
+  readonly value: string
+  readonly options: readonly (readonly [value: string, name: string])[]
+  readonly onChange: (value: string) => void
+}) => (
+  <div class="filter">
+    <label for={id}>{label}</label>
+    <select
+      id={id}
+      class="field"
+      value={value}
+      onChange={event => onChange(event.currentTarget.value)}
+    >
+      <option value="">Any</option>
+      {options.map(([option, name]) => (
+        <option key={option} value={option}>
+          {name}
+        </option>
+      ))}
+    </select>
+  </div>
+)
+
+const ROUTES = SUBMISSION_PATHS.map(path => [path, path] as const)
+const STATE_NAMES = SUBMISSION_STATES.map(state => [state, STATES[state].name] as const)
+
+/** What the list of submissions is limited to. */
+export const SubmissionFilterForm = ({
+  filters,
+  onChange,
+}: {
+  readonly filters: SubmissionFilters
+  readonly onChange: (filters: SubmissionFilters) => void
+}) => {
+  const [signature, setSignature] = useState('')
+  const [isWrong, setWrong] = useState(false)
+  const search = (): void => {
+    const wanted = signature.trim()
+    const canBe = wanted === '' || isSignature(wanted)
+    setWrong(!canBe)
+    if (canBe && wanted !== filters.signature) onChange({ ...filters, signature: wanted })
+  }
+  const isSet = filters !== NO_FILTERS && Object.values(filters).some(value => value !== '')
+  return (
+    <form
+      class="filters"
+      role="search"
+      aria-label="Submissions"
+      noValidate
+      onSubmit={event => {
+        event.preventDefault()
+        search()
+      }}
+    >
+      <Select
+        id="filter-route"
+        label="Route"
+        value={filters.route}
+        options={ROUTES}
+        onChange={route => onChange({ ...filters, route })}
+      />
+      <Select
+        id="filter-state"
+        label="State"
+        value={filters.state}
+        options={STATE_NAMES}
+        onChange={state => onChange({ ...filters, state })}
+      />
+      <div class="filter is-wide">
+        <label for="filter-signature">Signature</label>
+        <input
+          id="filter-signature"
+          class="field"
+          autoComplete="off"
+          spellcheck={false}
+          maxLength={128}
+          placeholder="Of any of its transactions"
+          value={signature}
+          aria-invalid={isWrong}
+          aria-describedby="filter-problem"
+          onInput={event => setSignature(event.currentTarget.value)}
+          onChange={search}
+        />
+      </div>
+      <button type="submit" class="button">
+        Search
+      </button>
+      {isSet && (
+        <button
+          type="button"
+          class="button is-quiet"
+          onClick={() => {
+            setSignature('')
+            setWrong(false)
+            onChange(NO_FILTERS)
+          }}
+        >
+          Clear
+        </button>
+      )}
+      <p id="filter-problem" class="field-error" role={isWrong ? 'alert' : undefined}>
+        {isWrong && 'This is not a signature: 64 to 88 characters in base58.'}
+      </p>
+    </form>
+  )
+}

@@ -1,0 +1,85 @@
+import type { Submission } from './wire.js'
+
+type State = Submission['state']
+
+/** Badge, name and meaning of each state of a submission. */
+export const STATES: Readonly<Record<State, { tone: string; name: string; meaning: string }>> = {
+  sent: { tone: 'is-none', name: 'Sent', meaning: 'Not answered yet' },
+  accepted: {
+    tone: 'is-none',
+    name: 'Accepted',
+    meaning: 'Not seen in a block; it may still land',
+  },
+  landed: { tone: 'is-active', name: 'Landed', meaning: 'In a block' },
+  'partly-landed': {
+    tone: 'is-upcoming',
+    name: 'Partly landed',
+    meaning: 'Some of its transactions are in a block',
+  },
+  failed: { tone: 'is-ended', name: 'Failed', meaning: 'In a block, with an error' },
+  expired: {
+    tone: 'is-ended',
+    name: 'Expired',
+    meaning: 'Not in a block, and its blockhash is too old for one',
+  },
+  unseen: {
+    tone: 'is-upcoming',
+    name: 'Not seen',
+    meaning: 'The index does not know if it landed',
+  },
+  refused: { tone: 'is-ended', name: 'Refused', meaning: 'By the upstream' },
+  invalid: { tone: 'is-ended', name: 'Failed our checks', meaning: 'Nothing was sent' },
+  full: { tone: 'is-upcoming', name: 'No capacity', meaning: 'Send it again' },
+  unreachable: { tone: 'is-ended', name: 'Not sent', meaning: 'The upstream could not be reached' },
+  unknown: {
+    tone: 'is-upcoming',
+    name: 'Outcome unknown',
+    meaning: 'Not seen in a block; it may still land',
+  },
+}
+
+/** What is known of one transaction of a submission. */
+export const transactionText = (
+  { slot, error }: Submission['transactions'][number],
+  state: State,
+  formatSlot: (slot: number) => string,
+): string => {
+  if (slot !== null)
+    return error === null
+      ? `Landed in slot ${formatSlot(slot)}`
+      : `Failed in slot ${formatSlot(slot)}: ${error}`
+  switch (state) {
+    case 'invalid':
+    case 'full':
+    case 'unreachable':
+      return 'Not sent'
+    case 'expired':
+      return 'Not in a block, expired'
+    case 'accepted':
+    case 'sent':
+    case 'unknown':
+      return 'Not seen yet'
+    default:
+      return 'Not seen in a block'
+  }
+}
+
+/** The explorer's page of a transaction. */
+export const explorerLink = (url: string, signature: string): string =>
+  url.replace('{signature}', encodeURIComponent(signature))
+
+/** What a person looks for; an empty text is any. */
+export type SubmissionFilters = {
+  readonly route: string
+  readonly state: string
+  readonly signature: string
+}
+
+export const NO_FILTERS: SubmissionFilters = { route: '', state: '', signature: '' }
+
+/** The filters that are set, as a query. */
+export const toFilterQuery = (filters: SubmissionFilters): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ''))
+
+/** Whether a text can be a signature. */
+export const isSignature = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)

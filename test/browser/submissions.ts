@@ -1,0 +1,172 @@
+import { randomBytes } from 'node:crypto'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import {
+  axeFaults,
+  choose,
+  clipboardOf,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+  untilFocused,
+} from '../fixtures/dashboard/browser.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
+
+/** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
+const EXPIRY_MS = 30_000
+const INVALID_COUNT = 30
+
+const browser = await openBrowser(t)
+if (browser !== undefined) {
+  const args = ['--edges', '2', '--slot-ms', '50']
+  const deployment = await startDeployment(t, { args })
+  const { dashboardUrl } = deployment.description
+  const submitter = createSubmitter(deployment.description)
+  const one = await submitter.forLander()
+  const poor = await submitter.forLander({ tip: 1n })
+  const batch = [await submitter.forLander(), await submitter.forLander()] as const
+  const bundle = [await submitter.forRelay()] as const
+  const lost = await submitter.forLander({ blockhash: randomBytes(32) })
+  const failing = await submitter.forLander({ lamports: 10n ** 17n })
+  const refused = await submitter.forRelay({ blockhash: randomBytes(32) })
+
+  const openTab = async (page: Page): Promise<void> => {
+    await page.goto(dashboardUrl)
+    await signIn(page, deployment, 'ada')
+    await choose(page, 'Frankfurt')
+    await page.getByRole('tab', { name: 'Submissions' }).click()
+    await page.getByRole('list', { name: 'Submissions', exact: true }).waitFor()
+  }
+  const items = (page: Page) =>
+    page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
+  const itemOf = (page: Page, signature: string) => items(page).filter({ hasText: signature })
+
+  await t.test('what is sent is seen until it has landed or expired', async t => {
+    const { page, context, faults } = await openVisit(browser)
+    await submitter.lander(lost)
+    await submitter.lander(one)
+    await openTab(page)
+    const landed = itemOf(page, one.signature)
+    await landed.getByText('Landed', { exact: true }).waitFor()
+    await landed.getByText(/^Landed in slot [\d,]+/).waitFor()
+    t.match(await landed.textContent(), /\/lander/)
+    await itemOf(page, lost.signature).getByText('Accepted', { exact: true }).waitFor()
+    await itemOf(page, lost.signature)
+      .getByText(/^Not seen yet/)
+      .waitFor()
+
+    await landed.getByRole('button', { name: /^Copy signature/ }).click()
+    await page.getByText('signature copied').waitFor()
+    t.equal(await clipboardOf(page), one.signature)
+    const link = landed.getByRole('link', { name: /^Explorer/ })
+    t.equal(
+      await link.getAttribute('href'),
+      `https://explorer.solana.com/tx/${one.signature}?cluster=custom`,
+    )
+
+    await submitter.landerBatch([...batch, poor])
+    await submitter.relayBundle(bundle)
+    await submitter.relay([refused])
+    await submitter.lander(failing)
+    await submitter.post('/lander', 'not JSON')
+    const ofBatch = itemOf(page, batch[1].signature)
+    await ofBatch.getByText('Partly landed', { exact: true }).waitFor()
+    await ofBatch.getByText('2 of 3 transactions accepted').waitFor()
+    t.equal(await ofBatch.getByText(/^Landed in slot/).count(), 2)
+    await itemOf(page, bundle[0].signature).getByText('Landed', { exact: true }).waitFor()
+    const ofRefused = itemOf(page, refused.signature)
+    await ofRefused.getByText('Refused', { exact: true }).waitFor()
+    await ofRefused.getByText('bundle contains an invalid blockhash').waitFor()
+    await itemOf(page, failing.signature)
+      .getByText(/^Failed in slot [\d,]+: instruction 1: /)
+      .waitFor()
+    await items(page).filter({ hasText: 'Failed our checks' }).getByText('Parse error').waitFor()
+    const expired = itemOf(page, lost.signature)
+    await expired.getByText('Expired', { exact: true }).waitFor({ timeout: EXPIRY_MS })
+    await expired.getByText(/^Not in a block, expired/).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'submissions-states')
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('filters and pages, by keyboard alone', async t => {
+    for (let count = 0; count < INVALID_COUNT; count++)
+      await submitter.post('/lander-submit-bundle', `not JSON ${count}`)
+    const { page, context, faults } = await openVisit(browser)
+    await openTab(page)
+    t.equal(await items(page).count(), 25)
+    const older = page.getByRole('button', { name: 'Older' })
+    await older.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Newest' }).waitFor()
+    await itemOf(page, one.signature).waitFor()
+    t.ok((await items(page).count()) >= 10)
+    await page.getByRole('button', { name: 'Newest' }).click()
+    await page.getByRole('button', { name: 'Newest' }).waitFor({ state: 'detached' })
+
+    await page.getByLabel('Route').focus()
+    await page.keyboard.type('/relay-b')
+    await itemOf(page, bundle[0].signature).waitFor()
+    t.equal(await items(page).count(), 1)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByLabel('State').selectOption({ label: 'Expired' })
+    await itemOf(page, lost.signature).waitFor()
+    t.equal(await items(page).count(), 1)
+    await page.getByLabel('State').selectOption({ label: 'No capacity' })
+    await page.getByText('No submission matches.').waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    const field = page.getByLabel('Signature', { exact: true })
+    await field.focus()
+    await page.keyboard.type('0OIl')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'This is not a signature' }).waitFor()
+    await field.fill(batch[0].signature)
+    await page.keyboard.press('Enter')
+    await itemOf(page, batch[0].signature).waitFor()
+    await page.waitForFunction("document.querySelectorAll('.submission').length === 1")
+    t.equal(await page.getByRole('alert').count(), 0)
+    await page.getByRole('tab', { name: 'Submissions' }).focus()
+    await untilFocused(page, 'Submissions')
+    t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  for (const view of [
+    { width: 360, scheme: 'light' },
+    { width: 360, scheme: 'dark' },
+    { width: 1280, scheme: 'light' },
+    { width: 1280, scheme: 'dark' },
+    { width: 360, scheme: 'dark', hasForcedColors: true },
+  ] as const) {
+    const name = `${view.width}-${view.scheme}${'hasForcedColors' in view ? '-forced' : ''}`
+    await t.test(`every submission is seen whole at ${name}`, async t => {
+      const { page, context, faults } = await openVisit(browser, view)
+      await openTab(page)
+      await page.getByRole('button', { name: 'Older' }).click()
+      const whole = itemOf(page, one.signature)
+      await whole.waitFor()
+      t.equal(await overflowPx(page), 0)
+      const hidden = await page
+        .locator('.submission *:not(.unseen)')
+        .evaluateAll(all =>
+          all
+            .filter(
+              ({ scrollWidth, clientWidth }) => clientWidth > 0 && scrollWidth > clientWidth + 1,
+            )
+            .map(({ outerHTML }) => outerHTML.slice(0, 120)),
+        )
+      t.strictSame(hidden, [], 'nothing is cut or must be scrolled to')
+      const shown = await whole.locator('.transactions code').first().innerText()
+      t.equal(shown, one.signature)
+      t.strictSame(await axeFaults(page), [])
+      await saveScreenshot(page, `submissions-all-${name}`)
+      t.strictSame(faults, [])
+      await context.close()
+    })
+  }
+}

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { ADA, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
+import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
+
+const ID = '0190b0a0-0000-7000-8000-000000000000'
+const SIGNATURE = '5'.repeat(88)
+
+t.test('submissions are searched by route, state and signature, from a place on', async t => {
+  const searched: unknown[] = []
+  const dashboard = await startDashboard(t, {
+    submissions: search => {
+      searched.push(search)
+      return { submissions: [], next: ID }
+    },
+  })
+  const { accessId } = await dashboard.grant('ada')
+  const ada = new DashboardClient(dashboard.url)
+  const list = `/api/accesses/${accessId}/submissions`
+  t.equal((await ada.ask(list)).status, 401)
+  await ada.signIn(ADA)
+  t.match((await ada.ask(`${list}?limit=1&route=/lander&state=landed`)).json, { next: ID })
+  await ada.ask(`${list}?limit=200&signature=${SIGNATURE}&before=${ID}`)
+  t.strictSame(searched, [
+    { accessId, limit: 1, route: '/lander', state: 'landed' },
+    { accessId, limit: 200, signature: SIGNATURE, before: ID },
+  ])
+  const refusals = [
+    ['route=/rpc', 'query.route must be a submission route'],
+    ['state=gone', 'query.state must be a state of a submission'],
+    ['signature=0OIl', 'query.signature must be the signature of a transaction, in base58'],
+    [
+      `signature=${'5'.repeat(89)}`,
+      'query.signature must be the signature of a transaction, in base58',
+    ],
+    ['before=1', 'query.before must be the id of a submission'],
+  ] as const
+  for (const [query, message] of refusals)
+    t.match(await ada.ask(`${list}?${query}`), { status: 400, json: { error: { message } } })
+  t.equal(searched.length, 2)
+  const other = await dashboard.grant('ben')
+  t.equal((await ada.ask(`/api/accesses/${other.accessId}/submissions`)).status, 404)
+})

@@ -1,0 +1,224 @@
+import t from 'tap'
+import type { AwaitedTransaction, IndexOutcome, IndexOutcomes } from '../../../src/native/reader.js'
+import {
+  LandingTracker,
+  type OutcomeIndex,
+} from '../../../src/submission/landing/landing-tracker.js'
+import type { Landing, Submission } from '../../../src/submission/store/submission.js'
+import { ACCEPTED } from '../../fixtures/submission/submission.js'
+
+const BLOCKHASH = '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM'
+const OPTIONS = { landingPollMs: 1_000_000, awaitedMax: 2, awaitedMs: 600_000 }
+const [FIRST = '', SECOND = ''] = ACCEPTED.signatures
+
+type Tip = Omit<IndexOutcomes, 'transactions'>
+
+/** An index that a test advances, and a tracker over it. */
+const open = (options = OPTIONS, index?: OutcomeIndex) => {
+  const chain: { tip: Tip; outcomes: readonly IndexOutcome[] } = {
+    tip: { slot: 1_000, blockHeight: 900, knownAfter: 600 },
+    outcomes: [],
+  }
+  const asked: (readonly AwaitedTransaction[])[] = []
+  const written: [id: string, landing: Landing][] = []
+  const faults: unknown[] = []
+  const clock = { ms: 0 }
+  const tracker = new LandingTracker({
+    options,
+    indexOf: () =>
+      index ?? {
+        outcomes: async awaited => {
+          asked.push(awaited)
+          return { ...chain.tip, transactions: awaited.map((_, at) => chain.outcomes[at] ?? {}) }
+        },
+      },
+    write: async (id, landing) => void written.push([String(id[0]), landing]),
+    now: () => clock.ms,
+    onFault: fault => faults.push(fault),
+  })
+  const watch = (id: number, change: Partial<Submission> = {}, isRecovered = false): void => {
+    const blockhashes = ACCEPTED.signatures.map(() => BLOCKHASH)
+    const submission = { ...ACCEPTED, blockhashes, ...change }
+    tracker.watch({ id: Uint8Array.of(id), submission, isRecovered })
+  }
+  const look = async (
+    tip: Partial<Tip>,
+    ...outcomes: readonly IndexOutcome[]
+  ): Promise<[string, Landing][]> => {
+    Object.assign(chain.tip, tip)
+    chain.outcomes = outcomes
+    written.length = 0
+    await tracker.look()
+    return [...written]
+  }
+  return { asked, clock, faults, look, tracker, watch, written }
+}
+
+const YOUNG = { blockhashSlot: 990, lastValidBlockHeight: 1_040 }
+
+t.test('a submission lands, one transaction after the other', async t => {
+  const { asked, faults, look, tracker, watch } = open()
+  watch(1)
+  t.equal(tracker.awaitedCount, 1)
+  t.strictSame(await look({}, YOUNG, YOUNG), [], 'nothing is written while nothing changes')
+  const error = { InstructionError: [0, { Custom: 1 }] }
+  t.strictSame(await look({ slot: 1_010 }, { slot: 1_005, error: null }, YOUNG), [
+    ['1', { state: 'waiting', transactions: [{ slot: 1_005, error: null }, null] }],
+  ])
+  t.strictSame(await look({ slot: 1_020 }, { slot: 1_020, error }), [
+    [
+      '1',
+      {
+        state: 'settled',
+        transactions: [
+          { slot: 1_005, error: null },
+          { slot: 1_020, error: JSON.stringify(error) },
+        ],
+      },
+    ],
+  ])
+  t.equal(tracker.awaitedCount, 0)
+  t.strictSame(
+    asked.map(all => all.map(({ sinceSlot }) => sinceSlot)),
+    [[0, 0], [1_000, 1_000], [1_010]],
+    'only new blocks are searched, and only for what was not found',
+  )
+  await look({})
+  t.equal(asked.length, 3)
+  t.strictSame(faults, [])
+})
+
+t.test('what no block has expires with its blockhash, and not before', async t => {
+  const { look, tracker, watch } = open()
+  watch(1)
+  await look({}, YOUNG, YOUNG)
+  t.strictSame(await look({ blockHeight: 1_040, slot: 1_140 }, YOUNG, YOUNG), [])
+  t.strictSame(await look({ blockHeight: 1_041, slot: 1_141 }, YOUNG, YOUNG), [
+    ['1', { state: 'expired', transactions: [null, null] }],
+  ])
+  t.equal(tracker.awaitedCount, 0)
+})
+
+t.test('a blockhash that the index never has is too old after 150 blocks', async t => {
+  const { look, watch } = open()
+  watch(1)
+  await look({})
+  t.strictSame(await look({ blockHeight: 1_050, slot: 1_150 }), [])
+  t.match(await look({ blockHeight: 1_051, slot: 1_151 }), [['1', { state: 'expired' }]])
+})
+
+t.test('one that the index learns later counts from its own block', async t => {
+  const { look, watch } = open()
+  watch(1)
+  await look({})
+  const late = { blockhashSlot: 1_010, lastValidBlockHeight: 1_060 }
+  t.strictSame(await look({ blockHeight: 1_055, slot: 1_155 }, late, late), [])
+  t.match(await look({ blockHeight: 1_061, slot: 1_161 }, late, late), [
+    ['1', { state: 'expired' }],
+  ])
+})
+
+t.test('what the index cannot know is not called expired', async t => {
+  const cases: [
+    name: string,
+    change: Partial<Submission>,
+    isRecovered: boolean,
+    ...Parameters<ReturnType<typeof open>['look']>[],
+  ][] = [
+    [
+      'blocks were missed',
+      {},
+      false,
+      [{}, YOUNG, YOUNG],
+      [{ slot: 1_300, blockHeight: 1_200, knownAfter: 1_100 }, YOUNG, YOUNG],
+    ],
+    [
+      'the store begins after the blockhash',
+      {},
+      false,
+      [{ knownAfter: 995 }, YOUNG, YOUNG],
+      [{ slot: 1_141, blockHeight: 1_041 }, YOUNG, YOUNG],
+    ],
+    [
+      'of an earlier process, whose blockhash is not known any more',
+      {},
+      true,
+      [{}],
+      [{ slot: 1_151, blockHeight: 1_051 }],
+    ],
+  ]
+  for (const [name, change, isRecovered, ...looks] of cases) {
+    const { look, watch } = open()
+    watch(1, change, isRecovered)
+    let last: [string, Landing][] = []
+    for (const one of looks) last = await look(...one)
+    t.strictSame(last, [['1', { state: 'unseen', transactions: [null, null] }]], name)
+  }
+})
+
+t.test('of an earlier process, with a blockhash that the index has, it expires', async t => {
+  const { look, watch } = open()
+  watch(1, {}, true)
+  await look({}, YOUNG, YOUNG)
+  t.match(await look({ slot: 1_141, blockHeight: 1_041 }, YOUNG, YOUNG), [
+    ['1', { state: 'expired' }],
+  ])
+})
+
+t.test('a durable nonce does not expire; the search for it ends', async t => {
+  const { asked, clock, look, watch } = open()
+  watch(1, { blockhashes: [null, BLOCKHASH] })
+  t.strictSame(await look({ blockHeight: 2_000, slot: 2_000, knownAfter: 0 }, {}, YOUNG), [])
+  t.strictSame(
+    asked[0]?.map(({ blockhash }) => blockhash === undefined),
+    [true, false],
+  )
+  clock.ms = OPTIONS.awaitedMs
+  t.match(await look({ blockHeight: 3_000, slot: 3_000 }), [['1', { state: 'unseen' }]])
+})
+
+t.test('without outcomes in the index, or above the bound, it is said at once', async t => {
+  const silent = open(OPTIONS, 'no-outcomes')
+  silent.watch(1)
+  await new Promise(setImmediate)
+  t.match(silent.written, [['1', { state: 'unseen' }]])
+  const full = open()
+  for (const id of [1, 2, 3]) full.watch(id)
+  await new Promise(setImmediate)
+  t.match(full.written, [['3', { state: 'unseen' }]])
+  t.equal(full.tracker.awaitedCount, 2)
+})
+
+t.test('a look-up that fails is reported, and tried again', async t => {
+  let isBroken = true
+  const { clock, faults, look, tracker, watch } = open(OPTIONS, {
+    outcomes: async awaited => {
+      if (isBroken) throw new Error('busy')
+      return {
+        slot: 9,
+        blockHeight: 9,
+        knownAfter: 1,
+        transactions: awaited.map(() => ({ slot: 9, error: null })),
+      }
+    },
+  })
+  watch(1)
+  watch(2, { signatures: ['not base58 0OIl'] })
+  t.equal(tracker.awaitedCount, 1, 'a signature that is none is not looked for')
+  t.strictSame(await look({}), [])
+  t.equal(faults.length, 2)
+  isBroken = false
+  clock.ms = 1
+  t.match(await look({}), [['1', { state: 'settled' }]])
+})
+
+t.test('many are looked up in parts, in the order in which they came', async t => {
+  const { asked, look, watch } = open({ ...OPTIONS, awaitedMax: 1_000 })
+  for (let id = 0; id < 200; id++) watch(id)
+  await look({}, { slot: 5, error: null })
+  t.strictSame(
+    asked.map(all => all.length),
+    [256, 144],
+  )
+  t.not(FIRST, SECOND)
+})
