@@ -6,7 +6,8 @@ import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
 import type { Submissions } from '../dashboard/api/submissions/routes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
-import type { TrafficOf } from '../dashboard/api/overview.js'
+import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
+import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
 import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
@@ -44,6 +45,7 @@ export type ControlDashboardParts = {
   readonly pagesDir: string
   readonly submissions: Submissions
   readonly traffic: TrafficOf
+  readonly incidents: ListIncidents
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]

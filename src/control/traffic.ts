@@ -1,8 +1,8 @@
 import { addTraffic, readTraffic, type Traffic } from '../access/usage/traffic.js'
 import type { AccessService } from '../access/service.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
-import type { TrafficOf } from '../dashboard/api/overview.js'
-import { traffic as shape, type PlaceTraffic } from '../dashboard/api/overview-shapes.js'
+import type { TrafficOf } from '../dashboard/api/overview/overview.js'
+import { traffic as shape, type PlaceTraffic } from '../dashboard/api/overview/overview-shapes.js'
 import type { ClusterPeers } from './cluster-peers.js'
 
 /** How long what was read for a person is shown to all of their pages. */

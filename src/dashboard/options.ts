@@ -61,6 +61,18 @@ export const defaults = {
   failuresPerMinuteMax: 30,
   /** Persons, and addresses, whose rates are remembered, about 200 bytes each. */
   rateKeysMax: 16_384,
+  /** How often the states of locations are looked at, to record incidents. */
+  incidentCheckMs: 1_000,
+  /** A location that does not serve for less than this is no incident. */
+  incidentMinMs: 2_000,
+  /** An incident is over when its location has served for this long. */
+  incidentQuietMs: 5_000,
+  /** After a start a location that has not served yet is no incident for this long. */
+  incidentStartMs: 60_000,
+  /** Incidents that are kept, about 200 bytes each; one more removes the oldest. */
+  incidentsMax: 1_000,
+  /** Days for which an incident is kept. */
+  incidentDaysMax: 90,
   /** Sign-ins that wait for the identity provider at once. Further ones are refused as busy. */
   signInsInFlightMax: 64,
 }

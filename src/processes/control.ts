@@ -12,6 +12,7 @@ import { createAuditRecord } from '../control/audit-record.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { createLocationStates, type OwnState } from '../control/location-states.js'
+import { openIncidents, type IncidentRecorder } from '../control/incidents/open-incidents.js'
 import { ensureAccesses } from '../control/ensure-accesses.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
@@ -28,6 +29,7 @@ type CommandParts = {
   readonly accessService: AccessService
   readonly activity: Activity
   readonly auditLog: AuditLog
+  readonly incidents: IncidentRecorder
   readonly log: Log
   readonly metrics: Metrics
   readonly send: SendEvent
@@ -47,6 +49,8 @@ const createCommands = (parts: CommandParts): ((command: Command) => void) => {
     } else if (command.kind === 'recordChange') {
       const { kind, from, outcome } = command.change
       record({ action: kind, by: null, from, request: outcome })
+    } else if (command.kind === 'processEnded') {
+      parts.incidents.recordEnded(command.ended)
     } else if (command.kind === 'ensureAccesses')
       ensureAccesses(accessService, command.network, command.accesses, Date.now()).then(
         tokens => send({ kind: 'accessesEnsured', tokens }),
@@ -100,6 +104,14 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   const catalog = createCatalog(config)
   const own = createOwnState(config)
   const statuses = machines && (() => statusesOf(machines.list(), bootMs()))
+  const locationStates = createLocationStates({ catalog, own, machines: statuses })
+  const incidents = openIncidents(config, {
+    store: access.ownStore,
+    locationStates,
+    machines: statuses,
+    log,
+    now: Date.now,
+  })
   const dashboard = await openControlDashboard({
     config,
     descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
@@ -112,7 +124,8 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     traffic: activity.traffic,
     clientOf: createClientOf(config.trustedProxies),
     machines: statuses,
-    locationStates: createLocationStates({ catalog, own, machines: statuses }),
+    locationStates,
+    incidents: incidents.incidents.list,
     adminToken,
     adminRoutes: createAdminApi({
       accessService,
@@ -132,9 +145,10 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   )
 
   return {
-    onCommand: createCommands({ accessService, activity, auditLog, log, metrics, send }),
+    onCommand: createCommands({ accessService, activity, auditLog, incidents, log, metrics, send }),
     drain: async () => {
       clearInterval(readers)
+      incidents.close()
       await dashboard.close()
       await activity.close()
       await access.close()

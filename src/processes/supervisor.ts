@@ -7,6 +7,7 @@ import { ListeningSockets } from '../server/listening-sockets.js'
 import type { Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import { demandLoadable, type Child } from '../supervision/child.js'
+import type { EndedProcess } from '../control/incidents/ended-process.js'
 import { edgeCountOf, edgeSlotsOf } from '../config/edge-count.js'
 import { fixedDifferences } from '../config/fixed-options.js'
 import type { Event, ServiceChange } from '../supervision/messages.js'
@@ -72,6 +73,8 @@ export class Supervisor implements Service {
   /** While false, a failure of a child fails the start in place of being retried. */
   private isUp = false
   private failure: string | undefined
+  /** What control has not heard of yet: that it ended itself. */
+  private endedControl: EndedProcess | undefined
   private onProgress: () => void = () => {}
 
   constructor(config: Config, log: Log, options: SupervisorOptions) {
@@ -281,6 +284,10 @@ export class Supervisor implements Service {
     // A failed start is reported as one line: its cause.
     if (this.isUp || this.failure === undefined)
       this.log.warn({ process: child.name, reason, retryInMs }, 'process ended')
+    const { name: process, role } = child
+    const ended = { process, role, reason, atMs: Date.now() }
+    if (this.isUp && role === 'control') this.endedControl = ended
+    else if (this.isUp) this.control?.send({ kind: 'processEnded', ended })
     this.onProgress()
   }
 
@@ -329,6 +336,10 @@ export class Supervisor implements Service {
       this.detail = detail
       // A chain provider's chain ends with its process: the next one is indexed from its beginning.
       if (isAnother) for (const indexer of this.children.withRole('indexer')) indexer.restart()
+    }
+    if (child === this.control && this.endedControl !== undefined) {
+      child.send({ kind: 'processEnded', ended: this.endedControl })
+      this.endedControl = undefined
     }
     this.onProgress()
   }

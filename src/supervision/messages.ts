@@ -6,6 +6,7 @@ import type {
   IndexerConfig,
 } from '../config/child-config.js'
 import type { AccessToEnsure } from '../control/ensure-accesses.js'
+import type { EndedProcess } from '../control/incidents/ended-process.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import type { Submission } from '../submission/store/submission.js'
@@ -82,6 +83,8 @@ export type Command =
   | ({ readonly kind: 'drain' } & DrainMode)
   /** For control: for the audit log. */
   | { readonly kind: 'recordChange'; readonly change: ServiceChange }
+  /** For control: an incident. */
+  | { readonly kind: 'processEnded'; readonly ended: EndedProcess }
   /** A live child answers `pong`. */
   | { readonly kind: 'ping' }
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }

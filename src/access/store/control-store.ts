@@ -32,22 +32,42 @@ const session = v.object({
 /** A session of the dashboard. */
 export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 
+const incident = v.object({
+  /** Where it was; null where it concerns no location. */
+  location: v.nullable(v.string()),
+  /** The machine of the cluster; null on a machine by itself. */
+  machine: v.nullable(v.string()),
+  /** States that `/health` reported meanwhile, or `process-restarted`; each once. */
+  reasons: v.pipe(v.array(v.string()), v.readonly()),
+  /** Which process ended, and how; empty for a state. */
+  detail: v.string(),
+  startedAtMs: instantMs,
+  /** Null while it lasts. */
+  endedAtMs: v.nullable(instantMs),
+})
+
+/** A time in which a location did not serve as it should. */
+export type IncidentRecord = Readonly<v.InferOutput<typeof incident>>
+
 /** All tables of `<data-dir>/control/`, with values as in the access store. */
 // prettier-ignore
 export const CONTROL_TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,    meaning: 'key `sealing` → fingerprint of the sealing key, from the first sealed token on' },
   sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → the session' },
+  incidents: { name: 'incidents', key: 'ordered-binary', value: incident, meaning: 'begin in Unix milliseconds, number → an incident' },
 } as const satisfies Record<string, TableRow>
 
 /** What control keeps for itself. No other process opens it. */
 export class ControlStore extends TableStore {
   readonly meta: Table<string, typeof CONTROL_TABLES.meta>
   readonly sessions: Table<Uint8Array, typeof CONTROL_TABLES.sessions>
+  readonly incidents: Table<string, typeof CONTROL_TABLES.incidents>
 
   constructor(root: Lmdb) {
     super(root)
     this.meta = this.openTable(CONTROL_TABLES.meta)
     this.sessions = this.openTable(CONTROL_TABLES.sessions)
+    this.incidents = this.openTable(CONTROL_TABLES.incidents)
   }
 }
 

@@ -4,7 +4,8 @@ import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import { checkOwnScope, findOwnAccess } from './own-access.js'
 import * as limitShapes from './limit-shapes.js'
-import { createOverviewRoutes, type TrafficOf } from './overview.js'
+import { createIncidentRoute, type ListIncidents } from './incidents/incidents.js'
+import { createOverviewRoutes, type TrafficOf } from './overview/overview.js'
 import * as shapes from './shapes.js'
 import { createSubmissionRoutes, type Submissions } from './submissions/routes.js'
 import { createTokenRoutes } from './token-routes.js'
@@ -25,6 +26,7 @@ export type ApiParts = {
   readonly submissions: Submissions
   readonly readWarnings: ReadWarnings
   readonly traffic: TrafficOf
+  readonly incidents: ListIncidents
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
   readonly machines?: (() => readonly shapes.MachineView[]) | undefined
 }
@@ -175,6 +177,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     locationRoute(parts),
     createWarningRoute(accessService, parts.readWarnings),
     ...createOverviewRoutes(parts),
+    createIncidentRoute(parts),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),
     ...createUsageRoutes(parts),

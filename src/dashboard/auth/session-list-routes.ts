@@ -1,5 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
-import * as shapes from '../api/session-shapes.js'
+import * as shapes from './session-shapes.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Sessions } from './session.js'
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from '../hooks/context.js'
 import { ConnectTab } from './connect/connect-tab.js'
+import { IncidentsCard, LastingIncident, useIncidents } from './incidents/incidents-card.js'
 import { MachinesTab } from './machines/machines-tab.js'
 import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
@@ -10,7 +11,7 @@ import { Warnings } from './shared/warnings.js'
 import { UsageTab } from './usage/usage-tab.js'
 import { useLoaded } from '../hooks/use-loaded.js'
 import { TABS, type Tab } from '../lib/route.js'
-import type { Access } from '../lib/wire.js'
+import type { Access, Panel } from '../lib/wire.js'
 
 type Named = { readonly id: string; readonly name: string }
 
@@ -36,6 +37,21 @@ const DocsLink = ({ url }: { readonly url: string }) => (
   </p>
 )
 
+/** Tone and text of the state of a token. */
+const badgeOf = (
+  access: Access,
+  panel: Panel | undefined,
+  { network, location }: { readonly network: string; readonly location: string },
+): readonly [string, string] => {
+  if (access.state !== 'active') return STATUS[access.state]
+  // The list of accesses has it before the panel is loaded.
+  const hasToken =
+    panel === undefined
+      ? access.tokens.some(at => at.network === network && at.location === location)
+      : panel.token !== null
+  return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
+}
+
 /** The panel of a location: its token, usage and submissions. */
 export const LocationView = (options: {
   readonly access: Access
@@ -56,6 +72,7 @@ export const LocationView = (options: {
   const scope = { accessId: access.accessId, network: network.id, location: location.id }
   const key = `${scope.accessId}/${scope.network}/${scope.location}`
   const { value: panel, failure, reload } = useLoaded(key, () => api.panel(scope))
+  const incidents = useIncidents(access.accessId, location.id)
   const heading = useRef<HTMLHeadingElement>(null)
 
   const refresh = async (): Promise<void> => {
@@ -63,15 +80,7 @@ export const LocationView = (options: {
   }
   useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
-  const badge = ((): readonly [string, string] => {
-    if (access.state !== 'active') return STATUS[access.state]
-    // The list of accesses has it before the panel is loaded.
-    const hasToken =
-      panel === undefined
-        ? access.tokens.some(at => at.network === network.id && at.location === location.id)
-        : panel.token !== null
-    return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
-  })()
+  const badge = badgeOf(access, panel, scope)
 
   return (
     <section class="location-view" aria-labelledby="location-heading">
@@ -92,6 +101,7 @@ export const LocationView = (options: {
         </div>
       )}
       <Warnings access={access} />
+      <LastingIncident locationName={location.name} own={incidents.own} />
       <Tabs tabs={tabs} chosen={tab} onChoose={onTab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         {tab === 'connect' && failure !== undefined && (
@@ -114,7 +124,12 @@ export const LocationView = (options: {
           />
         )}
         {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
-        {tab === 'usage' && <UsageTab access={access} scope={scope} />}
+        {tab === 'usage' && (
+          <div class="stack">
+            <UsageTab access={access} scope={scope} />
+            <IncidentsCard locationName={location.name} {...incidents} />
+          </div>
+        )}
         {tab === 'submissions' && <SubmissionsTab access={access} />}
         {tab === 'machines' && <MachinesTab access={access} network={network} />}
       </div>

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import * as overviewShapes from '../../api/overview-shapes.js'
-import * as sessionShapes from '../../api/session-shapes.js'
+import * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import * as overviewShapes from '../../api/overview/overview-shapes.js'
+import * as sessionShapes from '../../auth/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 import { submissions } from '../../api/submissions/shapes.js'
@@ -102,6 +103,8 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     overview: () => read(overviewShapes.overview, 'GET', '/api/overview'),
     relabel: (accessId: string, label: string) =>
       ask('PUT', `${accessPath(accessId)}/label`, { label }),
+    incidents: (accessId: string) =>
+      read(incidentShapes.incidents, 'GET', `${accessPath(accessId)}/incidents`),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
     regenerate: async (scope: TokenScope) =>

@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot'
-import type * as overviewShapes from '../../api/overview-shapes.js'
-import type * as sessionShapes from '../../api/session-shapes.js'
+import type * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import type * as overviewShapes from '../../api/overview/overview-shapes.js'
+import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions } from '../../api/submissions/shapes.js'
@@ -10,6 +11,7 @@ export type Session = InferOutput<typeof shapes.session>
 export type ListedSession = InferOutput<typeof sessionShapes.sessions>['sessions'][number]
 export type Overview = InferOutput<typeof overviewShapes.overview>
 export type OverviewPlace = Overview['places'][number]
+export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */

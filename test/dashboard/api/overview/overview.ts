@@ -1,12 +1,12 @@
 import t from 'tap'
-import { toLabel } from '../../../src/dashboard/api/overview.js'
-import { openAuditLog } from '../../../src/access/audit/audit-log.js'
-import { defaults as auditDefaults } from '../../../src/access/audit/options.js'
-import { defaults } from '../../../src/access/usage/options.js'
-import { openUsage } from '../../../src/access/usage/usage.js'
-import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
-import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
-import { ownDir } from '../../fixtures/own-dir.js'
+import { toLabel } from '../../../../src/dashboard/api/overview/overview.js'
+import { openAuditLog } from '../../../../src/access/audit/audit-log.js'
+import { defaults as auditDefaults } from '../../../../src/access/audit/options.js'
+import { defaults } from '../../../../src/access/usage/options.js'
+import { openUsage } from '../../../../src/access/usage/usage.js'
+import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
+import { ADA, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../../../fixtures/own-dir.js'
 
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 

@@ -1,11 +1,11 @@
-import type { AccessService } from '../../access/service.js'
-import { RpcError } from '../../shared/errors.js'
-import { ok, route, type Route } from '../http/route.js'
-import { CHANGE_ERRORS } from './change-errors.js'
-import { findOwnAccess } from './own-access.js'
+import type { AccessService } from '../../../access/service.js'
+import { RpcError } from '../../../shared/errors.js'
+import { ok, route, type Route } from '../../http/route.js'
+import { CHANGE_ERRORS } from '../change-errors.js'
+import { findOwnAccess } from '../own-access.js'
 import * as shapes from './overview-shapes.js'
-import type { LocationView } from './shapes.js'
-import type { Awaitable, Missing } from './usage.js'
+import type { LocationView } from '../shapes.js'
+import type { Awaitable, Missing } from '../usage.js'
 
 /** Traffic of all places of the accesses of a person. */
 export type TrafficOf = (

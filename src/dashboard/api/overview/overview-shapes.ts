@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { locations } from './shapes.js'
+import { locations } from '../shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))

@@ -1,0 +1,34 @@
+import type { AccessService } from '../../../access/service.js'
+import { ok, route, type Route } from '../../http/route.js'
+import * as shapes from './incident-shapes.js'
+import { findOwnAccess } from '../own-access.js'
+
+/** Incidents, newest first: of some locations, or all. */
+export type ListIncidents = (query: {
+  readonly locations?: readonly string[] | undefined
+  readonly before?: string | undefined
+  readonly limit: number
+}) => readonly shapes.IncidentView[]
+
+/** Most incidents that are shown to a person at once. */
+const SHOWN_MAX = 50
+
+export const createIncidentRoute = ({
+  accessService,
+  incidents,
+}: {
+  readonly accessService: AccessService
+  readonly incidents: ListIncidents
+}): Route =>
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/incidents',
+    guard: 'session',
+    summary: 'The newest incidents of the locations of an access',
+    answers: { 200: { description: 'Newest first, 50 at most', body: shapes.incidents } },
+    errors: ['noSuchAccess'],
+    handle: ({ session, params }) => {
+      const { locations } = findOwnAccess(accessService, session, params.accessId)
+      return ok({ incidents: incidents({ locations, limit: SHOWN_MAX }) })
+    },
+  })

@@ -1,0 +1,89 @@
+import t from 'tap'
+import type { IncidentView } from '../../src/dashboard/api/incidents/incident-shapes.js'
+import {
+  axeFaults,
+  choose,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../fixtures/repository.js'
+
+const PAGES = repositoryPath('dist/dashboard/pages/')
+const NOW_MS = Date.now()
+
+const incident = (id: number, more: Partial<IncidentView>): IncidentView => ({
+  id: String(id),
+  location: 'fra',
+  machine: null,
+  reasons: ['behind'],
+  detail: '',
+  startedAtMs: NOW_MS - id * 3_600_000,
+  endedAtMs: NOW_MS - id * 3_600_000 + 90_000,
+  ...more,
+})
+
+const INCIDENTS: readonly IncidentView[] = [
+  incident(0, {
+    reasons: ['incomplete', 'behind'],
+    startedAtMs: NOW_MS - 300_000,
+    endedAtMs: null,
+  }),
+  incident(1, {
+    reasons: ['process-restarted'],
+    detail: 'edge 0: ended with SIGKILL',
+    endedAtMs: NOW_MS - 3_600_000,
+  }),
+  incident(2, { machine: 'fra-1', reasons: ['lease-expired'] }),
+]
+
+const browser = await openBrowser(t)
+if (browser !== undefined)
+  for (const view of [
+    { width: 360, scheme: 'dark' },
+    { width: 360, scheme: 'light' },
+    { width: 1280, scheme: 'light' },
+    { width: 1280, scheme: 'dark', hasForcedColors: true },
+  ] as const)
+    await t.test(`incidents of a location, at ${view.width} px in ${view.scheme}`, async t => {
+      const asked: unknown[] = []
+      const dashboard = await startDashboard(t, {
+        pagesDir: PAGES,
+        incidents: query => {
+          asked.push(query)
+          return INCIDENTS
+        },
+      })
+      await dashboard.grant('ada')
+      const { page, context, faults } = await openVisit(browser, view)
+      await page.goto(dashboard.url)
+      await signIn(page, [ADA], 'ada')
+      await choose(page, 'Frankfurt')
+      await page
+        .getByText(/^Frankfurt does not serve as it should: Index incomplete, then Behind, since/)
+        .waitFor()
+      t.strictSame(asked[0], { locations: ['fra', 'nyc'], limit: 50 })
+      await page.getByRole('tab', { name: 'Usage' }).press('Enter')
+      const card = page.getByRole('region', { name: 'Incidents of Frankfurt' })
+      const rows = card.getByRole('listitem')
+      t.equal(await rows.count(), 3)
+      t.match(await rows.nth(0).textContent(), /Now.*for 5 minutes so far$/)
+      t.match(await rows.nth(1).textContent(), /^Process restarted: edge 0: ended with SIGKILL/)
+      t.match(await rows.nth(2).textContent(), /^fra-1Lease expired.*for 1 minute$/)
+      t.equal(await overflowPx(page), 0)
+      t.strictSame(await axeFaults(page), [])
+      const forced = 'hasForcedColors' in view ? '-forced-colours' : ''
+      await saveScreenshot(page, `incidents-${view.width}-${view.scheme}${forced}`)
+      await page.evaluate('scrollTo(0, 0)')
+      if (view.width === 1280) {
+        await choose(page, 'New York')
+        await page.getByRole('tab', { name: 'Usage' }).press('Enter')
+        await page.getByText('None is recorded: the location has served').waitFor()
+        t.equal(await page.getByText('does not serve as it should').count(), 0)
+      }
+      t.strictSame(faults, [])
+      await context.close()
+    })
