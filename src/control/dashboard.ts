@@ -17,10 +17,13 @@ import { openDashboard, type Dashboard } from '../dashboard/http/server.js'
 import { RateLimits } from '../dashboard/http/rate-limits.js'
 import { createSessionRoutes } from '../dashboard/auth/session-routes.js'
 import { createSessionListRoutes } from '../dashboard/auth/session-list-routes.js'
-import { createSessions } from '../dashboard/auth/session.js'
+import { createSessions, type Sessions } from '../dashboard/auth/session.js'
 import { createSignIn } from '../dashboard/auth/sign-in.js'
 import type { LocationView, MachineView } from '../dashboard/api/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
+import { EventStreams } from '../dashboard/events/event-streams.js'
+import { createEventRoute } from '../dashboard/events/route.js'
+import { createStateOf } from '../dashboard/events/state.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
@@ -51,6 +54,15 @@ export type ControlDashboardParts = {
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
   readonly machines?: (() => readonly MachineView[]) | undefined
 }
+
+const openStreams = (parts: ControlDashboardParts, sessions: Pick<Sessions, 'isValid'>) =>
+  new EventStreams({
+    options: parts.config.dashboard.events,
+    stateOf: createStateOf(parts),
+    isValid: id => sessions.isValid(id),
+    elapsed: () => performance.now(),
+    onError: error => parts.log.error({ err: error }, 'changes cannot be reported to open pages'),
+  })
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */
 export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
@@ -86,7 +98,9 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     keysMax,
   })
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
+  const streams = openStreams(parts, sessions)
   const routes = [
+    createEventRoute(streams),
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
     ...createSessionListRoutes(sessions),
     ...createApi({ ...parts, docsUrl: options.docsUrl, readWarnings }),
@@ -122,6 +136,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     port: dashboard.port,
     close: async () => {
       clearInterval(sweep)
+      streams.close()
       await dashboard.close()
     },
   }

@@ -133,12 +133,15 @@ if (browser !== undefined) {
   await t.test('a change from elsewhere is shown at the next attempt', async t => {
     const here = await openVisit(browser)
     const there = await openVisit(browser)
+    // One page learns of nothing by itself.
+    await here.context.route('**/api/events', route => route.abort())
     for (const { page } of [here, there]) {
       await page.goto(dashboardUrl)
       await signIn(page, deployment, 'ben')
       await choose(page, 'Frankfurt')
       await page.getByRole('button', { name: 'Generate token' }).waitFor()
     }
+    await here.context.route('**/api/accesses', route => route.abort())
     await there.page.getByRole('button', { name: 'Generate token' }).click()
     await there.page.getByLabel('RPC URL, masked').waitFor()
     await here.page.getByRole('button', { name: 'Generate token' }).click()

@@ -10,6 +10,7 @@ import {
   section,
 } from '../validators/validators.js'
 import { defaults } from '../../dashboard/options.js'
+import { defaults as events } from '../../dashboard/events/options.js'
 import { defaults as warnings } from '../../dashboard/warnings/options.js'
 import { integer, optionEntries, optionsSchema, text } from '../validators/options-schema.js'
 
@@ -49,6 +50,7 @@ export const dashboardSection = v.strictObject({
     v.optional(v.array(host), []),
     'Names in the `Host` header under which the admin API is served, besides those of loopback and `host`.',
   ),
+  events: section(optionsSchema(events)),
   warnings: section(
     optionsSchema(warnings, {
       limitPercent: integer(1, 100, 'percent'),

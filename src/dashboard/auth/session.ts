@@ -42,6 +42,8 @@ export type Sessions = {
    * at intervals.
    */
   find(id: string, address: string): Promise<Session | undefined>
+  /** Whether a session is valid. Does not count as a use of it. */
+  isValid(id: string): boolean
   /** Ends a session, if there is one. On disk when it resolves. */
   end(id: string): Promise<void>
   /** The valid sessions of a person, the one that was used last first. */
@@ -147,6 +149,10 @@ export const createSessions = (parts: {
       const { subject, email, name, authenticatedAtMs } = record
       const expiresAtMs = expiryOf({ ...record, seenAtMs })
       return { subject, email, name, sessionId: nameOf(key), authenticatedAtMs, expiresAtMs }
+    },
+    isValid: id => {
+      const record = ID.test(id) ? sessions.get(digestOf(id)) : undefined
+      return record !== undefined && isValid(record)
     },
     end: async id => {
       if (ID.test(id)) await store.transaction(() => sessions.remove(digestOf(id)))

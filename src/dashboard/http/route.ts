@@ -14,6 +14,8 @@ export type Answer = {
   readonly status: number
   /** Sent as JSON. */
   readonly body?: unknown
+  /** In place of a body. */
+  readonly stream?: ReadableStream<Uint8Array>
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   /** Who signed in, where the request had no session yet. */
   readonly signedIn?: string

@@ -1,3 +1,5 @@
+import { useServices } from '../hooks/context.js'
+import { useEvents } from '../hooks/use-events.js'
 import { SkipLink } from './dashboard-states.js'
 import { Header } from './header.js'
 import { Places } from './places.js'
@@ -16,6 +18,8 @@ export const Dashboard = (options: {
 }) => {
   const { session, signInFailure, onDismiss, onSignOut } = options
   const page = usePage()
+  const { onSignedOut } = useServices()
+  const events = useEvents(onSignedOut)
   return (
     <>
       <SkipLink />
@@ -24,7 +28,7 @@ export const Dashboard = (options: {
         {signInFailure !== undefined && (
           <ResultNotice result={{ isGood: false, text: signInFailure }} onDismiss={onDismiss} />
         )}
-        {page === 'sessions' ? <SessionsPage /> : <Places />}
+        {page === 'sessions' ? <SessionsPage /> : <Places events={events} />}
       </main>
     </>
   )

@@ -1,5 +1,4 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { useServices } from '../hooks/context.js'
 import { ConnectTab } from './connect/connect-tab.js'
 import { IncidentsCard, LastingIncident, useIncidents } from './incidents/incidents-card.js'
 import { MachinesTab } from './machines/machines-tab.js'
@@ -9,9 +8,9 @@ import { SubmissionsTab } from './submissions/submissions-tab.js'
 import { Tabs } from './tabs.js'
 import { Warnings } from './shared/warnings.js'
 import { UsageTab } from './usage/usage-tab.js'
-import { useLoaded } from '../hooks/use-loaded.js'
+import { usePanel } from '../hooks/use-panel.js'
 import { TABS, type Tab } from '../lib/route.js'
-import type { Access, Panel } from '../lib/wire.js'
+import type { Access } from '../lib/wire.js'
 
 type Named = { readonly id: string; readonly name: string }
 
@@ -27,6 +26,18 @@ const EXPLAINED = {
     'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it starts.',
 } as const
 
+/** Tone and text of the state of a token. */
+const badgeOf = ({ state }: Access, hasToken: boolean): readonly [string, string] => {
+  if (state !== 'active') return STATUS[state]
+  return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
+}
+
+const StateNotice = ({ state }: { readonly state: keyof typeof EXPLAINED }) => (
+  <div class="notice is-warning" role="alert">
+    <p>{EXPLAINED[state]}</p>
+  </div>
+)
+
 const DocsLink = ({ url }: { readonly url: string }) => (
   <p class="muted docs-link">
     Every method, route, limit and error is described in the{' '}
@@ -37,26 +48,13 @@ const DocsLink = ({ url }: { readonly url: string }) => (
   </p>
 )
 
-/** Tone and text of the state of a token. */
-const badgeOf = (
-  access: Access,
-  panel: Panel | undefined,
-  { network, location }: { readonly network: string; readonly location: string },
-): readonly [string, string] => {
-  if (access.state !== 'active') return STATUS[access.state]
-  // The list of accesses has it before the panel is loaded.
-  const hasToken =
-    panel === undefined
-      ? access.tokens.some(at => at.network === network && at.location === location)
-      : panel.token !== null
-  return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
-}
-
 /** The panel of a location: its token, usage and submissions. */
 export const LocationView = (options: {
   readonly access: Access
   readonly network: Named
   readonly location: Named
+  /** How many changes the service has reported. */
+  readonly changeCount: number
   /** The service is a cluster. */
   readonly hasMachines: boolean
   readonly docsUrl: string | undefined
@@ -65,13 +63,23 @@ export const LocationView = (options: {
   /** Called when the dots beside the locations may be outdated. */
   readonly onTokensChanged: () => Promise<void>
 }) => {
-  const { access, network, location, hasMachines, docsUrl, onTab, onTokensChanged } = options
+  const { access, network, location, changeCount, hasMachines, docsUrl, onTab, onTokensChanged } =
+    options
   const tabs = TABS.filter(tab => hasMachines || tab !== 'machines')
   const tab = tabs.includes(options.tab) ? options.tab : 'connect'
-  const { api } = useServices()
   const scope = { accessId: access.accessId, network: network.id, location: location.id }
   const key = `${scope.accessId}/${scope.network}/${scope.location}`
-  const { value: panel, failure, reload } = useLoaded(key, () => api.panel(scope))
+  const {
+    value: panel,
+    failure,
+    reload,
+    hasToken,
+    onOwnChange,
+  } = usePanel(scope, {
+    locationName: location.name,
+    changeCount,
+    isListed: access.tokens.some(at => at.network === network.id && at.location === location.id),
+  })
   const incidents = useIncidents(access.accessId, location.id)
   const heading = useRef<HTMLHeadingElement>(null)
 
@@ -80,7 +88,7 @@ export const LocationView = (options: {
   }
   useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
-  const badge = badgeOf(access, panel, scope)
+  const badge = badgeOf(access, hasToken)
 
   return (
     <section class="location-view" aria-labelledby="location-heading">
@@ -95,11 +103,7 @@ export const LocationView = (options: {
         </div>
         <span class={`badge is-large ${badge[0]}`}>{badge[1]}</span>
       </div>
-      {access.state !== 'active' && (
-        <div class="notice is-warning" role="alert">
-          <p>{EXPLAINED[access.state]}</p>
-        </div>
-      )}
+      {access.state !== 'active' && <StateNotice state={access.state} />}
       <Warnings access={access} />
       <LastingIncident locationName={location.name} own={incidents.own} />
       <Tabs tabs={tabs} chosen={tab} onChoose={onTab} />
@@ -118,6 +122,7 @@ export const LocationView = (options: {
             panel={panel}
             heading={heading}
             onChanged={async () => {
+              onOwnChange()
               await refresh()
               notifyTabs(key)
             }}

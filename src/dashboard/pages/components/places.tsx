@@ -10,13 +10,14 @@ import { LocationView } from './location-view.js'
 import { isAccessFound, titleOf } from '../lib/overview.js'
 import { Overview } from './overview/overview.js'
 import { resolveRoute } from '../lib/resolve-route.js'
+import type { Events } from '../hooks/use-events.js'
 import { useRoute } from '../lib/route.js'
 import { useLoaded } from '../hooks/use-loaded.js'
 import type { Access } from '../lib/wire.js'
 
 /**
- * How often the accesses are loaded again: an access that ends while the page is open is to say so
- * within 5 s.
+ * How often the accesses are loaded again where the service does not report changes: an access that
+ * ends while the page is open is to say so within 5 s.
  */
 const REFRESH_MS = 4_000
 
@@ -46,9 +47,14 @@ const FoldButton = (options: {
 )
 
 /** The choice of a location on one side, its panel on the other. */
-export const Places = () => {
+export const Places = ({ events }: { readonly events: Events }) => {
+  const { isLive, changeCount } = events
   const { api } = useServices()
-  const { value, failure, reload } = useLoaded('accesses', api.accesses, REFRESH_MS)
+  const refreshMs = isLive ? 0 : REFRESH_MS
+  const { value, failure, reload } = useLoaded('accesses', api.accesses, refreshMs)
+  useEffect(() => {
+    if (changeCount > 0) void reload()
+  }, [changeCount])
   const [requested, go] = useRoute()
   const [query, setQuery] = useState('')
   const overview = useLoaded('overview', api.overview, OVERVIEW_MS)
@@ -108,6 +114,7 @@ export const Places = () => {
               access={access}
               network={network}
               location={location}
+              changeCount={changeCount}
               hasMachines={value?.hasMachines === true}
               docsUrl={value?.docsUrl}
               tab={route.tab}

@@ -7,6 +7,8 @@ export type Services = {
   readonly api: Api
   /** Announces a text to screen readers. */
   readonly announce: (text: string) => void
+  /** The session has ended. */
+  readonly onSignedOut: () => void
 }
 
 const Context = createContext<Services | undefined>(undefined)
