@@ -1,3 +1,4 @@
+import type { Ref } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { ConnectTab } from './connect/connect-tab.js'
 import { IncidentsCard, LastingIncident, useIncidents } from './incidents/incidents-card.js'
@@ -48,6 +49,32 @@ const DocsLink = ({ url }: { readonly url: string }) => (
   </p>
 )
 
+const LocationHead = ({
+  access,
+  network,
+  location,
+  badge: [tone, state],
+  heading,
+}: {
+  readonly access: Access
+  readonly network: Named
+  readonly location: Named
+  readonly badge: readonly [tone: string, state: string]
+  readonly heading: Ref<HTMLHeadingElement>
+}) => (
+  <div class="location-head">
+    <div>
+      <p class="eyebrow">
+        {access.product.name} · {network.name}
+      </p>
+      <h1 id="location-heading" ref={heading} tabIndex={-1}>
+        {location.name}
+      </h1>
+    </div>
+    <span class={`badge is-large ${tone}`}>{state}</span>
+  </div>
+)
+
 /** The panel of a location: its token, usage and submissions. */
 export const LocationView = (options: {
   readonly access: Access
@@ -88,21 +115,9 @@ export const LocationView = (options: {
   }
   useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
-  const badge = badgeOf(access, hasToken)
-
   return (
     <section class="location-view" aria-labelledby="location-heading">
-      <div class="location-head">
-        <div>
-          <p class="eyebrow">
-            {access.product.name} · {network.name}
-          </p>
-          <h1 id="location-heading" ref={heading} tabIndex={-1}>
-            {location.name}
-          </h1>
-        </div>
-        <span class={`badge is-large ${badge[0]}`}>{badge[1]}</span>
-      </div>
+      <LocationHead {...options} badge={badgeOf(access, hasToken)} heading={heading} />
       {access.state !== 'active' && <StateNotice state={access.state} />}
       <Warnings access={access} />
       <LastingIncident locationName={location.name} own={incidents.own} />
