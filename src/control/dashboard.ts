@@ -6,6 +6,8 @@ import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
 import type { Submissions } from '../dashboard/api/submissions/routes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
+import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
+import type { DayQuery, UsageDays } from '../access/usage/day-reader.js'
 import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
@@ -49,6 +51,7 @@ export type ControlDashboardParts = {
   readonly submissions: Submissions
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
+  readonly usageDays: (query: DayQuery) => UsageDays
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
@@ -104,6 +107,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
     ...createSessionListRoutes(sessions),
     ...createApi({ ...parts, docsUrl: options.docsUrl, readWarnings }),
+    ...createOperatorRoutes({ ...parts, locationIds: config.locations.map(({ id }) => id) }),
     ...parts.adminRoutes,
   ]
   const origins = config.locations.flatMap(({ id }) => {

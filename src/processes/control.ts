@@ -83,7 +83,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     bootMs,
     edges: () => openMachineEdges(config, send, log),
   })
-  const { accessService } = access
+  const { accessService, machines } = access
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The previous control process may have ended between a change and its announcement.
   access.notifier
@@ -91,7 +91,6 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
-  const { machines } = access
   const networks = config.networks.map(({ id }) => id)
   const activity = await openActivity(config, {
     accessService,
@@ -126,6 +125,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     machines: statuses,
     locationStates,
     incidents: incidents.incidents.list,
+    usageDays: activity.usageDays,
     adminToken,
     adminRoutes: createAdminApi({
       accessService,

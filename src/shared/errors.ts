@@ -130,6 +130,7 @@ export const ERRORS = {
   tokenActive:       { status: 409, message: 'This location already has a token', origin: 'contract: token-lifecycle' },
   signedOut:         { status: 401, message: 'Sign in first', origin: 'Slotline' },
   signInTooOld:      { status: 403, message: 'Sign in again first: this needs a sign-in of the last {minutes} min', origin: 'Slotline' },
+  notOperator:       { status: 403, message: 'Only operators of the service may see this', origin: 'Slotline' },
   noSuchSession:     { status: 404, message: 'No such session', origin: 'Slotline' },
   adminToken:        { status: 401, message: 'The admin token is missing or wrong', headers: { 'WWW-Authenticate': 'Bearer' }, origin: 'Slotline' },
   crossOrigin:       { status: 403, message: 'A change must come from the dashboard itself: header x-slotline and its own Origin', origin: 'Slotline' },

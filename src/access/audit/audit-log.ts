@@ -10,32 +10,8 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { AuditAction, AuditOutcome } from './actions.js'
 import type { Options } from './options.js'
-
-/** What is recorded: every change of accesses and tokens, every sight of a token, and sign-ins. */
-export const AUDIT_ACTIONS = [
-  'grant',
-  'extend',
-  'end',
-  'amend',
-  'relabel',
-  'generate',
-  'reveal',
-  'regenerate',
-  'restrict',
-  'revoke',
-  'sign-in',
-  'sign-out',
-  'end-session',
-  'end-sessions',
-  'reload',
-  'upgrade',
-] as const
-export type AuditAction = (typeof AUDIT_ACTIONS)[number]
-
-/** What was answered where a change may be stored although its request failed. */
-export const AUDIT_OUTCOMES = ['notConfirmed', 'changeUnknown'] as const
-export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number]
 
 /** One entry. It has no secret: a token is named by its scope. */
 export type AuditEntry = {

@@ -58,6 +58,10 @@ export const dashboardSection = v.strictObject({
       errorsPercent: integer(1, 100, 'percent'),
     }),
   ),
+  operators: described(
+    v.optional(v.array(text()), []),
+    'Subjects (`sub`) of people who see the page of operators: all accesses, usage, nodes, incidents and the audit log, without any token.',
+  ),
   ...optionEntries(defaults, {
     host,
     headerBytesMax: integer(4_096, 65_536, 'bytes'),

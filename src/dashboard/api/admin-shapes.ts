@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/audit-log.js'
+import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/actions.js'
 import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
 

@@ -14,6 +14,7 @@ export const session = v.object({
     count,
     'Until when tokens can be revealed and regenerated without another sign-in',
   ),
+  isOperator: described(v.boolean(), 'Whether the person sees the page of operators'),
 })
 
 export const signedOut = v.object({

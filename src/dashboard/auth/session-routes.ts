@@ -26,6 +26,7 @@ export type SessionRouteParts = {
     readonly signInsPerBrowserMax: number
     readonly sessionMaxMs: number
     readonly recentSignInMs: number
+    readonly operators: readonly string[]
     readonly signedOutMs: number
   }
 }
@@ -73,7 +74,8 @@ const createSessionApi = ({
       },
       handle: ({ session: { subject, email, name, authenticatedAtMs, expiresAtMs } }) => {
         const recentUntilMs = authenticatedAtMs + options.recentSignInMs
-        return ok({ subject, email, name, expiresAtMs, recentUntilMs })
+        const isOperator = options.operators.includes(subject)
+        return ok({ subject, email, name, expiresAtMs, recentUntilMs, isOperator })
       },
     }),
     route({

@@ -7,7 +7,8 @@ import { compress } from 'hono/compress'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { timingSafeEqual } from 'hono/utils/buffer'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { AUDIT_OUTCOMES, type AuditEntry, type AuditOutcome } from '../../access/audit/audit-log.js'
+import { AUDIT_OUTCOMES, type AuditOutcome } from '../../access/audit/actions.js'
+import type { AuditEntry } from '../../access/audit/audit-log.js'
 import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
@@ -27,6 +28,7 @@ export type AppParts = {
     readonly requestsInFlightMax: number
     readonly adminHosts: readonly string[]
     readonly recentSignInMs: number
+    readonly operators: readonly string[]
   }
   /** Changes of each person. */
   readonly changes: RateLimits
@@ -113,11 +115,11 @@ const createClientOf =
 /** Checks the guard of a route; returns the session of a signed-in person. */
 const createGuard = (parts: AppParts) => {
   const { cookies, publicUrl, changes, session, now } = parts
-  const { recentSignInMs } = parts.options
+  const { recentSignInMs, operators } = parts.options
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   return async (
-    { guard, method, path, isRateLimited, needsRecentSignIn }: Route,
+    { guard, method, path, isRateLimited, needsRecentSignIn, needsOperator }: Route,
     c: Context<Env>,
   ): Promise<Session | undefined> => {
     const header = (name: string) => c.req.header(name)
@@ -130,6 +132,7 @@ const createGuard = (parts: AppParts) => {
       throw new RpcError('crossOrigin')
     const found = await session(cookies.read(header('cookie'), 'session') ?? '', clientOf(c))
     if (found === undefined) throw new RpcError('signedOut')
+    if (needsOperator && !operators.includes(found.subject)) throw new RpcError('notOperator')
     if (isRateLimited) checkRate(changes.take(found.subject))
     if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
       throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })

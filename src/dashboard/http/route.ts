@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import type { AuditAction } from '../../access/audit/audit-log.js'
+import type { AuditAction } from '../../access/audit/actions.js'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { CookieKind } from './cookies.js'
 import type { Session } from '../auth/session.js'
@@ -62,6 +62,8 @@ export type Route = {
   readonly isRateLimited: boolean
   /** The person must have entered the password within `recentSignInMs`. */
   readonly needsRecentSignIn: boolean
+  /** Only for the subjects of `dashboard.operators`. */
+  readonly needsOperator: boolean
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
   readonly audit?: AuditAction
   run(call: Call): Answer | Promise<Answer>
@@ -77,7 +79,7 @@ type Checked<S extends v.GenericSchema | undefined> = S extends v.GenericSchema
   ? v.InferOutput<S>
   : undefined
 
-type Flag = 'isRateLimited' | 'needsRecentSignIn'
+type Flag = 'isRateLimited' | 'needsRecentSignIn' | 'needsOperator'
 
 type Spec<
   P extends string,
@@ -92,6 +94,7 @@ type Spec<
   readonly errors?: readonly ErrorName[]
   readonly isRateLimited?: boolean
   readonly needsRecentSignIn?: boolean
+  readonly needsOperator?: boolean
   handle(call: {
     readonly params: Readonly<Record<ParamNames<P>, string>>
     readonly query: Checked<Q>
@@ -148,7 +151,7 @@ export const route = <
   spec: Spec<P, G, Q, B>,
 ): Route => {
   const { handle, query, body, errors = [], ...rest } = spec
-  const { isRateLimited = false, needsRecentSignIn = false } = spec
+  const { isRateLimited = false, needsRecentSignIn = false, needsOperator = false } = spec
   return {
     ...rest,
     query,
@@ -157,9 +160,11 @@ export const route = <
       ...errors,
       ...(isRateLimited ? (['tooManyAttempts'] as const) : []),
       ...(needsRecentSignIn ? (['signInTooOld'] as const) : []),
+      ...(needsOperator ? (['notOperator'] as const) : []),
     ],
     isRateLimited,
     needsRecentSignIn,
+    needsOperator,
     run: call =>
       // The casts are safe: the server has matched path and guard, and `check` validates the rest.
       handle({

@@ -3,6 +3,7 @@ import { useEvents } from '../hooks/use-events.js'
 import { SkipLink } from './dashboard-states.js'
 import { Header } from './header.js'
 import { Places } from './places.js'
+import { OperatorPage } from './operator/operator-page.js'
 import { SessionsPage } from './sessions/sessions-page.js'
 import { ResultNotice } from './connect/result-notice.js'
 import { usePage } from '../lib/route.js'
@@ -28,7 +29,11 @@ export const Dashboard = (options: {
         {signInFailure !== undefined && (
           <ResultNotice result={{ isGood: false, text: signInFailure }} onDismiss={onDismiss} />
         )}
-        {page === 'sessions' ? <SessionsPage /> : <Places events={events} />}
+        {page === 'sessions' && <SessionsPage />}
+        {page === 'operator' && session.isOperator && <OperatorPage />}
+        {page !== 'sessions' && !(page === 'operator' && session.isOperator) && (
+          <Places events={events} />
+        )}
       </main>
     </>
   )

@@ -11,6 +11,7 @@ type NavLink = { readonly page: PageName | undefined; readonly name: string; rea
 const LINKS: readonly NavLink[] = [
   { page: undefined, name: 'Overview', href: '#/' },
   { page: 'sessions', name: 'Sessions', href: '#/sessions' },
+  { page: 'operator', name: 'Operator', href: '#/operator' },
 ]
 
 export const Header = ({
@@ -46,11 +47,13 @@ export const Header = ({
           Slotline
         </span>
         <nav class="nav" aria-label="Pages">
-          {LINKS.map(({ page, name, href }) => (
-            <a key={href} href={href} aria-current={page === current ? 'page' : undefined}>
-              {name}
-            </a>
-          ))}
+          {LINKS.filter(({ page }) => page !== 'operator' || session.isOperator).map(
+            ({ page, name, href }) => (
+              <a key={href} href={href} aria-current={page === current ? 'page' : undefined}>
+                {name}
+              </a>
+            ),
+          )}
         </nav>
         <span class="who" title={who}>
           <span class="unseen">Signed in as </span>

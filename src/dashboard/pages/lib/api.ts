@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import * as operatorShapes from '../../api/operator/operator-shapes.js'
 import * as overviewShapes from '../../api/overview/overview-shapes.js'
 import * as sessionShapes from '../../auth/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
@@ -62,6 +63,37 @@ const toFailure = (status: number, answer: unknown): ApiFailure => {
   return new ApiFailure(status, `The request failed (HTTP ${status}). Try again in a moment.`)
 }
 
+type Read = <S extends v.GenericSchema>(
+  schema: S,
+  method: Method,
+  path: string,
+  body?: unknown,
+) => Promise<v.InferOutput<S>>
+
+/** What only operators may read. */
+const createOperatorCalls = (read: Read) => ({
+  operatorAccesses: (find: string, after: string) => {
+    const query = new URLSearchParams({ find, after })
+    return read(operatorShapes.accesses, 'GET', `/api/operator/accesses?${query}`)
+  },
+  operatorUsage: () => read(operatorShapes.usage, 'GET', '/api/operator/usage'),
+  operatorNodes: () => read(operatorShapes.nodes, 'GET', '/api/operator/nodes'),
+  operatorIncidents: (before: string) =>
+    read(
+      operatorShapes.incidentPage,
+      'GET',
+      `/api/operator/incidents?${new URLSearchParams({ before })}`,
+    ),
+  operatorAudit: (subject: string, before: string) => {
+    const query = new URLSearchParams({
+      limit: '50',
+      ...(subject === '' ? {} : { subject }),
+      ...(before === '' ? {} : { before }),
+    })
+    return read(operatorShapes.audit, 'GET', `/api/operator/audit?${query}`)
+  },
+})
+
 /** What the page does where the API refuses a request for the state of the session. */
 export type SessionFaults = {
   readonly onSignedOut: () => void
@@ -94,6 +126,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
+    ...createOperatorCalls(read),
     sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
     endSession: (sessionId: string) =>
       ask('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`),

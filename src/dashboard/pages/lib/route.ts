@@ -13,7 +13,7 @@ export type Route = {
 }
 
 /** Pages besides that of the accesses, by the first part of the fragment; no access has that id. */
-const PAGES = ['sessions'] as const
+const PAGES = ['sessions', 'operator'] as const
 export type PageName = (typeof PAGES)[number]
 
 export const parsePage = (fragment: string): PageName | undefined => {

@@ -1,0 +1,46 @@
+import * as v from 'valibot'
+import * as adminShapes from '../admin-shapes.js'
+import { incidents } from '../incidents/incident-shapes.js'
+import { locations, machines } from '../shapes.js'
+
+const described = <S extends v.GenericSchema>(schema: S, text: string) =>
+  v.pipe(schema, v.description(text))
+const text = v.string('must be a text')
+const count = v.pipe(v.number(), v.minValue(0))
+
+const textMax = (max: number) => {
+  const problem = `must be at most ${max} characters`
+  return v.optional(v.pipe(v.string(problem), v.maxLength(max, problem)), '')
+}
+
+export const accessQuery = v.strictObject({
+  find: described(textMax(255), 'In the id, the subject, the product or a name, in any case'),
+  after: described(textMax(64), 'Start after this access id: `next` of the previous response'),
+})
+
+export const { accesses, audit, auditQuery } = adminShapes
+
+export const usage = v.object({
+  days: described(
+    v.array(v.object({ day: text, requests: count, errors: count, rateLimited: count })),
+    'Of all accesses, the oldest first',
+  ),
+  missing: v.optional(v.array(text)),
+})
+
+export const nodes = v.object({
+  locations: locations.entries.locations,
+  machines: described(
+    v.nullable(machines.entries.machines),
+    'Of the cluster; null on a machine by itself',
+  ),
+})
+
+export const incidentQuery = v.strictObject({
+  before: described(textMax(32), 'Only what began before this incident: `next` of the previous'),
+})
+
+export const incidentPage = v.object({
+  ...incidents.entries,
+  next: described(v.nullable(text), '`before` of the next page; null: no more'),
+})

@@ -1,0 +1,168 @@
+import { stateOf } from '../../../access/accesses/access-manager.js'
+import type { AuditLog } from '../../../access/audit/audit-log.js'
+import type { AccessService } from '../../../access/service.js'
+import type { Access } from '../../../access/store/tables.js'
+import type { DayQuery, UsageDays } from '../../../access/usage/day-reader.js'
+import { formatDay } from '../../../access/usage/days.js'
+import { ok, route, type Route } from '../../http/route.js'
+import { toTokenView } from '../admin-tokens.js'
+import type { ListIncidents } from '../incidents/incidents.js'
+import type { LocationView, MachineView } from '../shapes.js'
+import * as shapes from './operator-shapes.js'
+
+/** What an operator sees. Nothing here changes anything, and no token is shown. */
+export type OperatorParts = {
+  readonly accessService: AccessService
+  readonly auditLog: AuditLog
+  readonly usageDays: (query: DayQuery) => UsageDays
+  readonly incidents: ListIncidents
+  /** Ids of all locations of the configuration. */
+  readonly locationIds: readonly string[]
+  readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
+  readonly machines?: (() => readonly MachineView[]) | undefined
+  readonly now: () => number
+}
+
+/** Accesses, or incidents, of one page. */
+const PAGE_MAX = 50
+/** Accesses that one search looks at; the next page goes on after them. */
+const SCANNED_MAX = 10_000
+const SCAN_PAGE = 500
+const USAGE_DAYS = 30
+const DAY_MS = 86_400_000
+
+const isFound = (find: string, access: Access): boolean => {
+  const { accessId, subject, product, label, holderLabel = '' } = access
+  const all = [accessId, subject, product, label, holderLabel].join('\n').toLowerCase()
+  return all.includes(find.toLowerCase())
+}
+
+/** A page of the accesses that match, and the `after` of the next one. */
+const search = (
+  accessService: Pick<AccessService, 'page'>,
+  find: string,
+  after: string,
+): { readonly accesses: readonly Access[]; readonly next: string | null } => {
+  const accesses: Access[] = []
+  let last = after
+  for (let scanned = 0; scanned < SCANNED_MAX; scanned += SCAN_PAGE) {
+    const page = accessService.page(last, SCAN_PAGE)
+    for (const access of page) {
+      last = access.accessId
+      if (isFound(find, access)) accesses.push(access)
+      if (accesses.length === PAGE_MAX) return { accesses, next: last }
+    }
+    if (page.length < SCAN_PAGE) return { accesses, next: null }
+  }
+  return { accesses, next: last }
+}
+
+const sumDays = async ({
+  usageDays,
+  now,
+}: OperatorParts): Promise<{
+  readonly days: readonly object[]
+  readonly missing?: readonly string[]
+}> => {
+  const today = Math.floor(now() / DAY_MS)
+  const { days, missing } = usageDays({
+    from: today - USAGE_DAYS + 1,
+    until: today + 1,
+    accessId: undefined,
+  })
+  const sums: object[] = []
+  for await (const { day, rows } of days) {
+    const sum = { day: formatDay(day), requests: 0, errors: 0, rateLimited: 0 }
+    for (const row of rows) {
+      sum.requests += row.requests
+      sum.errors += row.errors
+      sum.rateLimited += row.rateLimited
+    }
+    sums.push(sum)
+  }
+  return { days: sums, ...(missing === undefined ? {} : { missing: missing() }) }
+}
+
+const listRoutes = (parts: OperatorParts): readonly Route[] => {
+  const { accessService, auditLog, incidents, now } = parts
+  return [
+    route({
+      method: 'GET',
+      path: '/api/operator/accesses',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'Accesses of all persons, with their tokens masked',
+      query: shapes.accessQuery,
+      answers: { 200: { description: 'In the order of their ids', body: shapes.accesses } },
+      errors: ['wrongInput'],
+      handle: ({ query: { find, after } }) => {
+        const { accesses, next } = search(accessService, find, after)
+        const shown = accesses.map(access =>
+          Object.assign({}, access, {
+            state: stateOf(access, now()),
+            tokens: accessService.list(access.accessId).map(toTokenView),
+          }),
+        )
+        return ok({ accesses: shown, next })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/operator/incidents',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'Incidents of all locations and machines',
+      query: shapes.incidentQuery,
+      answers: { 200: { description: 'Newest first', body: shapes.incidentPage } },
+      errors: ['wrongInput'],
+      handle: ({ query: { before } }) => {
+        const page = incidents({ before: before === '' ? undefined : before, limit: PAGE_MAX })
+        const next = page.length === PAGE_MAX ? page.at(-1)?.id : undefined
+        return ok({ incidents: page, next: next ?? null })
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/operator/audit',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'Who changed accesses and tokens, saw a token or signed in',
+      query: shapes.auditQuery,
+      answers: { 200: { description: 'Newest first', body: shapes.audit } },
+      errors: ['wrongInput'],
+      handle: ({ query: { subject, access, before, limit } }) => {
+        // The newest entry can be of this millisecond.
+        const beforeMs = before ?? now() + 1
+        const entries = auditLog.read({ by: subject, accessId: access, beforeMs, limit })
+        const next = entries.length === limit ? entries.at(-1)?.atMs : undefined
+        return ok({ entries, next: next ?? null })
+      },
+    }),
+  ]
+}
+
+/** Routes of the operator's page, for the subjects that the configuration names. */
+export const createOperatorRoutes = (parts: OperatorParts): readonly Route[] => {
+  const { locationIds, locationStates, machines } = parts
+  return [
+    ...listRoutes(parts),
+    route({
+      method: 'GET',
+      path: '/api/operator/usage',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'Requests of all accesses in each of the last 30 days, of all machines',
+      answers: { 200: { description: 'Days of UTC, the oldest first', body: shapes.usage } },
+      handle: async () => ok(await sumDays(parts)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/operator/nodes',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'States of all locations, and the machines of the cluster',
+      answers: { 200: { description: 'In the order of their ids', body: shapes.nodes } },
+      handle: () => ok({ locations: locationStates(locationIds), machines: machines?.() ?? null }),
+    }),
+  ]
+}

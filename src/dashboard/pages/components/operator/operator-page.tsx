@@ -1,0 +1,282 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useServices } from '../../hooks/context.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import { formatCount, formatMoment, formatPlural } from '../../lib/format.js'
+import { HEALTHS } from '../../lib/healths.js'
+import { IncidentList } from '../incidents/incident-list.js'
+import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { Segments } from '../shared/segments.js'
+import { Paged } from './paged.js'
+
+/** How often the states of nodes are loaded again. */
+const NODES_MS = 5_000
+
+const Badge = ({ state }: { readonly state: string }) => {
+  const [tone, name] = HEALTHS[state] ?? ['is-none', 'Unknown']
+  return <span class={`badge ${tone}`}>{name}</span>
+}
+
+const Row = ({
+  title,
+  children,
+}: {
+  readonly title: ComponentChildren
+  readonly children: ComponentChildren
+}) => (
+  <li>
+    <span class="incident-title">{title}</span>
+    <span class="muted">{children}</span>
+  </li>
+)
+
+const Search = ({
+  label,
+  onSearch,
+}: {
+  readonly label: string
+  readonly onSearch: (text: string) => void
+}) => {
+  const [text, setText] = useState('')
+  return (
+    <form
+      class="field-row"
+      role="search"
+      onSubmit={event => {
+        event.preventDefault()
+        onSearch(text.trim())
+      }}
+    >
+      <input
+        type="search"
+        class="field"
+        maxLength={255}
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        onInput={event => setText(event.currentTarget.value)}
+      />
+      <button class="button">Search</button>
+    </form>
+  )
+}
+
+const Accesses = () => {
+  const { api } = useServices()
+  const [find, setFind] = useState('')
+  return (
+    <>
+      <Search label="Id, subject, product or name" onSearch={setFind} />
+      <Paged
+        key={find}
+        name={find}
+        load={async after => {
+          const { accesses, next } = await api.operatorAccesses(find, after)
+          return { items: accesses, next }
+        }}
+      >
+        {accesses => (
+          <ul class="incidents">
+            {accesses.map(access => (
+              <Row
+                key={access.accessId}
+                title={
+                  <>
+                    <strong>
+                      <bdi>{access.label === '' ? access.product : access.label}</bdi>
+                    </strong>
+                    <code>{access.accessId}</code>
+                    <span class={`badge is-${access.state}`}>{access.state}</span>
+                  </>
+                }
+              >
+                {access.kind} of <bdi>{access.subject}</bdi> · {access.product} ·{' '}
+                {access.networks.join(', ')} at {access.locations.join(', ')} ·{' '}
+                {formatPlural(access.tokens.length, 'token')}
+              </Row>
+            ))}
+          </ul>
+        )}
+      </Paged>
+    </>
+  )
+}
+
+const Usage = () => {
+  const { api } = useServices()
+  const { value, failure, reload } = useLoaded('operator-usage', api.operatorUsage)
+  return (
+    <>
+      <p class="muted">Of all accesses, in each of the last 30 days of UTC.</p>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
+      {value !== undefined && value.days.length === 0 && <p class="muted">None.</p>}
+      <ul class="incidents">
+        {value?.days.toReversed().map(({ day, requests, errors, rateLimited }) => (
+          <Row key={day} title={<strong>{day}</strong>}>
+            {formatPlural(requests, 'request')} · {formatPlural(errors, 'error')} ·{' '}
+            {formatCount(rateLimited)} over a limit
+          </Row>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const Nodes = () => {
+  const { api } = useServices()
+  const { value, failure, reload } = useLoaded('operator-nodes', api.operatorNodes, NODES_MS)
+  const slotsOf = (slots: readonly { network: string; slot: number; lag: number | null }[]) =>
+    slots
+      .map(({ network, slot, lag }) => {
+        const behind = lag === null || lag === 0 ? '' : `, ${formatPlural(lag, 'slot')} behind`
+        return `${network} at slot ${formatCount(slot)}${behind}`
+      })
+      .join(' · ')
+  return (
+    <>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <h2>Locations</h2>
+      <ul class="incidents">
+        {value?.locations.map(({ id, state, slots, url }) => (
+          <Row
+            key={id}
+            title={
+              <>
+                <strong>{id}</strong>
+                <Badge state={state} />
+              </>
+            }
+          >
+            {slotsOf(slots)} {url === null ? '' : `· ${url}`}
+          </Row>
+        ))}
+      </ul>
+      {value?.machines !== undefined && value.machines !== null && (
+        <>
+          <h2>Machines</h2>
+          <ul class="incidents">
+            {value.machines.map(({ id, location, state, slots, version, revision }) => (
+              <Row
+                key={id}
+                title={
+                  <>
+                    <strong>{id}</strong>
+                    <span>{location}</span>
+                    <Badge state={state} />
+                  </>
+                }
+              >
+                {slotsOf(slots)} · version {version ?? 'unknown'} · revision{' '}
+                {revision === null ? 'unknown' : formatCount(revision)}
+              </Row>
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  )
+}
+
+const Incidents = () => {
+  const { api } = useServices()
+  return (
+    <Paged
+      name="incidents"
+      load={async before => {
+        const { incidents, next } = await api.operatorIncidents(before)
+        return { items: incidents, next }
+      }}
+    >
+      {incidents => (
+        <IncidentList incidents={incidents} nameOf={({ location }) => location ?? 'No location'} />
+      )}
+    </Paged>
+  )
+}
+
+const AuditLog = () => {
+  const { api } = useServices()
+  const [subject, setSubject] = useState('')
+  return (
+    <>
+      <Search label="Subject who did it" onSearch={setSubject} />
+      <Paged
+        key={subject}
+        name={subject}
+        load={async before => {
+          const { entries, next } = await api.operatorAudit(subject, before)
+          return { items: entries, next: next === null ? null : String(next) }
+        }}
+      >
+        {entries => (
+          <ul class="incidents">
+            {entries.map(entry => (
+              <Row
+                key={entry.atMs}
+                title={
+                  <>
+                    <strong>{entry.action}</strong>
+                    <span>
+                      by <bdi>{entry.by ?? 'the holder of the admin token'}</bdi>
+                    </span>
+                  </>
+                }
+              >
+                {formatMoment(entry.atMs)} · from {entry.from}
+                {entry.accessId !== undefined && ` · ${entry.accessId}`}
+                {entry.network !== undefined && ` · ${entry.network} at ${entry.location}`}
+              </Row>
+            ))}
+          </ul>
+        )}
+      </Paged>
+    </>
+  )
+}
+
+const VIEWS = {
+  accesses: { name: 'Accesses', View: Accesses },
+  usage: { name: 'Usage', View: Usage },
+  nodes: { name: 'Nodes', View: Nodes },
+  incidents: { name: 'Incidents', View: Incidents },
+  audit: { name: 'Audit', View: AuditLog },
+} as const
+type ViewName = keyof typeof VIEWS
+const NAMES = Object.keys(VIEWS) as ViewName[]
+
+/** What operators see of the whole service. It changes nothing. */
+export const OperatorPage = () => {
+  const [chosen, setChosen] = useState<ViewName>('accesses')
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = 'Operator · Slotline'
+    heading.current?.focus()
+  }, [])
+  const { name, View } = VIEWS[chosen]
+  return (
+    <section class="stack page" aria-labelledby="operator-heading">
+      <div>
+        <h1 id="operator-heading" ref={heading} tabIndex={-1}>
+          Operator
+        </h1>
+        <p class="muted">
+          The whole service, to read only. Changes are made with <code>slotline access</code> or the
+          admin API.
+        </p>
+      </div>
+      <div class="operator-views">
+        <Segments
+          legend="View"
+          options={NAMES.map(id => ({ id, name: VIEWS[id].name }))}
+          chosen={chosen}
+          onChoose={id => setChosen(NAMES.find(one => one === id) ?? 'accesses')}
+        />
+      </div>
+      <section class="card operator-view" aria-label={name}>
+        <View />
+      </section>
+    </section>
+  )
+}

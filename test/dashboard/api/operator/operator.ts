@@ -1,0 +1,125 @@
+import t from 'tap'
+import type { IncidentView } from '../../../../src/dashboard/api/incidents/incident-shapes.js'
+import { createOperatorRoutes } from '../../../../src/dashboard/api/operator/operator.js'
+import { defaults } from '../../../../src/access/usage/options.js'
+import { openUsage } from '../../../../src/access/usage/usage.js'
+import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
+import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../../../fixtures/own-dir.js'
+
+const PATHS = ['accesses', 'usage', 'nodes', 'incidents', 'audit'].map(
+  end => `/api/operator/${end}`,
+)
+
+t.test('only subjects of the configuration see the page of operators', async t => {
+  const { url } = await startDashboard(t, { dashboard: { operators: ['ben', 'Ada'] } })
+  const [ada, ben, nobody] = [0, 1, 2].map(() => new DashboardClient(url)) as [
+    DashboardClient,
+    DashboardClient,
+    DashboardClient,
+  ]
+  await ada.signIn(ADA)
+  await ben.signIn(BEN)
+  t.match((await ada.ask('/api/session')).json, { isOperator: false })
+  t.match((await ben.ask('/api/session')).json, { isOperator: true })
+  for (const path of PATHS) {
+    const refused = await ada.ask(path)
+    t.equal(refused.status, 403, path)
+    t.match(refused.json, { error: { code: 'notOperator' } })
+    t.equal((await ben.ask(path)).status, 200, path)
+    t.equal((await nobody.ask(path)).status, 401, path)
+  }
+  const routes = createOperatorRoutes({} as Parameters<typeof createOperatorRoutes>[0])
+  for (const { method, path, needsOperator } of routes) {
+    t.equal(method, 'GET', `${path} changes nothing`)
+    t.ok(needsOperator, path)
+  }
+  t.strictSame(routes.map(({ path }) => path).toSorted(), PATHS.toSorted())
+})
+
+t.test('accesses of all persons are paged and searched, without a token', async t => {
+  const { url, grant, accessService } = await startDashboard(t, {
+    dashboard: { operators: ['ben'] },
+  })
+  const ben = new DashboardClient(url)
+  await ben.signIn(BEN)
+  const ids: string[] = []
+  for (let count = 0; count < 60; count++) ids.push((await grant(`person-${count}`)).accessId)
+  const [accessId = ''] = ids
+  await accessService.relabel(accessId, 'Zürich')
+  const { token, tail } = await accessService.generate({
+    accessId,
+    network: 'main',
+    location: 'fra',
+  })
+  const read = async (
+    query: string,
+  ): Promise<{ accesses: { accessId: string }[]; next: string | null }> =>
+    Object((await ben.ask(`/api/operator/accesses?${query}`)).json)
+  const first = await read('')
+  t.equal(first.accesses.length, 50)
+  const second = await read(`after=${first.next}`)
+  t.equal(second.next, null)
+  t.strictSame(
+    [...first.accesses, ...second.accesses].map(one => one.accessId),
+    ids.toSorted(),
+  )
+  for (const find of ['PERSON-0', accessId, 'z%C3%BCrich']) {
+    const found = await read(`find=${find}`)
+    t.match(found, {
+      accesses: [{ accessId, subject: 'person-0', tokens: [{ tail }] }],
+      next: null,
+    })
+    t.equal(found.accesses.length, 1, find)
+    t.notMatch(JSON.stringify(found), token.reveal())
+  }
+  t.strictSame(await read('find=nobody'), { accesses: [], next: null })
+})
+
+t.test('usage by day, nodes, incidents and the audit log', async t => {
+  const dataDir = ownDir(t)
+  const incidents: IncidentView[] = Array.from({ length: 60 }, (_, index) => ({
+    id: String(100 - index),
+    location: index === 0 ? null : 'fra',
+    machine: null,
+    reasons: ['behind'],
+    detail: '',
+    startedAtMs: index,
+    endedAtMs: null,
+  }))
+  const { url, grant, clock } = await startDashboard(t, {
+    dataDir,
+    dashboard: { operators: ['ben'] },
+    incidents: ({ before = '999', limit }) =>
+      incidents.filter(({ id }) => Number(id) < Number(before)).slice(0, limit),
+  })
+  const ben = new DashboardClient(url)
+  await ben.signIn(BEN)
+  const onFault = (fault: unknown): never => {
+    throw fault
+  }
+  for (const subject of ['ada', 'eve']) {
+    const { accessId } = await grant(subject)
+    const place = { accessId, network: 'main', location: 'fra' }
+    const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(place)
+    meter.addCall('getSlot', {}, clock.nowMs)
+    meter.addCall('getSlot', { failure: { code: -32_602 } }, clock.nowMs)
+  }
+  const day = new Date(clock.nowMs).toISOString().slice(0, 10)
+  t.strictSame((await ben.ask('/api/operator/usage')).json, {
+    days: [{ day, requests: 4, errors: 2, rateLimited: 0 }],
+  })
+  t.match((await ben.ask('/api/operator/nodes')).json, {
+    locations: [{ id: 'fra', state: 'behind' }, { id: 'nyc' }],
+    machines: null,
+  })
+  const { incidents: page, next } = Object((await ben.ask('/api/operator/incidents')).json)
+  t.equal(page.length, 50)
+  const rest = Object((await ben.ask(`/api/operator/incidents?before=${next}`)).json)
+  t.equal(rest.incidents.length, 10)
+  t.equal(rest.next, null)
+  t.match((await ben.ask('/api/operator/audit?subject=ben')).json, {
+    entries: [{ action: 'sign-in', by: 'ben' }],
+  })
+  t.strictSame(Object((await ben.ask('/api/operator/audit?subject=eve')).json).entries, [])
+})
