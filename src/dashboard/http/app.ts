@@ -15,6 +15,7 @@ import type { Log } from '../../shared/log.js'
 import type { Secret } from '../../shared/secret.js'
 import type { Session } from '../auth/session.js'
 import type { Cookies } from './cookies.js'
+import { toErrorPage, wantsPage } from './error-page.js'
 import { checkRate, toFailure } from './failure.js'
 import type { RateLimits } from './rate-limits.js'
 import type { Answer, Call, Route } from './route.js'
@@ -68,6 +69,15 @@ const send = (c: Context<Env>, { status, body, headers = {}, stream }: Answer): 
   c.status(status as ContentfulStatusCode)
   if (stream !== undefined) return c.body(stream)
   return body === undefined ? c.body(null) : c.json(body)
+}
+
+/** Sends a failure, as a page where a browser shows it. */
+const sendFailure = (c: Context<Env>, failure: Answer): Response => {
+  const { method, path } = c.req
+  if (!wantsPage({ method, path, accept: c.req.header('accept') ?? '' })) return send(c, failure)
+  const { status, headers } = failure
+  send(c, { status, ...(headers === undefined ? {} : { headers }) })
+  return c.html(toErrorPage(failure))
 }
 
 /** The JSON body of a request; undefined if it is empty. */
@@ -241,13 +251,13 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   app.get('/', () => {
     throw new RpcError('pageMissing')
   })
-  app.notFound(c => send(c, toFailure(new RpcError('notFound'))))
+  app.notFound(c => sendFailure(c, toFailure(new RpcError('notFound'))))
   app.onError((error, c) => {
     const isExpected = error instanceof RpcError && error.row.status !== undefined
     // A client that disconnects is no failure of the service.
     if (!isExpected && !c.env.incoming.socket.destroyed)
       log.error({ err: error }, 'a dashboard request failed')
-    return send(c, toFailure(error))
+    return sendFailure(c, toFailure(error))
   })
   return app
 }
