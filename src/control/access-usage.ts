@@ -3,7 +3,7 @@ import type { LimitTable } from '../access/limiter/limit-table.js'
 import type { RateSampler } from '../access/limiter/rate-sampler.js'
 import type { AccessService } from '../access/service.js'
 import { readHistory, readMethodUsage } from '../access/usage/history-reader.js'
-import { readRate, readUsage } from '../access/usage/reader.js'
+import { readFailures, readRate, readUsage } from '../access/usage/reader.js'
 import type { Usage } from '../dashboard/api/usage.js'
 
 /** Usage as the edges of this machine have counted it. */
@@ -19,6 +19,7 @@ export const createAccessUsage = (parts: {
     ofPlace: place => readUsage(dataDir, place, now()),
     ofPeriods: (place, query) => readHistory(dataDir, place, query),
     ofMethods: (place, days) => ({ methods: readMethodUsage(dataDir, place, days) }),
+    failures: (accessId, limit) => readFailures(dataDir, accessId, limit),
     ofAccess: accessId => {
       const { networks = [], locations = [] } = accessService.find(accessId) ?? {}
       const places = networks.flatMap(network =>

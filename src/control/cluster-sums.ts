@@ -1,3 +1,4 @@
+import { mergeFailures } from '../access/usage/failure-log.js'
 import { sumMethods } from '../access/usage/method-days.js'
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import * as limitShapes from '../dashboard/api/limit-shapes.js'
@@ -17,6 +18,7 @@ import type { ClusterPeers } from './cluster-peers.js'
 import { submissionPage, type SubmissionPageView } from '../dashboard/api/submissions/shapes.js'
 import {
   accessUsagePath,
+  failuresPath,
   methodsPath,
   periodsPath,
   placeUsagePath,
@@ -128,6 +130,12 @@ export const createUsageSum = (own: Usage, peers: Read): Usage => ({
     const { answers, missing } = await peers.read([place.location], path, usageShapes.methodSums)
     const all = [await own.ofMethods(place, days), ...answers]
     return { methods: sumMethods(all.flatMap(({ methods }) => methods)), missing }
+  },
+  failures: async (accessId, limit, locations) => {
+    const path = failuresPath(accessId, limit)
+    const { answers, missing } = await peers.read(locations, path, usageShapes.failures)
+    const all = [await own.failures(accessId, limit, locations), ...answers]
+    return { ...mergeFailures(all, limit), missing }
   },
   ofAccess: async (accessId, locations) => {
     const path = accessUsagePath(accessId)

@@ -5,7 +5,7 @@ import {
   type SubmissionPageView,
   type SubmissionSearch,
 } from '../dashboard/api/submissions/shapes.js'
-import { periodsQueryOf } from '../dashboard/api/usage/shapes.js'
+import { FAILURES_MAX, periodsQueryOf } from '../dashboard/api/usage/shapes.js'
 import type { DayRange, PeriodQuery, Usage, UsageMinute } from '../dashboard/api/usage.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
@@ -31,6 +31,8 @@ export const methodsPath = (
   scope: TokenScope,
   { from, until }: Readonly<Record<keyof DayRange, number | string>>,
 ): string => `${placeUsagePath(scope)}/methods/${from}/${until}`
+export const failuresPath = (accessId: string, limit: number | string): string =>
+  `/accesses/${accessId}/failures/newest/${limit}`
 export const accessUsagePath = (accessId: string): string => `/accesses/${accessId}/usage`
 /** In place of a filter that is not set. */
 const ANY = '-'
@@ -97,6 +99,13 @@ export const createPeerRoutes = ({ usage, search, find }: PeerRouteParts): reado
             { from: Number(from), until: Number(until) },
           )
         : undefined,
+  },
+  {
+    path: failuresPath(':accessId', ':limit'),
+    answer: ({ accessId = '', limit }) => {
+      const count = Math.min(FAILURES_MAX, Number(limit))
+      return count >= 1 ? usage.failures(accessId, count, []) : undefined
+    },
   },
   {
     path: accessUsagePath(':accessId'),

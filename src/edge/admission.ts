@@ -122,9 +122,14 @@ export const toOverLimit = (
   return new RpcError('overLimit', undefined, toData(exceeded))
 }
 
-/** How a failed call is counted in its usage. */
-export const failureOf = ({ row: { code, status = 500 } }: RpcError): CallFailure => ({
+/** How a failed call is counted and listed in its usage. Nothing that the client sent is in it. */
+export const failureOf = (
+  { row: { code, status = 500, message } }: RpcError,
+  addressOf: () => string,
+): CallFailure => ({
   code: code ?? status,
+  text: message.replaceAll(/\{\w+\}/g, '…'),
+  addressOf,
 })
 
 /** Admits a request, which must then be released, or answers why not. */

@@ -77,7 +77,7 @@ class Admitted implements CallContext {
   }
 
   onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
-    const failure = error && failureOf(error)
+    const failure = error && failureOf(error, () => this.request.address)
     this.principal.meter.addCall(method, { failure, elapsedMs }, this.parts.now())
   }
 

@@ -1,7 +1,14 @@
 // The numbers of the page, compared with those of a load generator that counts its own requests.
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
-import { openBrowser, openVisit, saveScreenshot, signIn } from '../fixtures/dashboard/browser.js'
+import {
+  axeFaults,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+} from '../fixtures/dashboard/browser.js'
 import { runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { ownDir } from '../fixtures/own-dir.js'
@@ -158,6 +165,24 @@ if (browser !== undefined)
       t.strictSame(await rowsOf(methods), ledger.rows, after)
     }
     await agree('by HTTP and WebSocket')
+    const failed = page.getByRole('region', { name: 'Failed requests' }).locator('tbody tr')
+    await failed.nth(49).waitFor()
+    t.equal(await failed.count(), 50)
+    await page.getByRole('button', { name: 'Show up to 1,000' }).press('Enter')
+    await failed.nth(999).waitFor()
+    t.equal(await failed.count(), 1_000, 'the newest ones')
+    const texts = new Set(
+      (await failed.allInnerTexts()).map(text => text.replace(/^.*?\d\d:\d\d:\d\d\s*/, '')),
+    )
+    for (const text of texts) t.match(text, /-32600|-32602/)
+    t.match([...texts].join('\n'), /getBalance\s+-32602\s+Invalid param: WrongSize\s+127\.0\.0\.1/)
+    t.notOk((await page.content()).includes(rpcUrl.slice(-38)), 'no token is in it')
+    await page.setViewportSize({ width: 360, height: 800 })
+    t.equal(await overflowPx(page), 0)
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'failed-requests-360')
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await saveScreenshot(page, 'failed-requests-1280')
     const row = methods.locator('tbody tr').filter({ hasText: 'getAccountInfo' })
     t.match(await row.locator('td').nth(3).innerText(), /^[\d.]+ ms$/, 'of reads in any path')
 

@@ -180,6 +180,10 @@ export const placeOf = (name: string): Place | undefined => {
 export const usagePath = (dataDir: string, edgeIndex: number): string =>
   join(dataDir, 'edges', String(edgeIndex), 'usage')
 
+/** Folder of an edge's failed requests. */
+export const failuresPath = (dataDir: string, edgeIndex: number): string =>
+  join(dataDir, 'edges', String(edgeIndex), 'failures')
+
 /** Folder of an edge's counts of whole days. */
 export const daysPath = (dataDir: string, edgeIndex: number): string =>
   join(dataDir, 'edges', String(edgeIndex), 'days')

@@ -53,7 +53,15 @@ const NAME = new RegExp(`^[A-Za-z0-9_/][A-Za-z0-9_./-]{0,${METHOD_CHARS_MAX - 1}
 export type OpenDays = { firstDay: number }
 
 /** Why a call failed: the code of the JSON-RPC error, or the status of the answer. */
-export type CallFailure = { readonly code: number }
+export type CallFailure = {
+  readonly code: number
+  /** Without what the client sent. */
+  readonly text?: string
+  readonly addressOf?: () => string
+}
+
+/** Called for each failed call. */
+export type OnFailure = (method: string, failure: CallFailure, nowMs: number) => void
 
 /** How a call ended; of one that did not run there is no time. */
 export type CallEnd = {
@@ -88,6 +96,7 @@ export class Meter {
   readonly #counts: Int32Array
   readonly #bytes: Buffer
   readonly #open: OpenDays
+  readonly #onFailure: OnFailure | undefined
   /** Index of the newest minute among the counts. */
   #at = minuteAt(0)
   #minuteEndsMs = 0
@@ -101,7 +110,8 @@ export class Meter {
   /** Its file may have another meter, or none: what comes next must be counted in that. */
   isEvicted = false
 
-  constructor(cells: Float64Array, open: OpenDays) {
+  constructor(cells: Float64Array, open: OpenDays, onFailure?: OnFailure) {
+    this.#onFailure = onFailure
     this.#cells = cells
     this.#open = open
     this.#counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
@@ -158,6 +168,7 @@ export class Meter {
       this.#addToHalf(latenciesAt(this.#detailCell, index) + bucketOf(elapsedMs))
     if (failure === undefined) return
     this.#addCode(index, failure.code)
+    this.#onFailure?.(method, failure, nowMs)
     this.#add(at + DAY_INDEX.errors)
     this.#addToHalf(this.#at + COUNT_INDEX.errors)
   }

@@ -36,4 +36,11 @@ export const defaults = {
    * longest time are removed.
    */
   historyTotalBytesMax: 1024 ** 3,
+  /**
+   * Accesses whose failed requests an edge keeps, the newest 1,000 of each in 250 KiB. Over it
+   * those of the access that failed first are removed.
+   */
+  failureLogsMax: 1_024,
+  /** Failed requests of an access that an edge writes in a second, after 1,000 at once. */
+  failuresPerSecondMax: 20,
 }

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mergeFailures, readFailureLog, type Failures } from './failure-log.js'
 import {
   ADDRESS_AT,
   attemptAt,
@@ -10,6 +11,7 @@ import {
   COUNT_INDEX,
   COUNTS,
   dayOf,
+  failuresPath,
   fileOf,
   LAYOUT,
   MINUTE_MS,
@@ -180,6 +182,13 @@ export const readUsage = (dataDir: string, place: Place, nowMs: number): PlaceUs
     replaced: mergeReplaced(replaced),
   }
 }
+
+/** The failed requests of an access at all edges of this machine, the newest ones. */
+export const readFailures = (dataDir: string, accessId: string, limit: number): Failures =>
+  mergeFailures(
+    edgesOf(dataDir).map(edge => readFailureLog(join(failuresPath(dataDir, edge), accessId))),
+    limit,
+  )
 
 /** Admitted requests per second of some places together, over the last minute. */
 export const readRate = (dataDir: string, places: readonly Place[], nowMs: number): number => {

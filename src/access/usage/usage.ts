@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { allocateFile } from '../store/allocate-file.js'
 import { DayFiles, readHead, rowsOf, type DayRow } from './days.js'
+import { FailureLogs } from './failure-log.js'
 import { HistoryFiles, type Over } from './history-files.js'
 import {
   CELL,
   dayOf,
   daysPath,
+  failuresPath,
   fileOf,
   HEAD_BYTES,
   historyPath,
@@ -21,7 +23,7 @@ import {
   type Place,
   type RefusalReason,
 } from './layout.js'
-import { Meter, type OpenDays } from './meter.js'
+import { Meter, type OnFailure, type OpenDays } from './meter.js'
 import { defaults, type Options } from './options.js'
 import { readCells } from './reader.js'
 
@@ -58,6 +60,7 @@ export class Usage {
   readonly #meters = new Map<string, Meter>()
   readonly #days: DayFiles
   readonly #history: HistoryFiles
+  readonly #failures: FailureLogs
   readonly #now: () => number
   readonly #open: OpenDays
   /** Names of files without a meter, the least recently used one first. */
@@ -67,7 +70,12 @@ export class Usage {
   #sweeping: Promise<void> | undefined
 
   constructor(
-    dirs: { readonly minutes: string; readonly days: string; readonly history: string },
+    dirs: {
+      readonly minutes: string
+      readonly days: string
+      readonly history: string
+      readonly failures: string
+    },
     { options = defaults, onFault, now = Date.now }: UsageParts,
   ) {
     this.#dir = dirs.minutes
@@ -76,6 +84,7 @@ export class Usage {
     this.#onFault = onFault
     this.#days = new DayFiles(dirs.days, options)
     this.#history = new HistoryFiles({ usage: dirs.minutes, history: dirs.history }, options)
+    this.#failures = new FailureLogs(dirs.failures, options, onFault)
     this.#open = { firstDay: this.#days.firstDay }
     this.#unused = new Set(filesByAge(dirs.minutes))
     this.#unknown = this.#openMeter(UNKNOWN_TOKEN)
@@ -89,7 +98,9 @@ export class Usage {
     if (this.#meters.size >= this.#options.tokensMax) this.#evictOldest()
     this.#unused.delete(name)
     this.#removeOverMax()
-    const meter = this.#openMeter(name)
+    const meter = this.#openMeter(name, (method, { code, text = '', addressOf }, nowMs) =>
+      this.#failures.add(place, { method, code, text }, addressOf ?? (() => ''), nowMs),
+    )
     this.#meters.set(name, meter)
     return meter
   }
@@ -169,7 +180,7 @@ export class Usage {
     rmSync(join(this.#dir, name), { force: true, recursive: true })
   }
 
-  #openMeter(name: string): Meter {
+  #openMeter(name: string, onFailure?: OnFailure): Meter {
     try {
       const path = join(this.#dir, name)
       allocateFile(path, USAGE_CELLS * 8)
@@ -178,12 +189,12 @@ export class Usage {
       const idleMinutes = this.#now() / MINUTE_MS - (cells[CELL.minute] ?? 0)
       if (name !== UNKNOWN_TOKEN && idleMinutes > MINUTES / 2)
         this.#toHistory(name, { hour: Infinity, day: dayOf(this.#now()) })
-      return new Meter(cells, this.#open)
+      return new Meter(cells, this.#open, onFailure)
     } catch (fault) {
       // A full disk must not refuse requests. These counts stay in memory, and the dashboard does
       // not show them.
       this.#onFault(fault)
-      return new Meter(new Float64Array(USAGE_CELLS), this.#open)
+      return new Meter(new Float64Array(USAGE_CELLS), this.#open, onFailure)
     }
   }
 
@@ -224,5 +235,6 @@ export const openUsage = (dataDir: string, edgeIndex: number, parts: UsageParts)
   const minutes = usagePath(dataDir, edgeIndex)
   mkdirSync(minutes, { recursive: true, mode: 0o700 })
   const [days, history] = [daysPath(dataDir, edgeIndex), historyPath(dataDir, edgeIndex)]
-  return new Usage({ minutes, days, history }, parts)
+  const failures = failuresPath(dataDir, edgeIndex)
+  return new Usage({ minutes, days, history, failures }, parts)
 }

@@ -41,6 +41,24 @@ export type MethodUsage = {
   readonly latencies: readonly number[]
 }
 
+/** A failed request. */
+export type FailedRequest = {
+  readonly atMs: number
+  readonly network: string
+  readonly location: string
+  readonly method: string
+  readonly code: number
+  readonly text: string
+  readonly address: string
+}
+
+/** Failed requests of an access, newest first. */
+export type Failures = {
+  readonly failures: readonly FailedRequest[]
+  /** Those that came faster than they are written. */
+  readonly leftOut: number
+}
+
 /** A refused attempt with a known token. */
 export type RefusedAttempt = {
   readonly atMs: number
@@ -115,6 +133,12 @@ export type Usage = {
     place: TokenScope,
     days: DayRange,
   ): Awaitable<{ readonly methods: readonly MethodUsage[] } & Missing>
+  /** The newest failed requests, up to `limit`, at these locations of the access. */
+  failures(
+    accessId: string,
+    limit: number,
+    locations: readonly string[],
+  ): Awaitable<Failures & Missing>
   /** `locations` are those of the access. */
   ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
 }

@@ -33,22 +33,25 @@ export type Submitter = {
   /** The refusal where its access has ended meanwhile. */
   readonly recheck: () => Reply | undefined
   /** Of the request in log lines. */
-  readonly request: { readonly id: string }
+  readonly request: { readonly id: string; readonly address: string }
 }
 
 // The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
 const ERROR_START = '{"jsonrpc":"2.0","error":'
 
 /** How a reply is counted, where it is a failure: an error of the service has its code. */
-const failureOfReply = ({ status, body }: Reply): CallFailure | undefined => {
-  if (typeof body !== 'string' || !body.startsWith(ERROR_START))
-    return status >= 400 ? { code: status } : undefined
-  return { code: codeOf(body) ?? status }
-}
-
-const codeOf = (body: string): number | undefined => {
-  const { error } = JSON.parse(body) as { readonly error?: { readonly code?: unknown } }
-  return typeof error?.code === 'number' ? error.code : undefined
+const failureOfReply = (
+  { status, body }: Reply,
+  { request }: Submitter,
+): CallFailure | undefined => {
+  const addressOf = (): string => request.address
+  if (typeof body === 'string' && body.startsWith(ERROR_START)) {
+    const { error } = JSON.parse(body) as { readonly error: { code: number; message: string } }
+    // What follows a colon may be what the client sent.
+    const [text = ''] = error.message.split(':')
+    return { code: error.code, text, addressOf }
+  }
+  return status >= 400 ? { code: status, text: `HTTP ${status}`, addressOf } : undefined
 }
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
@@ -110,7 +113,7 @@ export class Submissions {
     if (reply instanceof Promise)
       return reply.then(settled => this.count(route, submitter, settled, startMs))
     const elapsedMs = performance.now() - startMs
-    const failure = failureOfReply(reply)
+    const failure = failureOfReply(reply, submitter)
     submitter.principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
     return reply
   }

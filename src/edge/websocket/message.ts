@@ -12,6 +12,7 @@ import { findSubmission } from './submission-calls.js'
 export type MessageSession = {
   readonly host: SocketHost
   readonly id: string
+  readonly address: string
   readonly isClosed: boolean
   /** False where nothing may be sent: the socket is closed, or its access has ended. */
   revalidate(): boolean
@@ -69,7 +70,7 @@ export class SocketMessage implements CallContext {
   }
 
   onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
-    const failure = error && failureOf(error)
+    const failure = error && failureOf(error, () => this.session.address)
     this.principal.meter.addCall(method, { failure, elapsedMs }, this.session.host.now())
   }
 

@@ -55,6 +55,10 @@ export class SocketSession implements MessageSession {
     return this.socket?.id ?? ''
   }
 
+  get address(): string {
+    return this.group.address
+  }
+
   get isClosed(): boolean {
     return this.socket === undefined || this.socket.isClosed
   }

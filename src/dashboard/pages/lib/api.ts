@@ -162,6 +162,8 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
       return read(usageShapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
     },
+    failures: (accessId: string, limit: number) =>
+      read(usageShapes.failures, 'GET', `${accessPath(accessId)}/failures?limit=${limit}`),
     methodUsage: (scope: TokenScope, days: number) =>
       read(usageShapes.methodUsage, 'GET', `${scopePath(scope)}/usage/methods?days=${days}`),
     accessUsage: (accessId: string) =>

@@ -23,6 +23,7 @@ export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type AccessUsage = InferOutput<typeof limitShapes.accessUsage>
 export type Warning = InferOutput<typeof limitShapes.warnings>['warnings'][number]
 export type UsageMinute = TokenUsage['minutes'][number]
+export type FailedRequest = InferOutput<typeof usageShapes.failures>['failures'][number]
 export type MethodUsage = InferOutput<typeof usageShapes.methodUsage>['methods'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]

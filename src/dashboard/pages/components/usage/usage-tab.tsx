@@ -1,6 +1,7 @@
 import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { FailuresCard } from './failures-card.js'
 import { LimitsCard } from './limits-card.js'
 import { MethodsCard } from './methods-card.js'
 import { RefusedTable } from './refused-table.js'
@@ -25,6 +26,7 @@ export const UsageTab = ({
     <div class="stack">
       <RequestsCard scope={scope} />
       <MethodsCard scope={scope} />
+      <FailuresCard accessId={access.accessId} />
       <LimitsCard access={access} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />
