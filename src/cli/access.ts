@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { DayRow } from '../access/usage/days.js'
 import type { Config } from '../config/config.js'
-import { toCsvLine } from './csv.js'
+import { toCsvLine } from '../dashboard/http/csv.js'
 import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
 import type { AdminCall } from './admin-client.js'
 import {

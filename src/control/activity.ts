@@ -6,8 +6,11 @@ import type { PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
-import type { Submissions } from '../dashboard/api/submissions/routes.js'
-import type { SubmissionPageView, SubmissionSearch } from '../dashboard/api/submissions/shapes.js'
+import type {
+  SubmissionPageView,
+  Submissions,
+  SubmissionSearch,
+} from '../dashboard/api/submissions/shapes.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'

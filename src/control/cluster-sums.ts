@@ -2,7 +2,6 @@ import { mergeFailures } from '../access/usage/failure-log.js'
 import { sumMethods } from '../access/usage/method-days.js'
 import { mergeClients, mergeReplaced } from '../access/usage/reader.js'
 import * as limitShapes from '../dashboard/api/limit-shapes.js'
-import type { Submissions } from '../dashboard/api/submissions/routes.js'
 import * as shapes from '../dashboard/api/shapes.js'
 import * as usageShapes from '../dashboard/api/usage/shapes.js'
 import type {
@@ -15,7 +14,11 @@ import type {
 } from '../dashboard/api/usage.js'
 import { mapLimits } from '../shared/access-limits.js'
 import type { ClusterPeers } from './cluster-peers.js'
-import { submissionPage, type SubmissionPageView } from '../dashboard/api/submissions/shapes.js'
+import {
+  submissionPage,
+  type SubmissionPageView,
+  type Submissions,
+} from '../dashboard/api/submissions/shapes.js'
 import {
   accessUsagePath,
   failuresPath,

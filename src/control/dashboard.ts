@@ -4,7 +4,7 @@ import type { AccessService } from '../access/service.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
-import type { Submissions } from '../dashboard/api/submissions/routes.js'
+import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
 import type { DayQuery, UsageDays } from '../access/usage/day-reader.js'
@@ -89,16 +89,15 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       options,
       now,
     })
-  const { rateKeysMax: keysMax } = options
   const changes = new RateLimits({
     perMinuteMax: options.changesPerMinuteMax,
     burstMax: options.changesBurstMax,
-    keysMax,
+    keysMax: options.rateKeysMax,
   })
   const failures = new RateLimits({
     perMinuteMax: options.failuresPerMinuteMax,
     burstMax: options.failuresBurstMax,
-    keysMax,
+    keysMax: options.rateKeysMax,
   })
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const streams = openStreams(parts, sessions)
@@ -106,7 +105,12 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     createEventRoute(streams),
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
     ...createSessionListRoutes(sessions),
-    ...createApi({ ...parts, docsUrl: options.docsUrl, readWarnings }),
+    ...createApi({
+      ...parts,
+      exportBounds: config.submissionStore,
+      docsUrl: options.docsUrl,
+      readWarnings,
+    }),
     ...createOperatorRoutes({ ...parts, locationIds: config.locations.map(({ id }) => id) }),
     ...parts.adminRoutes,
   ]

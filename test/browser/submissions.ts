@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import {
@@ -129,6 +130,16 @@ if (browser !== undefined) {
     await itemOf(page, batch[0].signature).waitFor()
     await page.waitForFunction("document.querySelectorAll('.submission').length === 1")
     t.equal(await page.getByRole('alert').count(), 0)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: /^CSV/ }).press('Enter'),
+    ])
+    t.match(file.suggestedFilename(), /^submissions-acc_\w+\.csv$/)
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    t.equal(lines.length, 4, 'the three transactions of the submission that is shown, and a head')
+    t.ok(lines[1]?.includes(batch[0].signature))
     await page.getByRole('tab', { name: 'Submissions' }).focus()
     await untilFocused(page, 'Submissions')
     t.strictSame(await axeFaults(page), [])

@@ -7,7 +7,9 @@ import * as limitShapes from './limit-shapes.js'
 import { createIncidentRoute, type ListIncidents } from './incidents/incidents.js'
 import { createOverviewRoutes, type TrafficOf } from './overview/overview.js'
 import * as shapes from './shapes.js'
-import { createSubmissionRoutes, type Submissions } from './submissions/routes.js'
+import type { ExportBounds } from './submissions/export.js'
+import { createSubmissionRoutes } from './submissions/routes.js'
+import type { Submissions } from './submissions/shapes.js'
 import { createTokenRoutes } from './token-routes.js'
 import { createUsageRoutes } from './usage/routes.js'
 import type { Peak, Usage } from './usage.js'
@@ -24,6 +26,7 @@ export type ApiParts = {
   /** Live states of locations with these ids. */
   readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
   readonly submissions: Submissions
+  readonly exportBounds: ExportBounds
   readonly readWarnings: ReadWarnings
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents

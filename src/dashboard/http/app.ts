@@ -63,11 +63,15 @@ const CSRF_HEADER = 'x-slotline'
 /** File names with a content hash, as vite writes them. */
 const HASHED = /\/assets\/.+-[A-Za-z0-9_-]{8}\.\w+$/
 
-const send = (c: Context<Env>, { status, body, headers = {}, stream }: Answer): Response => {
+const send = (
+  c: Context<Env>,
+  { status, body, headers = {}, stream, text: whole }: Answer,
+): Response => {
   for (const [name, value] of Object.entries(headers))
     for (const text of [value].flat()) c.header(name, text, { append: true })
   c.status(status as ContentfulStatusCode)
   if (stream !== undefined) return c.body(stream)
+  if (whole !== undefined) return c.body(whole)
   return body === undefined ? c.body(null) : c.json(body)
 }
 
@@ -201,7 +205,8 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   })
   app.use(redirectLocalhost(publicUrl))
   // Only the page: a compressed answer of the API would show by its length what it contains.
-  app.use(compress({ encoding: 'gzip', contentTypeFilter: /^(text\/(?!event-stream)|image\/svg)/ }))
+  const contentTypeFilter = /^(text\/(?!event-stream|csv)|image\/svg)/
+  app.use(compress({ encoding: 'gzip', contentTypeFilter }))
   const onFound = (path: string, c: Context) =>
     c.header(
       'Cache-Control',

@@ -16,6 +16,8 @@ export type Answer = {
   readonly body?: unknown
   /** In place of a body. */
   readonly stream?: ReadableStream<Uint8Array>
+  /** Sent as it is, in place of `body`, with a `Content-Type` of `headers`. */
+  readonly text?: string
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
   /** Who signed in, where the request had no session yet. */
   readonly signedIn?: string

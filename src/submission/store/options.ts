@@ -65,6 +65,8 @@ export const defaults = {
   searchMs: 1_000,
   /** Submissions in one export of the dashboard, about 1 KB each. */
   exportMax: 10_000,
+  /** Longest search for one export, which then says where it continues. */
+  exportMs: 10_000,
   /** Pause between two look-ups of sent transactions in the index. */
   landingPollMs: 1_000,
   /** Submissions that an edge looks for in the index at once; of others it is not known. */

@@ -2,27 +2,52 @@ import { ok, route, type Route } from '../../http/route.js'
 import type { AccessService } from '../../../access/service.js'
 import type { Catalog } from '../catalog.js'
 import { findOwnAccess } from '../own-access.js'
+import { collect, toCsv, type ExportBounds } from './export.js'
 import * as shapes from './shapes.js'
-import type { Awaitable, Missing } from '../usage.js'
-
-/** Submissions of an access at its locations, newest first. */
-export type Submissions = (
-  search: shapes.SubmissionSearch,
-  locations: readonly string[],
-) => Awaitable<shapes.SubmissionPageView & Missing>
 
 export type SubmissionRouteParts = {
   readonly accessService: AccessService
   readonly catalog: Catalog
-  readonly submissions: Submissions
+  readonly submissions: shapes.Submissions
+  readonly exportBounds: ExportBounds
 }
 
+/** Headers of a file that a browser saves. */
+const fileHeaders = (name: string, type: string): Readonly<Record<string, string>> => ({
+  'Content-Type': type,
+  'Content-Disposition': `attachment; filename="${name}"`,
+})
+
+const exportRoute = ({ accessService, exportBounds, submissions }: SubmissionRouteParts): Route =>
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/submissions/export',
+    guard: 'session',
+    summary: 'The submissions that match as a CSV or JSON file; X-Next is where it continues',
+    query: shapes.exportQuery,
+    answers: { 200: { description: 'Newest first' } },
+    errors: ['noSuchAccess', 'wrongInput'],
+    isRateLimited: true,
+    handle: async ({ session, params, query: { format, ...filters } }) => {
+      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+      const search = { accessId, ...filters }
+      const found = await collect(submissions, search, locations, exportBounds)
+      const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json'
+      return {
+        status: 200,
+        text: format === 'csv' ? toCsv(found.submissions) : JSON.stringify(found),
+        headers: {
+          ...fileHeaders(`submissions-${accessId}.${format}`, type),
+          ...(found.next === null ? {} : { 'X-Next': found.next }),
+          ...(found.missing === undefined ? {} : { 'X-Missing': found.missing.join(', ') }),
+        },
+      }
+    },
+  })
+
 /** The API of what was submitted. */
-export const createSubmissionRoutes = ({
-  accessService,
-  catalog,
-  submissions,
-}: SubmissionRouteParts): readonly Route[] => [
+export const createSubmissionRoutes = (parts: SubmissionRouteParts): readonly Route[] => [
+  exportRoute(parts),
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions',
@@ -32,6 +57,7 @@ export const createSubmissionRoutes = ({
     answers: { 200: { description: 'Newest first', body: shapes.submissions } },
     errors: ['noSuchAccess', 'wrongInput'],
     handle: async ({ session, params, query }) => {
+      const { accessService, catalog, submissions } = parts
       const access = findOwnAccess(accessService, session, params.accessId)
       const { accessId, locations, networks } = access
       const explorers = networks.flatMap(network => {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { SUBMISSION_PATHS } from '../catalog.js'
+import type { Awaitable, Missing } from '../usage.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -24,7 +25,7 @@ export const SUBMISSION_STATES = [
 ] as const
 
 /** Most submissions in one response. */
-const SUBMISSIONS_MAX = 200
+export const SUBMISSIONS_MAX = 200
 const SUBMISSIONS_DEFAULT = '50'
 const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
 
@@ -55,6 +56,15 @@ export const submissionsQuery = v.strictObject({
   before: described(
     v.optional(v.pipe(text, v.regex(SUBMISSION_ID, 'must be the id of a submission'))),
     '`next` of the page before',
+  ),
+  ...filters,
+})
+
+export const exportQuery = v.strictObject({
+  format: v.picklist(['csv', 'json'], 'must be csv or json'),
+  before: described(
+    v.optional(v.pipe(text, v.regex(SUBMISSION_ID, 'must be the id of a submission'))),
+    '`next` of the export before',
   ),
   ...filters,
 })
@@ -125,6 +135,12 @@ export type SubmissionSearch = Omit<v.InferOutput<typeof submissionsQuery>, 'lim
   readonly accessId: string
   readonly limit: number
 }
+
+/** Submissions of an access at its locations, newest first. */
+export type Submissions = (
+  search: SubmissionSearch,
+  locations: readonly string[],
+) => Awaitable<SubmissionPageView & Missing>
 
 /** A search as another machine asks for it; undefined where it is none. */
 export const parseSearch = (

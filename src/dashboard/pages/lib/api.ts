@@ -174,6 +174,9 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
     machines: (accessId: string) =>
       read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
+    /** Where a browser downloads what matches; `query` has the format. */
+    exportPath: (accessId: string, query: Readonly<Record<string, string>>) =>
+      `${accessPath(accessId)}/submissions/export?${new URLSearchParams(query)}`,
     submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
       read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
   }

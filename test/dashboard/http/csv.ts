@@ -1,5 +1,5 @@
 import t from 'tap'
-import { toCsvLine } from '../../src/cli/csv.js'
+import { toCsvLine } from '../../../src/dashboard/http/csv.js'
 
 t.test('fields are those of RFC 4180, and no formulas', t => {
   const cases: [fields: (string | number)[], line: string][] = [
