@@ -67,6 +67,20 @@ const openStreams = (parts: ControlDashboardParts, sessions: Pick<Sessions, 'isV
     onError: error => parts.log.error({ err: error }, 'changes cannot be reported to open pages'),
   })
 
+/** Of changes by one person, and of attempts that fail. */
+const createRateLimits = (options: ControlConfig['dashboard']) => ({
+  changes: new RateLimits({
+    perMinuteMax: options.changesPerMinuteMax,
+    burstMax: options.changesBurstMax,
+    keysMax: options.rateKeysMax,
+  }),
+  failures: new RateLimits({
+    perMinuteMax: options.failuresPerMinuteMax,
+    burstMax: options.failuresBurstMax,
+    keysMax: options.rateKeysMax,
+  }),
+})
+
 /** Opens the dashboard of control: page, sign-in, API and admin API. */
 export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
   const { config, store, log, now } = parts
@@ -89,16 +103,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       options,
       now,
     })
-  const changes = new RateLimits({
-    perMinuteMax: options.changesPerMinuteMax,
-    burstMax: options.changesBurstMax,
-    keysMax: options.rateKeysMax,
-  })
-  const failures = new RateLimits({
-    perMinuteMax: options.failuresPerMinuteMax,
-    burstMax: options.failuresBurstMax,
-    keysMax: options.rateKeysMax,
-  })
+  const { changes, failures } = createRateLimits(options)
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const streams = openStreams(parts, sessions)
   const routes = [

@@ -1,3 +1,4 @@
+import type { Awaitable, Missing } from './answers.js'
 import type { Limits } from '../../shared/access-limits.js'
 import type { TokenScope } from '../../access/store/tables.js'
 
@@ -118,12 +119,6 @@ export type AccessUsage = {
   /** In the last 24 hours, by limit. */
   readonly refused: Limits
 }
-
-/** Ids of machines of the cluster whose part a sum lacks; absent on a machine by itself. */
-export type Missing = { readonly missing?: readonly string[] }
-
-/** Now, or once other machines have answered. */
-export type Awaitable<T> = T | Promise<T>
 
 /** Usage of accesses, as counted by the edges. */
 export type Usage = {

@@ -6,7 +6,8 @@ import type { Options } from '../warnings/options.js'
 import { findWarnings, type Warning } from '../warnings/rules.js'
 import { findOwnAccess } from './own-access.js'
 import * as limitShapes from './limit-shapes.js'
-import type { Missing, Usage } from './usage.js'
+import type { Missing } from './answers.js'
+import type { Usage } from './usage.js'
 
 /** Present warnings of an access, from its usage on every machine. */
 export type ReadWarnings = (

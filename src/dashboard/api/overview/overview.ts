@@ -5,7 +5,7 @@ import { CHANGE_ERRORS } from '../change-errors.js'
 import { findOwnAccess } from '../own-access.js'
 import * as shapes from './overview-shapes.js'
 import type { LocationView } from '../shapes.js'
-import type { Awaitable, Missing } from '../usage.js'
+import type { Awaitable, Missing } from '../answers.js'
 
 /** Traffic of all places of the accesses of a person. */
 export type TrafficOf = (

@@ -1,5 +1,5 @@
 import { toCsvLine } from '../../http/csv.js'
-import type { Missing } from '../usage.js'
+import type { Missing } from '../answers.js'
 import {
   SUBMISSIONS_MAX,
   type SubmissionPageView,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { SUBMISSION_PATHS } from '../catalog.js'
-import type { Awaitable, Missing } from '../usage.js'
+import type { Awaitable, Missing } from '../answers.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
