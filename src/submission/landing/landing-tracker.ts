@@ -54,21 +54,20 @@ export class LandingTracker {
     clearInterval(this.timer)
   }
 
-  watch(sent: SentSubmission): void {
+  /** False of a submission that is not looked for. */
+  watch(sent: SentSubmission): boolean {
     const { indexOf, now, onFault, options } = this.parts
     const { network } = sent.submission
+    if (this.size >= options.awaitedMax || indexOf(network) === 'no-outcomes') return false
     try {
       const awaited = new AwaitedSubmission(sent)
-      if (this.size >= options.awaitedMax || indexOf(network) === 'no-outcomes') {
-        // After the record itself is written.
-        setImmediate(() => this.giveUp(awaited))
-        return
-      }
       const entries = this.entries.get(network) ?? new Set()
       this.entries.set(network, entries.add({ awaited, endMs: now() + options.awaitedMs }))
       this.size++
+      return true
     } catch (error) {
       onFault(error)
+      return false
     }
   }
 

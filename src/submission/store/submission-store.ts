@@ -49,8 +49,8 @@ export type StoreModules = {
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onFault: (fault: unknown) => void
-  /** A submission was sent whose transactions may land. */
-  readonly onSent?: ((sent: SentSubmission) => void) | undefined
+  /** A submission was sent whose transactions may land. False where it is not looked for. */
+  readonly onSent?: ((sent: SentSubmission) => boolean) | undefined
 }
 
 /** A submission whose transactions are looked for in the index. */
@@ -123,9 +123,8 @@ export class SubmissionStore {
         // Only the engine's words can be too long, and they matter least.
         if (!this.wal.appendEnding(slot, pack(ending)))
           this.wal.appendEnding(slot, pack({ ...ending, engine: null }))
-        record.submission = { ...submission, ...ending }
+        record.submission = this.watched(id, { ...submission, ...ending })
         record.writeCount--
-        this.watch(id, record.submission)
         return this.writeAndClear(id, record, slot)
       },
     }
@@ -137,8 +136,7 @@ export class SubmissionStore {
     const name = tableNameOf(submission)
     const max = this.options[`${name}Max`]
     if (INVALID.has(name) && (this.invalidCounts.get(name) ?? 0) > 2 * max) return
-    this.watch(id, submission)
-    void this.write(id, this.buffer(id, submission))
+    void this.write(id, this.buffer(id, this.watched(id, submission)))
   }
 
   /** Adds what the index knows of the transactions of a submission. */
@@ -202,8 +200,8 @@ export class SubmissionStore {
       // Nobody waits for its answer any more. What is in the write-ahead log is stored already.
       const isLost = submission.outcome === 'pending'
       const known: Submission = isLost ? { ...submission, outcome: 'unknown' } : submission
-      if (isLost) void this.write(id, this.buffer(id, known))
-      this.watch(id, known, true)
+      const watched = this.watched(id, known, true)
+      if (watched !== submission) void this.write(id, this.buffer(id, watched))
     }
   }
 
@@ -242,9 +240,14 @@ export class SubmissionStore {
     }
   }
 
-  private watch(id: Uint8Array, submission: Submission, isRecovered = false): void {
+  /** What is to be stored: a submission that is not looked for in the index is `unseen`. */
+  private watched(id: Uint8Array, submission: Submission, isRecovered = false): Submission {
     const { onSent } = this.modules
-    if (onSent !== undefined && isAwaited(submission)) onSent({ id, submission, isRecovered })
+    if (onSent === undefined || !isAwaited(submission)) return submission
+    if (onSent({ id, submission, isRecovered })) return submission
+    const { landing, signatures } = submission
+    const transactions = landing?.transactions ?? signatures.map(() => null)
+    return { ...submission, landing: { state: 'unseen', transactions } }
   }
 
   private buffer(id: Uint8Array, submission: Submission): BufferedRecord {

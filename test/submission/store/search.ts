@@ -105,10 +105,11 @@ t.test('what was sent is announced, and what became of it is added', async t => 
   const store = await openEdge(0)
   await store.close()
   const sent: SentSubmission[] = []
+  let isLookedFor = true
   const reopen = async () => {
     const others = new StoreReaders(dir, 0, options)
     const onFault = (fault: unknown) => faults.push(fault)
-    const onSent = (one: SentSubmission) => sent.push(one)
+    const onSent = (one: SentSubmission) => sent.push(one) > 0 && isLookedFor
     const modules = { wal, others, now: () => clock.ms, onFault, onSent }
     return openSubmissionStore(edgePath(dir, 0), modules, options)
   }
@@ -154,6 +155,11 @@ t.test('what was sent is announced, and what became of it is added', async t => 
   sent.length = 0
   const third = await reopen()
   t.strictSame(sent, [], 'not for ever')
+  isLookedFor = false
+  const unseen = newId()
+  third.record(unseen, ACCEPTED)
+  t.match(third.get(unseen), { landing: { state: 'unseen', transactions: [null] } })
+  t.equal(sent.length, 1)
   await third.close()
   t.strictSame(faults, [])
 })
