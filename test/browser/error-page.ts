@@ -5,6 +5,7 @@ import {
   openVisit,
   overflowPx,
   saveScreenshot,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { repositoryPath } from '../fixtures/repository.js'
@@ -15,11 +16,11 @@ if (browser !== undefined)
     const dashboard = await startDashboard(t, {
       pagesDir: repositoryPath('dist/dashboard/pages/'),
     })
-    for (const view of [
+    for (const view of viewsOf(
       { width: 360, scheme: 'dark' },
       { width: 1280, scheme: 'light' },
       { width: 1280, scheme: 'dark', hasForcedColors: true },
-    ] as const) {
+    )) {
       const { context, page, faults } = await openVisit(browser, view)
       await page.goto(`${dashboard.url}/nothing/here`)
       await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor()

@@ -8,6 +8,7 @@ import {
   overflowPx,
   saveScreenshot,
   signIn,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { repositoryPath } from '../fixtures/repository.js'
@@ -42,12 +43,12 @@ const INCIDENTS: readonly IncidentView[] = [
 
 const browser = await openBrowser(t)
 if (browser !== undefined)
-  for (const view of [
+  for (const view of viewsOf(
     { width: 360, scheme: 'dark' },
     { width: 360, scheme: 'light' },
     { width: 1280, scheme: 'light' },
     { width: 1280, scheme: 'dark', hasForcedColors: true },
-  ] as const)
+  ))
     await t.test(`incidents of a location, at ${view.width} px in ${view.scheme}`, async t => {
       const asked: unknown[] = []
       const dashboard = await startDashboard(t, {

@@ -7,6 +7,7 @@ import {
   saveScreenshot,
   signIn,
   untilFocused,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, BEN, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { repositoryPath } from '../fixtures/repository.js'
@@ -24,11 +25,11 @@ const INCIDENT = {
 
 const browser = await openBrowser(t)
 if (browser !== undefined)
-  for (const view of [
+  for (const view of viewsOf(
     { width: 360, scheme: 'dark' },
     { width: 1280, scheme: 'light' },
     { width: 1280, scheme: 'dark', hasForcedColors: true },
-  ] as const)
+  ))
     await t.test(`the page of operators, at ${view.width} px in ${view.scheme}`, async t => {
       const dashboard = await startDashboard(t, {
         pagesDir: PAGES,

@@ -8,6 +8,7 @@ import {
   overflowPx,
   saveScreenshot,
   signIn,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
@@ -108,13 +109,13 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  for (const view of [
+  for (const view of viewsOf(
     { width: 360, scheme: 'light' },
     { width: 360, scheme: 'dark' },
     { width: 768, scheme: 'light' },
     { width: 1280, scheme: 'light' },
     { width: 1280, scheme: 'dark', hasForcedColors: true },
-  ] as const)
+  ))
     await t.test(`50 accesses fit ${view.width} px in ${view.scheme}`, async t => {
       const { url } = await setUp(t, 50)
       const { page, context, faults } = await openVisit(browser, view)

@@ -9,6 +9,7 @@ import {
   saveScreenshot,
   signIn,
   untilFocused,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { repositoryPath } from '../fixtures/repository.js'
@@ -60,12 +61,12 @@ if (browser !== undefined) {
     for (const { context } of [own, ...others]) await context.close()
   })
 
-  for (const view of [
+  for (const view of viewsOf(
     { width: 360, scheme: 'dark' },
     { width: 360, scheme: 'light' },
     { width: 1280, scheme: 'light' },
     { width: 1280, scheme: 'dark', hasForcedColors: true },
-  ] as const)
+  ))
     await t.test(`sessions fit ${view.width} px in ${view.scheme}`, async t => {
       const { url } = await startDashboard(t, { pagesDir: PAGES })
       const { page, context, faults } = await openVisit(browser, view)

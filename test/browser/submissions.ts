@@ -12,6 +12,7 @@ import {
   saveScreenshot,
   signIn,
   untilFocused,
+  viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
@@ -147,13 +148,13 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  for (const view of [
+  for (const view of viewsOf(
+    { width: 360, scheme: 'dark', hasForcedColors: true },
     { width: 360, scheme: 'light' },
     { width: 360, scheme: 'dark' },
-    { width: 1280, scheme: 'light' },
     { width: 1280, scheme: 'dark' },
-    { width: 360, scheme: 'dark', hasForcedColors: true },
-  ] as const) {
+    { width: 1280, scheme: 'light' },
+  )) {
     const name = `${view.width}-${view.scheme}${'hasForcedColors' in view ? '-forced' : ''}`
     await t.test(`every submission is seen whole at ${name}`, async t => {
       const { page, context, faults } = await openVisit(browser, view)
