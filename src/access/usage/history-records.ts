@@ -17,7 +17,7 @@ export type HourRecord = {
 
 const COUNT_INDEXES = Object.values(COUNT_INDEX)
 
-/** A number that tells a file of counts from an earlier one of the same place. */
+/** A number that differs from that of an earlier file of counts of the same place. */
 export const newStamp = (): number => randomInt(1, 2 ** 32)
 
 export const hourOf = (minute: number): number => Math.floor(minute / HOUR_MINUTES)

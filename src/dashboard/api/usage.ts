@@ -1,3 +1,4 @@
+import type { FailedRequest } from '../../access/usage/failure-log.js'
 import type { Awaitable, Missing } from './answers.js'
 import type { Limits } from '../../shared/access-limits.js'
 import type { TokenScope } from '../../access/store/tables.js'
@@ -40,17 +41,6 @@ export type MethodUsage = {
   readonly codes: readonly { readonly code: number; readonly count: number }[]
   /** How many calls took how long, by `bucketOf`. */
   readonly latencies: readonly number[]
-}
-
-/** A failed request. */
-export type FailedRequest = {
-  readonly atMs: number
-  readonly network: string
-  readonly location: string
-  readonly method: string
-  readonly code: number
-  readonly text: string
-  readonly address: string
 }
 
 /** Failed requests of an access, newest first. */

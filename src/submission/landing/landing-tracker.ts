@@ -8,7 +8,7 @@ const LOOKUP_MS = 5_000
 /** Transactions of one look-up: reading its answer takes 0.1 ms of the event loop. */
 const LOOKUP_COUNT_MAX = 256
 
-/** The index of a network, or why it cannot tell what landed. */
+/** The index of a network, or why it does not know what landed. */
 export type OutcomeIndex = Pick<Reader, 'outcomes'> | 'no-outcomes' | undefined
 
 export type LandingParts = {

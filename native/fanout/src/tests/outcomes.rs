@@ -18,7 +18,7 @@ fn answer(store: &Store, rows: &[Vec<u8>]) -> Value {
 }
 
 #[test]
-fn tells_what_became_of_each_transaction() {
+fn each_transaction_has_its_outcome() {
     let temporary = open(&options());
     let store = &temporary.store;
     assert_eq!(answer(store, &[]), Value::Null);

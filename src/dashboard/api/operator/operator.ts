@@ -25,7 +25,7 @@ export type OperatorParts = {
 
 /** Accesses, or incidents, of one page. */
 const PAGE_MAX = 50
-/** Accesses that one search looks at; the next page goes on after them. */
+/** Accesses that one search looks at; the next page continues after them. */
 const SCANNED_MAX = 10_000
 const SCAN_PAGE = 500
 const USAGE_DAYS = 30

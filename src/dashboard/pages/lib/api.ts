@@ -97,7 +97,7 @@ const createOperatorCalls = (read: Read) => ({
 /** What the page does where the API refuses a request for the state of the session. */
 export type SessionFaults = {
   readonly onSignedOut: () => void
-  /** The person must sign in again first. Told the last part of the request's path. */
+  /** The person must sign in again first. Receives the last part of the request's path. */
   readonly onSignInTooOld: (action: string) => void
 }
 
