@@ -12,6 +12,7 @@ import type { DayQuery, UsageDays } from '../../access/usage/day-reader.js'
 import { formatDay } from '../../access/usage/days.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
 import type { Catalog } from './catalog.js'
+import { readAudit } from './read-audit.js'
 
 /** What the admin API is made of. */
 export type AdminParts = {
@@ -82,13 +83,7 @@ const createAuditRoute = ({ auditLog, now }: AdminParts): Route =>
     query: shapes.auditQuery,
     answers: { 200: { description: 'The newest first', body: shapes.audit } },
     errors: ['wrongInput'],
-    handle: ({ query: { subject, access, before, limit } }) => {
-      // The newest entry can be of this millisecond.
-      const beforeMs = before ?? now() + 1
-      const entries = auditLog.read({ by: subject, accessId: access, beforeMs, limit })
-      const next = entries.length === limit ? entries.at(-1)?.atMs : undefined
-      return ok({ entries, next: next ?? null })
-    },
+    handle: ({ query }) => readAudit(auditLog, query, now()),
   })
 
 /** The route of the operator that changes what an access has. */

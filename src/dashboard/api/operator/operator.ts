@@ -7,6 +7,7 @@ import { formatDay } from '../../../access/usage/days.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { toTokenView } from '../admin-tokens.js'
 import type { ListIncidents } from '../incidents/incidents.js'
+import { readAudit } from '../read-audit.js'
 import type { LocationView, MachineView } from '../shapes.js'
 import * as shapes from './operator-shapes.js'
 
@@ -130,13 +131,7 @@ const listRoutes = (parts: OperatorParts): readonly Route[] => {
       query: shapes.auditQuery,
       answers: { 200: { description: 'Newest first', body: shapes.audit } },
       errors: ['wrongInput'],
-      handle: ({ query: { subject, access, before, limit } }) => {
-        // The newest entry can be of this millisecond.
-        const beforeMs = before ?? now() + 1
-        const entries = auditLog.read({ by: subject, accessId: access, beforeMs, limit })
-        const next = entries.length === limit ? entries.at(-1)?.atMs : undefined
-        return ok({ entries, next: next ?? null })
-      },
+      handle: ({ query }) => readAudit(auditLog, query, now()),
     }),
   ]
 }
