@@ -1,6 +1,7 @@
 import { findSubmission } from './find-submission.js'
 import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
+import { GatheredTurns } from './gathered-turns.js'
 import type { StoreReaders } from './store-readers.js'
 import { formatId } from './submission-id.js'
 import { isAwaited } from './state.js'
@@ -87,6 +88,8 @@ export class SubmissionStore {
   private readonly wal: WriteAheadLog
   /** By id, as text. */
   private readonly buffered = new Map<string, BufferedRecord>()
+  /** Of writes that nobody waits for. */
+  private readonly gathered: GatheredTurns
   private inFlight = 0
   /** Of the tables of what a check refused. */
   private readonly invalidCounts = new Map<TableName, number>()
@@ -99,6 +102,7 @@ export class SubmissionStore {
     this.modules = modules
     this.options = options
     this.wal = new WriteAheadLog(modules.wal)
+    this.gathered = new GatheredTurns(options)
   }
 
   /**
@@ -130,13 +134,16 @@ export class SubmissionStore {
     }
   }
 
-  /** Records a submission that was not sent itself. */
+  /**
+   * Records a submission that has ended, or was not sent itself. It is stored with others after
+   * `gatherMs`, and lost if the process is killed before.
+   */
   record(id: Uint8Array, submission: Submission): void {
     if (this.isClosed || this.buffered.size >= this.options.bufferedMax) return
     const name = tableNameOf(submission)
     const max = this.options[`${name}Max`]
     if (INVALID.has(name) && (this.invalidCounts.get(name) ?? 0) > 2 * max) return
-    void this.write(id, this.buffer(id, this.watched(id, submission)))
+    void this.write(id, this.buffer(id, this.watched(id, submission)), this.gathered.wait())
   }
 
   /** Adds what the index knows of the transactions of a submission. */
@@ -148,7 +155,7 @@ export class SubmissionStore {
     if (submission === undefined) return
     const record = buffered ?? this.buffer(id, submission)
     record.submission = { ...submission, landing }
-    await this.write(id, record)
+    await this.write(id, record, this.gathered.wait())
   }
 
   /** What this edge knows of a submission, whether it has reached the disk or not. */
@@ -181,6 +188,7 @@ export class SubmissionStore {
   async close(): Promise<void> {
     if (this.isClosed) return
     // What ended in this turn of the event loop is still written.
+    this.gathered.startAll()
     await new Promise(setImmediate)
     this.isClosed = true
     clearInterval(this.pruneTimer)
@@ -256,11 +264,15 @@ export class SubmissionStore {
     return record
   }
 
-  private async write(id: Uint8Array, record: BufferedRecord): Promise<boolean> {
+  /** A reply that is ready is sent first: a write takes 0.1 ms of the event loop. */
+  private async write(
+    id: Uint8Array,
+    record: BufferedRecord,
+    turn: Promise<unknown> = new Promise(setImmediate),
+  ): Promise<boolean> {
     record.writeCount++
     try {
-      // A reply that is ready goes first: a write takes 0.1 ms of the event loop.
-      await new Promise(setImmediate)
+      await turn
       return !this.isClosed && (await this.tables.put(id, record.submission))
     } catch (error) {
       this.modules.onFault(error)

@@ -1,9 +1,11 @@
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import * as v from 'valibot'
 import { ENTRY_BYTES_MAX } from '../../../src/submission/store/write-ahead-log.js'
 import { defaults } from '../../../src/submission/store/options.js'
-import { StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { openLmdb } from '../../../src/storage/lmdb.js'
 import { createIds, parseId } from '../../../src/submission/store/submission-id.js'
 import { NOW_MS, openStores as open } from '../../fixtures/submission/store.js'
 import { runOnFullDisk } from '../../fixtures/full-disk.js'
@@ -68,6 +70,36 @@ t.test('a submission that a check refused is stored, too', async t => {
   await until('it is stored', () => store.stats().records === 1)
   t.strictSame(store.get(id), invalid)
   await store.close()
+})
+
+/** Commits of an edge's store so far. */
+const commitCount = async (dir: string): Promise<number> => {
+  const path = join(edgePath(dir, 0), 'submissions-1')
+  const options = { mapBytes: defaults.mapBytes, readersMax: defaults.readersMax, tablesMax: 8 }
+  const store = openLmdb({ ...options, path, isReadOnly: true })
+  const { lastTxnId } = v.parse(v.object({ lastTxnId: v.number() }), store.getStats())
+  await store.close()
+  return lastTxnId
+}
+
+t.test('records that nobody waits for are stored together', async t => {
+  const { dir, openEdge, newId, faults } = await open(t, { gatherMs: 500, gatheredPerTurn: 20 })
+  const store = await openEdge(0)
+  const before = await commitCount(dir)
+  for (let count = 0; count < 30; count++) {
+    store.record(newId(), ACCEPTED)
+    await sleep(1)
+  }
+  await until('all are stored', () => store.stats().records === 30)
+  // LMDB's thread may take the writes of one turn in some parts.
+  t.ok((await commitCount(dir)) - before < 15, 'by fewer commits')
+  const last = newId()
+  store.record(last, ACCEPTED)
+  await store.close()
+  const readers = new StoreReaders(dir, 1)
+  t.strictSame(readers.find(last), ACCEPTED, 'a close does not wait, and stores what waited')
+  await readers.close()
+  t.strictSame(faults, [])
 })
 
 t.test('one more submission in flight than the bound is refused', async t => {
