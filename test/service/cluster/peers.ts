@@ -114,9 +114,10 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     for (let count = 0; count < 3; count++) await first.status(token)
     for (let count = 0; count < 4; count++) await second.status(token)
     for (let count = 0; count < 5; count++) await far.status(farToken)
-    await until('the other machines are known', async () => {
+    await until('the other machines are known, and a second is over', async () => {
       const { json } = await read('usage')
-      return Array.isArray(json['missing']) && json['missing'].length === 0
+      const { missing, peak } = json
+      return Array.isArray(missing) && missing.length === 0 && peak !== null
     })
     const { json } = await read(tokenUsage)
     t.equal(requestsOf(json), 7, 'of the machines of its location')
