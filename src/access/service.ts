@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '../shared/errors.js'
 import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { Access, TokenScope } from './store/tables.js'
@@ -60,28 +61,23 @@ export type AccessService = Omit<TokenManager, 'regenerate' | 'revoke' | 'restri
   page(afterId: string, countMax: number): readonly Access[]
 }
 
-/** Whether the log may have the change or not: then it answers nothing about earlier ones. */
-const isUnknown = (error: unknown): boolean =>
-  error instanceof RpcError && error.name === 'changeUnknown'
+/**
+ * Answers that show what an earlier change took away: it may be one whose own answer was lost, made
+ * by this process, an earlier one or another machine.
+ */
+const isFoundGone = (error: unknown): boolean =>
+  error instanceof RpcError && error.name === 'noToken'
 
 export const createAccessService = (options: {
   readonly accessManager: AccessManager
   readonly tokenManager: TokenManager
   readonly notifier: EdgeNotifier
-  /** Where an earlier process may have ended between a change and its acknowledgement. */
-  readonly locations?: readonly string[]
+  /** Every location. */
+  readonly locations: readonly string[]
+  /** Unix milliseconds. */
+  readonly now: () => number
 }): AccessService => {
-  const { accessManager, tokenManager, notifier, locations: earlier = [] } = options
-  /** Where changes are stored that were not acknowledged. */
-  const unacknowledged = new Set(earlier)
-
-  const awaitAcknowledged = async (locations: readonly string[]): Promise<Effective> => {
-    for (const location of locations) unacknowledged.add(location)
-    const effect = await notifier.awaitAcknowledged(locations)
-    if (effect?.isPending !== true)
-      for (const location of locations) unacknowledged.delete(location)
-    return effect === undefined ? {} : { effect }
-  }
+  const { accessManager, tokenManager, notifier, locations, now } = options
 
   /**
    * For changes that only grant something: an edge that learns of it late rejects requests for a
@@ -93,60 +89,43 @@ export const createAccessService = (options: {
     return result
   }
 
-  /** For changes that take something away at some locations, known once it has settled. */
+  /** For changes that take something away at some locations. */
   const acknowledged = async <T extends object | void>(
     change: Promise<T>,
-    toLocations: () => readonly string[],
+    where: readonly string[],
   ): Promise<T & Effective> => {
     let result: T
     try {
       result = await change
     } catch (error) {
-      // It may be stored after all: whoever retries it must wait for these locations, too.
-      if (isUnknown(error)) {
-        for (const location of toLocations()) unacknowledged.add(location)
-        throw error
+      if (isFoundGone(error)) {
+        const effect = await notifier.awaitAcknowledged(where)
+        // This answer says that it is gone, and cannot say from when on.
+        if (effect?.isPending === true) await sleep(effect.atMs - now())
       }
-      // `noToken` may be the answer to a retry of a revocation that is stored, but was not
-      // acknowledged.
-      if (unacknowledged.size > 0) await awaitAcknowledged([...unacknowledged])
       throw error
     }
-    return { ...result, ...(await awaitAcknowledged(toLocations())) }
-  }
-  const locationsOf = (accessId: string) => (): readonly string[] =>
-    accessManager.find(accessId)?.locations ?? []
-
-  const amend = async (
-    accessId: string,
-    toTerms: (access: Access) => Access,
-  ): Promise<Access & Effective> => {
-    let locations: readonly string[] = []
-    const change = accessManager.amend(accessId, access => {
-      const terms = toTerms(access)
-      // A location that an unconfirmed attempt has removed is in neither.
-      locations = [...new Set([...access.locations, ...terms.locations, ...unacknowledged])]
-      return terms
-    })
-    return acknowledged(change, () => locations)
+    const effect = await notifier.awaitAcknowledged(where)
+    return { ...result, ...(effect === undefined ? {} : { effect }) }
   }
 
   return {
     grant: access => accessManager.grant(access),
-    // Acknowledged, because it may also shorten the access.
+    // Everywhere: a location that an earlier change has removed may not know of that yet. An extension
+    // may also shorten the access.
     extend: (accessId, validUntilMs) =>
-      acknowledged(accessManager.extend(accessId, validUntilMs), locationsOf(accessId)),
-    end: accessId => acknowledged(accessManager.end(accessId), locationsOf(accessId)),
-    amend,
+      acknowledged(accessManager.extend(accessId, validUntilMs), locations),
+    end: accessId => acknowledged(accessManager.end(accessId), locations),
+    amend: (accessId, toTerms) => acknowledged(accessManager.amend(accessId, toTerms), locations),
     relabel: (accessId, label) => accessManager.relabel(accessId, label),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),
     generate: scope => announced(scope.location, tokenManager.generate(scope)),
-    regenerate: scope => acknowledged(tokenManager.regenerate(scope), () => [scope.location]),
-    revoke: scope => acknowledged(tokenManager.revoke(scope), () => [scope.location]),
+    regenerate: scope => acknowledged(tokenManager.regenerate(scope), [scope.location]),
+    revoke: scope => acknowledged(tokenManager.revoke(scope), [scope.location]),
     restrict: (scope, address) =>
-      acknowledged(tokenManager.restrict(scope, address), () => [scope.location]),
+      acknowledged(tokenManager.restrict(scope, address), [scope.location]),
     reveal: scope => tokenManager.reveal(scope),
     list: accessId => tokenManager.list(accessId),
   }

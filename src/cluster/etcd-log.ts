@@ -29,8 +29,11 @@ export const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
 
 /** The log of a cluster: one key of etcd for each access. */
 export class EtcdLog implements AccessLog {
-  /** Of the last change that was made here. */
-  proposedRevision = 0
+  /**
+   * The latest at which an access was changed or found here: whoever waits for it waits for all that
+   * an answer shows. 0 before the first.
+   */
+  knownRevision = 0
   private readonly parts: EtcdLogParts
 
   constructor(parts: EtcdLogParts) {
@@ -45,10 +48,7 @@ export class EtcdLog implements AccessLog {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       try {
         const { changed, found } = await this.swap(change, changeId)
-        if (changed !== undefined) {
-          this.proposedRevision = Math.max(this.proposedRevision, changed.revision)
-          return changed
-        }
+        if (changed !== undefined) return changed
         lostTo.add(found)
         await sleep(this.conflictWaitMs(attempt))
       } catch (error) {
@@ -60,8 +60,6 @@ export class EtcdLog implements AccessLog {
     }
     // Each attempt had an answer, and found another change that the one before had not.
     if (lostTo.size === attemptsMax) throw new RpcError('accessBusy')
-    // A later wait for it must begin at what the log has then.
-    this.proposedRevision = 0
     throw new RpcError('changeUnknown')
   }
 
@@ -92,6 +90,10 @@ export class EtcdLog implements AccessLog {
     return this.parts.etcd.prove(this.parts.keys.epoch)
   }
 
+  private learn(revision: number): void {
+    this.knownRevision = Math.max(this.knownRevision, revision)
+  }
+
   /** Random, so that two who change the same access do not stay in step. */
   private conflictWaitMs(attempt: number): number {
     const [byte = 0] = this.parts.randomBytes(1)
@@ -111,6 +113,7 @@ export class EtcdLog implements AccessLog {
     const { found } = await etcd.get(key)
     const current = found && toAccess(found)
     const revisionBefore = found?.modRevision ?? 0
+    this.learn(revisionBefore)
     // The answer to an earlier attempt was lost.
     if (current?.changeId === changeId) return { changed: current, found: revisionBefore }
     const changed = { ...change.update(current), changeId, revision: 0 }
@@ -124,6 +127,7 @@ export class EtcdLog implements AccessLog {
       ],
       [{ put: key, value }],
     )
+    if (isDone) this.learn(revision)
     return {
       found: revisionBefore,
       ...(isDone && { changed: { ...changed, revision } }),

@@ -68,10 +68,10 @@ export class MachineNotifier implements EdgeNotifier {
     return { revision, atMs: now() + (isPending ? leftMs : 0), isPending, machines }
   }
 
-  /** Of the last change of this process, or else any that includes those of an earlier one. */
+  /** Of the last change that this process made or found, or else any that includes earlier ones. */
   private async lastRevision(): Promise<number> {
     const { log } = this.parts
-    return log.proposedRevision || log.prove()
+    return log.knownRevision || log.prove()
   }
 
   /**

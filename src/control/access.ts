@@ -71,6 +71,7 @@ export const openAccess = async (
     tokenManager: createTokenManager({ ...owned, sealing }),
     notifier,
     locations: config.locations.map(({ id }) => id),
+    now: Date.now,
   })
   try {
     await sealing.ready()

@@ -7,6 +7,7 @@ import { EtcdLog } from '../../src/cluster/etcd-log.js'
 import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
 import { keysOf } from '../../src/cluster/keys.js'
 import { defaults } from '../../src/cluster/options.js'
+import { RpcError } from '../../src/shared/errors.js'
 import { LIMITS, NEW_ACCESS, NOW_MS } from '../fixtures/access/access.js'
 import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
 
@@ -69,7 +70,7 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     const [last] = await take(log, 0, 1)
     t.equal(last?.accesses[0]?.locations.length, 20)
     t.equal(last?.accesses[0]?.revision, found?.modRevision)
-    t.equal(Math.max(...logs.map(one => one.proposedRevision)), found?.modRevision)
+    t.equal(Math.max(...logs.map(one => one.knownRevision)), found?.modRevision)
   })
 
   await t.test('a change whose answer is lost is made once', async t => {
@@ -88,6 +89,17 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     t.equal(changed.locations.filter(location => location === 'lost').length, 1)
     const { found } = await etcd.get(keys.access('acc_1'))
     t.equal(changed.revision, found?.modRevision)
+  })
+
+  await t.test('what a refused change has found is known', async t => {
+    const made = await log.propose(add('found'))
+    const other = logOver(etcd)
+    t.equal(other.knownRevision, 0)
+    const update = (): never => {
+      throw new RpcError('noToken')
+    }
+    await t.rejects(other.propose({ accessId: 'acc_1', update }), { name: 'noToken' })
+    t.equal(other.knownRevision, made.revision)
   })
 
   await t.test('a change that others always precede is not made', async t => {

@@ -26,7 +26,7 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   const openNotifier = (waitMs: number, proposed = 0): MachineNotifier => {
     const options = { ...defaults, leaseMs: LEASE_MS, callMs: 100, retryMs: 20, waitMs }
     const log = new EtcdLog({ etcd, keys, epoch: () => '', options, randomBytes })
-    log.proposedRevision = proposed
+    log.knownRevision = proposed
     const logger = createLog('notifier', () => {})
     return new MachineNotifier({ etcd, keys, log, options, bootMs, now: Date.now, logger })
   }
