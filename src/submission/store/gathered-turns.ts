@@ -3,7 +3,7 @@ export type GatherOptions = {
   /** How long the first one waits for others. */
   readonly gatherMs: number
   /** Writes that one turn of the event loop starts: about 10 µs each. */
-  readonly gatheredPerTurn: number
+  readonly gatherCountMax: number
 }
 
 /** Lets writes that nobody waits for start together, so that many of them are one commit. */
@@ -33,7 +33,7 @@ export class GatheredTurns {
 
   private startSome(): void {
     this.timer = undefined
-    for (const start of this.waiting.splice(0, this.options.gatheredPerTurn)) start()
+    for (const start of this.waiting.splice(0, this.options.gatherCountMax)) start()
     if (this.waiting.length > 0) this.timer = setTimeout(() => this.startSome(), 0)
   }
 }

@@ -37,7 +37,7 @@ export const defaults = {
   /** Records of lander routes, refusals and landings wait this long for others to be stored with. */
   gatherMs: 20,
   /** Such records whose writes one turn of the event loop starts: about 10 µs each. */
-  gatheredPerTurn: 32,
+  gatherCountMax: 32,
   /** Address space of the map, set once and sparse: the records above at their longest. */
   mapBytes: 2 * 1024 ** 3,
   /**

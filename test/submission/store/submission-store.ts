@@ -83,7 +83,7 @@ const commitCount = async (dir: string): Promise<number> => {
 }
 
 t.test('records that nobody waits for are stored together', async t => {
-  const { dir, openEdge, newId, faults } = await open(t, { gatherMs: 500, gatheredPerTurn: 20 })
+  const { dir, openEdge, newId, faults } = await open(t, { gatherMs: 500, gatherCountMax: 20 })
   const store = await openEdge(0)
   const before = await commitCount(dir)
   for (let count = 0; count < 30; count++) {
