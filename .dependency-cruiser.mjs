@@ -67,7 +67,7 @@ const OWNERS = {
   'uWebSockets.js': ['src/server/'],
   lmdb: ['src/storage/lmdb.ts'],
   msgpackr: ['src/access/', 'src/submission/store/'],
-  undici: ['src/upstream/', 'src/ingest/'],
+  undici: ['src/upstream/', 'src/ingest/', 'src/dashboard/webhooks/'],
   litesvm: ['src/sandbox/'],
   '@grpc/grpc-js': ['src/cluster/etcd/'],
   '@grpc/proto-loader': ['src/cluster/etcd/'],

@@ -7,6 +7,7 @@ import { openControlStore, type ControlStore } from '../access/store/control-sto
 import { openWriter } from '../access/store/store.js'
 import { createSealing } from '../access/tokens/sealing.js'
 import { createTokenManager } from '../access/tokens/token-manager.js'
+import { createWebhookManager, type WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
@@ -24,6 +25,7 @@ export type ControlAccessParts = {
 /** Accesses as control manages them. */
 export type ControlAccess = {
   readonly accessService: AccessService
+  readonly webhooks: WebhookManager
   readonly notifier: EdgeNotifier
   readonly store: AccessStore
   /** Of the cluster; undefined of a machine by itself. */
@@ -81,6 +83,7 @@ export const openAccess = async (
   }
   return {
     accessService,
+    webhooks: createWebhookManager({ ...owned, sealing }),
     notifier,
     store,
     machines: source.machines,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AuditLog } from '../access/audit/audit-log.js'
 import type { AccessService } from '../access/service.js'
+import type { WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
@@ -30,6 +31,7 @@ import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Secret } from '../shared/secret.js'
 import { createAuditRecord } from './audit-record.js'
+import { openDeliveries } from './deliveries.js'
 import { publicUrlOf } from './public-url.js'
 
 /** What the dashboard of control is made of. */
@@ -37,6 +39,7 @@ export type ControlDashboardParts = {
   readonly config: ControlConfig
   readonly store: ControlStore
   readonly accessService: AccessService
+  readonly webhooks: WebhookManager
   readonly auditLog: AuditLog
   /** A socket that this process inherited and that listens at the dashboard's address. */
   readonly descriptor?: number | undefined
@@ -106,6 +109,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   const { changes, failures } = createRateLimits(options)
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const streams = openStreams(parts, sessions)
+  const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
   const routes = [
     createEventRoute(streams),
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
@@ -115,6 +119,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       exportBounds: config.submissionStore,
       docsUrl: options.docsUrl,
       readWarnings,
+      webhookParts: { webhooks: parts.webhooks, deliveries, options: options.webhooks },
     }),
     ...createOperatorRoutes({ ...parts, locationIds: config.locations.map(({ id }) => id) }),
     ...parts.adminRoutes,
@@ -151,6 +156,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       clearInterval(sweep)
       streams.close()
       await dashboard.close()
+      await deliveries.stop()
     },
   }
 }

@@ -83,7 +83,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     bootMs,
     edges: () => openMachineEdges(config, send, log),
   })
-  const { accessService, machines } = access
+  const { accessService, machines, webhooks } = access
   const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
   // The previous control process may have ended between a change and its announcement.
   access.notifier
@@ -112,20 +112,18 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     now: Date.now,
   })
   const dashboard = await openControlDashboard({
+    ...activity,
     config,
     descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
     store: access.ownStore,
     accessService,
+    webhooks,
     auditLog,
     catalog,
-    usage: activity.usage,
-    submissions: activity.submissions,
-    traffic: activity.traffic,
     clientOf: createClientOf(config.trustedProxies),
     machines: statuses,
     locationStates,
     incidents: incidents.incidents.list,
-    usageDays: activity.usageDays,
     adminToken,
     adminRoutes: createAdminApi({
       accessService,

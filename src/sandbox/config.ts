@@ -144,6 +144,8 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       // Not those of an operator: the sandbox is used for load tests.
       changesBurstMax: 1_000_000,
       changesPerMinuteMax: 1_000_000,
+      // Receivers run on this machine, and whoever writes one does not wait for long.
+      webhooks: { allowLoopback: true, checkMs: 2_000, sendMs: 3_000, retryMs: 1_000 },
       identity: { issuer: urlOf(ports.identity), clientId, clientSecret },
     },
     processes: {

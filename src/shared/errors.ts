@@ -127,6 +127,7 @@ export const ERRORS = {
   accessBusy:        { status: 409, message: 'Other changes of this access came first; nothing was changed, retry', origin: 'Slotline' },
   changeDenied:      { status: 503, message: 'This machine may not change accesses: it was added without --control', origin: 'Slotline' },
   accessTooLong:     { status: 422, message: 'The access with its tokens holds more than {max} bytes', origin: 'Slotline' },
+  noWebhook:         { status: 404, message: 'This access has no webhook', origin: 'Slotline' },
   tokenActive:       { status: 409, message: 'This location already has a token', origin: 'contract: token-lifecycle' },
   signedOut:         { status: 401, message: 'Sign in first', origin: 'Slotline' },
   signInTooOld:      { status: 403, message: 'Sign in again first: this needs a sign-in of the last {minutes} min', origin: 'Slotline' },

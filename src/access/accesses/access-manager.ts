@@ -93,7 +93,7 @@ export const requireScope = <A extends Access>(found: A | undefined, scope: Toke
 const withoutTokens = (
   stored: AccessDocument & Partial<Pick<StoredAccess, 'changeId' | 'revision'>>,
 ): Access => {
-  const { tokens: _tokens, formerTokens: _former, ...rest } = stored
+  const { tokens: _tokens, formerTokens: _former, webhook: _webhook, ...rest } = stored
   const { changeId: _changeId, revision: _revision, ...access } = rest
   return access
 }

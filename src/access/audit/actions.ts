@@ -1,4 +1,4 @@
-/** What is recorded: every change of accesses and tokens, every sight of a token, and sign-ins. */
+/** What is recorded: every change of accesses and tokens, every sight of a token, webhooks, and sign-ins. */
 export const AUDIT_ACTIONS = [
   'grant',
   'extend',
@@ -10,6 +10,11 @@ export const AUDIT_ACTIONS = [
   'regenerate',
   'restrict',
   'revoke',
+  'set-webhook',
+  'reveal-webhook',
+  'test-webhook',
+  'resume-webhook',
+  'remove-webhook',
   'sign-in',
   'sign-out',
   'end-session',

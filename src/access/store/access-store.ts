@@ -20,6 +20,7 @@ export class AccessStore extends TableStore {
   readonly accesses: Table<string, typeof TABLES.accesses>
   readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
+  private webhookTable: Table<string, typeof TABLES.webhooks> | undefined
 
   constructor(root: Lmdb) {
     super(root)
@@ -27,6 +28,15 @@ export class AccessStore extends TableStore {
     this.accesses = this.openTable(TABLES.accesses)
     this.subjects = this.openTable(TABLES.subjects)
     this.digests = this.openTable(TABLES.digests)
+    this.webhookTable = this.findTable(TABLES.webhooks)
+  }
+
+  /**
+   * Index of accesses with a webhook; undefined of a store that no build with webhooks has written
+   * yet.
+   */
+  webhooks(): Table<string, typeof TABLES.webhooks> | undefined {
+    return (this.webhookTable ??= this.findTable(TABLES.webhooks))
   }
 
   /** Of the last change that the store contains. */
@@ -51,6 +61,8 @@ export class AccessStore extends TableStore {
     if (before !== undefined && before.subject !== subject)
       this.subjects.remove([before.subject, accessId])
     this.subjects.put([subject, accessId], {})
+    if (access.webhook !== undefined) this.webhooks()?.put(accessId, {})
+    else if (before?.webhook !== undefined) this.webhooks()?.remove(accessId)
     this.accesses.put(accessId, access)
     this.setRevision(revision)
   }
@@ -60,6 +72,7 @@ export class AccessStore extends TableStore {
     this.accesses.clear()
     this.subjects.clear()
     this.digests.clear()
+    this.webhooks()?.clear()
     for (const access of accesses) this.putAccess(access)
     this.setRevision(revision)
   }

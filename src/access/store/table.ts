@@ -107,9 +107,15 @@ export class TableStore {
   }
 
   protected openTable<K extends Key, R extends TableRow>(row: R): Table<K, R> {
+    const table = this.findTable<K, R>(row)
+    if (table === undefined) throw new Error(`access store: table ${row.name} is missing`)
+    return table
+  }
+
+  /** Undefined where a store that is opened to read does not have it. */
+  protected findTable<K extends Key, R extends TableRow>(row: R): Table<K, R> | undefined {
     const db = openLmdbTable<K>(this.#root, row.name, row.key)
-    if (db === undefined) throw new Error(`access store: table ${row.name} is missing`)
-    return new Table(db, row)
+    return db && new Table(db, row)
   }
 
   /**

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
 import type { TableRow } from './table.js'
+import { webhook } from './webhook-shape.js'
 
 const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))
 const bytes = v.custom<Uint8Array>(value => value instanceof Uint8Array)
@@ -76,6 +77,8 @@ const access = v.object({
   tokens: v.pipe(v.array(token), v.readonly()),
   /** Tokens that it had, the newest first; empty in a store of an older build. */
   formerTokens: v.optional(v.pipe(v.array(formerToken), v.readonly()), []),
+  /** Absent where the holder has set none. */
+  webhook: v.optional(webhook),
   /** Of the change that made this document, which knows it again by it. */
   changeId: id,
   /** Of this change, among all changes of all accesses. */
@@ -94,7 +97,10 @@ const digest = v.object({
 })
 
 /** The right of a person to use the service: a pass they own or a rental they pay for. */
-export type Access = Omit<StoredAccess, 'tokens' | 'formerTokens' | 'changeId' | 'revision'>
+export type Access = Omit<
+  StoredAccess,
+  'tokens' | 'formerTokens' | 'webhook' | 'changeId' | 'revision'
+>
 /** A location token as an access contains it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
 /** A token that was regenerated or revoked. */
@@ -136,4 +142,5 @@ export const TABLES = {
   accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental with its tokens, and the revision that wrote it' },
   subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'index of accesses by subject: subject, access id → empty' },
   digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'index of tokens: SHA-256 of a token → its scope, and when it ended; absent means 401' },
+  webhooks: { name: 'webhooks', key: 'ordered-binary', value: mark,   meaning: 'index of accesses with a webhook: access id → empty' },
 } as const satisfies Record<string, TableRow>

@@ -12,6 +12,7 @@ import {
 import { defaults } from '../../dashboard/options.js'
 import { defaults as events } from '../../dashboard/events/options.js'
 import { defaults as warnings } from '../../dashboard/warnings/options.js'
+import { defaults as webhooks } from '../../dashboard/webhooks/options.js'
 import { integer, optionEntries, optionsSchema, text } from '../validators/options-schema.js'
 
 const identity = v.strictObject({
@@ -56,6 +57,17 @@ export const dashboardSection = v.strictObject({
       limitPercent: integer(1, 100, 'percent'),
       limitSeconds: integer(10, 600, 'seconds'),
       errorsPercent: integer(1, 100, 'percent'),
+    }),
+  ),
+  webhooks: section(
+    optionsSchema(webhooks, {
+      checkMs: integer(1_000, 2 ** 31 - 1, 'milliseconds'),
+      perKindMs: integer(60_000, 2 ** 31 - 1, 'milliseconds'),
+      attemptsMax: integer(1, 20, 'attempts'),
+      messagesMax: integer(1, 100, 'messages'),
+      warningsMax: integer(1, 100, 'warnings'),
+      answerBytesMax: integer(4_096, 65_536, 'bytes'),
+      urlCharsMax: integer(64, 8_192, 'characters'),
     }),
   ),
   operators: described(

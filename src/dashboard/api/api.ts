@@ -15,6 +15,7 @@ import { createUsageRoutes } from './usage/routes.js'
 import type { Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
 import { createWarningRoute, type ReadWarnings } from './warnings.js'
+import { createWebhookRoutes, type WebhookParts } from './webhook/routes.js'
 
 /** What the API is made of. */
 export type ApiParts = {
@@ -28,6 +29,7 @@ export type ApiParts = {
   readonly submissions: Submissions
   readonly exportBounds: ExportBounds
   readonly readWarnings: ReadWarnings
+  readonly webhookParts: Omit<WebhookParts, 'accessService'>
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
@@ -179,6 +181,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     addressRoute,
     locationRoute(parts),
     createWarningRoute(accessService, parts.readWarnings),
+    ...createWebhookRoutes({ accessService, ...parts.webhookParts }),
     ...createOverviewRoutes(parts),
     createIncidentRoute(parts),
     ...createTokenRoutes(parts),

@@ -175,7 +175,7 @@ const outcomeOf = (error: unknown): AuditOutcome | undefined =>
 
 /** The entry of the audit log for what a route has done; undefined where there is none. */
 const toEntry = (
-  { audit, guard }: Route,
+  { audit, auditRequest, guard }: Route,
   { body, params, peer, session }: Call,
   answer: Pick<Answer, 'body' | 'signedIn'>,
 ): Omit<AuditEntry, 'atMs'> | undefined => {
@@ -183,7 +183,8 @@ const toEntry = (
   if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
   const { accessId, network, location } = { ...Object(answer.body), ...params }
   const { sessionId } = params
-  const request = sessionId === undefined ? body : { sessionId }
+  const asked = auditRequest === undefined ? body : auditRequest(body)
+  const request = sessionId === undefined ? asked : { sessionId }
   return {
     action: audit,
     by: by ?? null,

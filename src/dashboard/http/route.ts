@@ -68,6 +68,8 @@ export type Route = {
   readonly needsOperator: boolean
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
   readonly audit?: AuditAction
+  /** The part of the body that the audit log has; absent: the whole one. */
+  readonly auditRequest?: (body: unknown) => unknown
   run(call: Call): Answer | Promise<Answer>
 }
 

@@ -7,6 +7,7 @@ import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 import { submissions } from '../../api/submissions/shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
+import * as webhookShapes from '../../api/webhook/shapes.js'
 
 /** What a token is for. */
 export type TokenScope = {
@@ -70,6 +71,8 @@ type Read = <S extends v.GenericSchema>(
   body?: unknown,
 ) => Promise<v.InferOutput<S>>
 
+type Ask = (method: Method, path: string, body?: unknown) => Promise<unknown>
+
 /** What only operators may read. */
 const createOperatorCalls = (read: Read) => ({
   operatorAccesses: (find: string, after: string) => {
@@ -93,6 +96,25 @@ const createOperatorCalls = (read: Read) => ({
     return read(operatorShapes.audit, 'GET', `/api/operator/audit?${query}`)
   },
 })
+
+const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
+
+/** The webhook of an access. */
+const createWebhookCalls = (read: Read, ask: Ask) => {
+  const pathOf = (accessId: string): string => `${accessPath(accessId)}/webhook`
+  return {
+    webhook: (accessId: string) => read(webhookShapes.found, 'GET', pathOf(accessId)),
+    setWebhook: (accessId: string, url: string) =>
+      read(webhookShapes.made, 'PUT', pathOf(accessId), { url }),
+    removeWebhook: (accessId: string) => ask('DELETE', pathOf(accessId)),
+    revealWebhookSecret: (accessId: string) =>
+      read(webhookShapes.revealed, 'POST', `${pathOf(accessId)}/reveal-secret`, {}),
+    testWebhook: (accessId: string) =>
+      read(webhookShapes.tested, 'POST', `${pathOf(accessId)}/test`, {}),
+    resumeWebhook: (accessId: string) =>
+      read(webhookShapes.found, 'POST', `${pathOf(accessId)}/resume`, {}),
+  }
+}
 
 /** What the page does where the API refuses a request for the state of the session. */
 export type SessionFaults = {
@@ -120,13 +142,13 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     if (parsed.success) return parsed.output
     throw new ApiFailure(0, 'This page is outdated. Reload it to continue.')
   }
-  const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
   const scopePath = ({ accessId, network, location }: TokenScope): string =>
     `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
     ...createOperatorCalls(read),
+    ...createWebhookCalls(read, ask),
     sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
     endSession: (sessionId: string) =>
       ask('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`),

@@ -5,6 +5,7 @@ import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions } from '../../api/submissions/shapes.js'
+import type * as webhookShapes from '../../api/webhook/shapes.js'
 import type * as usageShapes from '../../api/usage/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
@@ -31,3 +32,5 @@ export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
 export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submissions = InferOutput<typeof submissions>
 export type Submission = Submissions['submissions'][number]
+export type Webhook = NonNullable<InferOutput<typeof webhookShapes.found>['webhook']>
+export type WebhookDelivery = Webhook['deliveries'][number]

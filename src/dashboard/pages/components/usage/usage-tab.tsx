@@ -1,6 +1,7 @@
 import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { WebhookCard } from '../webhook/webhook-card.js'
 import { FailuresCard } from './failures-card.js'
 import { LimitsCard } from './limits-card.js'
 import { MethodsCard } from './methods-card.js'
@@ -28,6 +29,7 @@ export const UsageTab = ({
       <MethodsCard scope={scope} />
       <FailuresCard accessId={access.accessId} />
       <LimitsCard access={access} />
+      <WebhookCard key={access.accessId} accessId={access.accessId} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />
     </div>

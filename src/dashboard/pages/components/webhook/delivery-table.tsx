@@ -1,0 +1,65 @@
+import { formatMoment } from '../../lib/format.js'
+import type { WebhookDelivery } from '../../lib/wire.js'
+
+const COLUMNS = ['State', 'Answer', 'Attempts'] as const
+
+const KINDS: Readonly<Record<string, string>> = {
+  'limit-near': 'Limit nearly used up',
+  'errors-rising': 'Errors are rising',
+  'rental-ending': 'Rental ends soon',
+  test: 'Test',
+}
+
+const STATES = { pending: 'Waiting', delivered: 'Delivered', failed: 'Failed' } as const
+
+const stateOf = ({ state, nextAtMs }: WebhookDelivery): string =>
+  nextAtMs === null ? STATES[state] : `${STATES[state]}: next attempt ${formatMoment(nextAtMs)}`
+
+const answerOf = ({ problem, status }: WebhookDelivery): string => {
+  if (problem !== '') return problem
+  return status === null ? '–' : String(status)
+}
+
+const Row = ({ delivery }: { readonly delivery: WebhookDelivery }) => {
+  const cells = [stateOf(delivery), answerOf(delivery), String(delivery.attempts)]
+  return (
+    <tr>
+      <th scope="row">
+        {formatMoment(delivery.createdAtMs)}{' '}
+        <span class="sub">{KINDS[delivery.kind] ?? delivery.kind}</span>
+      </th>
+      {cells.map((cell, index) => (
+        <td key={COLUMNS[index]} class="is-wrapping" data-label={COLUMNS[index]}>
+          <div>{cell}</div>
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+/** The newest messages, newest first. */
+export const DeliveryTable = ({
+  deliveries,
+}: {
+  readonly deliveries: readonly WebhookDelivery[]
+}) => (
+  <div class="scroll" role="region" aria-label="Messages of the webhook" tabIndex={0}>
+    <table class="data is-stacked">
+      <thead>
+        <tr>
+          <th scope="col">Time and kind</th>
+          {COLUMNS.map(name => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {deliveries.map(delivery => (
+          <Row key={delivery.messageId} delivery={delivery} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+)

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { backUpAccess } from '../../../src/access/store/backup.js'
+import { defaults } from '../../../src/access/store/options.js'
+import { openControlStore } from '../../../src/access/store/control-store.js'
+import { openReader, openReaderAt } from '../../../src/access/store/store.js'
+import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { createWebhookManager } from '../../../src/access/webhooks/webhook-manager.js'
+import { RpcError } from '../../../src/shared/errors.js'
+import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
+
+const HOOK = new URL('https://hooks.example.com/path-canary?query-canary')
+
+const openAll = async (t: Test, dir = t.testdir()) => {
+  const control = await openControl(dir)
+  const ownStore = openControlStore(dir)
+  t.teardown(() => Promise.all([control.close(), ownStore.close()]))
+  const sealing = createSealing(control.keyFile, ownStore, randomBytes)
+  const parts = { store: control.store, log: control.log, randomBytes, now: () => NOW_MS }
+  const webhooks = createWebhookManager({ ...parts, sealing })
+  const { accessId } = await control.accessManager.grant(NEW_ACCESS)
+  return { ...control, dir, webhooks, accessId }
+}
+
+t.test('a webhook is sealed in the document of its access', async t => {
+  const { webhooks, accessId, accessManager, store } = await openAll(t)
+  const made = await webhooks.set(accessId, HOOK)
+  t.match(made, { origin: 'https://hooks.example.com', createdAtMs: NOW_MS, messages: [] })
+  const { url, secret } = await webhooks.reveal(accessId, made)
+  t.equal(url.reveal(), HOOK.href)
+  t.match(secret.reveal(), /^whsec_[A-Za-z0-9+/]{43}=$/)
+  const stored = store.accesses.getBytes(accessId)?.toString('latin1') ?? ''
+  t.ok(stored.includes('https://hooks.example.com'))
+  t.notOk(stored.includes('canary'))
+  t.notOk('webhook' in (accessManager.find(accessId) ?? {}), 'an access as others see it')
+  const other = { ...made, sealedSecret: made.sealedUrl }
+  await t.rejects(webhooks.reveal(accessId, other), 'one sealed text in place of the other')
+})
+
+t.test('it is kept by other changes of the access, and listed', async t => {
+  const { webhooks, accessId, accessManager, tokenManager } = await openAll(t)
+  t.strictSame(webhooks.list(), [])
+  const made = await webhooks.set(accessId, HOOK)
+  await accessManager.relabel(accessId, 'Bot')
+  await accessManager.amend(accessId, access => ({ ...access, locations: ['fra'] }))
+  await tokenManager.generate({ accessId, network: 'main', location: 'fra' })
+  await accessManager.end(accessId)
+  t.strictSame(webhooks.find(accessId), made)
+  t.strictSame(webhooks.list(), [accessId])
+  await webhooks.remove(accessId)
+  t.equal(webhooks.find(accessId), undefined)
+  t.strictSame(webhooks.list(), [])
+  await t.rejects(webhooks.remove(accessId), new RpcError('noWebhook'))
+  await t.rejects(webhooks.set('acc_none', HOOK), new RpcError('noSuchAccess'))
+})
+
+t.test('of changes at once each sees the one before', async t => {
+  const { webhooks, accessId } = await openAll(t)
+  t.equal(await webhooks.change(accessId, one => one), undefined, 'there is none')
+  await webhooks.set(accessId, HOOK)
+  const gone = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      webhooks.change(accessId, one =>
+        one.goneAtMs === null ? { ...one, goneAtMs: index } : undefined,
+      ),
+    ),
+  )
+  t.equal(gone.filter(one => one !== undefined).length, 1)
+})
+
+t.test('replaced, it keeps when its last messages were, and drops what was pending', async t => {
+  const { webhooks, accessId } = await openAll(t)
+  const first = await webhooks.set(accessId, HOOK)
+  const message = {
+    messageId: 'msg_1',
+    kind: 'limit-near',
+    createdAtMs: NOW_MS,
+    body: '{}',
+    state: 'pending' as const,
+    attempts: 1,
+    nextAtMs: NOW_MS,
+    status: 500,
+    problem: 'answered 500',
+  }
+  await webhooks.change(accessId, one => ({
+    ...one,
+    goneAtMs: NOW_MS,
+    reported: [{ kind: 'limit-near', network: null, location: null }],
+    lastOfKind: [{ kind: 'limit-near', atMs: NOW_MS }],
+    messages: [message],
+  }))
+  const second = await webhooks.set(accessId, new URL('https://other.example.com/'))
+  t.match(second, {
+    origin: 'https://other.example.com',
+    goneAtMs: null,
+    reported: [],
+    lastOfKind: [{ kind: 'limit-near', atMs: NOW_MS }],
+    messages: [{ state: 'failed', body: '', attempts: 1, problem: 'the webhook was replaced' }],
+  })
+  t.not(second.webhookId, first.webhookId)
+})
+
+t.test('it is in a backup, and a reader of another process sees it', async t => {
+  const { webhooks, accessId, dir } = await openAll(t)
+  const made = await webhooks.set(accessId, HOOK)
+  const reader = await openReader(dir)
+  t.teardown(() => reader.close())
+  t.strictSame(reader.accesses.get(accessId)?.webhook, made)
+  const target = join(dir, 'backup')
+  await backUpAccess(target, {
+    dataDir: dir,
+    storeOptions: defaults,
+    diskReserveBytes: 0,
+    sealingKeyId: null,
+  })
+  const copy = await openReaderAt(target, defaults)
+  t.teardown(() => copy.close())
+  t.strictSame(copy.accesses.get(accessId)?.webhook, made)
+  t.strictSame(
+    Array.from(copy.webhooks()?.from('') ?? [], ([id]) => id),
+    [accessId],
+  )
+})

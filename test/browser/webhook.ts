@@ -1,0 +1,93 @@
+import t from 'tap'
+import { defaults } from '../../src/dashboard/webhooks/options.js'
+import {
+  axeFaults,
+  browserStateOf,
+  choose,
+  copy,
+  openBrowser,
+  openVisit,
+  overflowPx,
+  saveScreenshot,
+  signIn,
+  viewsOf,
+} from '../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { openReceiver } from '../fixtures/dashboard/receiver.js'
+import { repositoryPath } from '../fixtures/repository.js'
+
+const VIEWS = viewsOf(
+  { width: 360, scheme: 'dark' },
+  { width: 768, scheme: 'light' },
+  { width: 1280, scheme: 'light' },
+  { width: 1280, scheme: 'dark', hasForcedColors: true },
+)
+const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
+
+const browser = await openBrowser(t)
+if (browser !== undefined)
+  await t.test('a webhook is set, tested, resumed and removed by keyboard', async t => {
+    const dashboard = await startDashboard(t, {
+      pagesDir: repositoryPath('dist/dashboard/pages/'),
+      dashboard: { webhooks: { ...defaults, allowLoopback: true } },
+    })
+    const receiver = await openReceiver(t)
+    await dashboard.grant('ada')
+    for (const view of VIEWS) {
+      const { context, page, faults } = await openVisit(browser, view)
+      await page.goto(dashboard.url)
+      await signIn(page, [ADA], 'ada')
+      await choose(page, 'Frankfurt')
+      await page.getByRole('tab', { name: 'Usage' }).click()
+      const card = page.getByRole('region', { name: 'Webhook of warnings' })
+      await card.getByText('Not set').waitFor()
+      const url = card.getByLabel('URL')
+
+      await url.fill('http://hooks.example.com')
+      await url.press('Enter')
+      await card.getByRole('alert').getByText('must begin with https://').waitFor()
+      t.equal(await url.getAttribute('aria-invalid'), 'true')
+
+      await url.fill(receiver.url)
+      await url.press('Enter')
+      await card.getByText('Saved. Copy the new signing secret').waitFor()
+      const secret = await copy(page, 'signing secret')
+      t.match(secret, SECRET)
+      t.equal(await card.getByLabel('signing secret', { exact: true }).inputValue(), secret)
+      await card.getByRole('button', { name: 'Hide signing secret' }).press('Enter')
+      await card.getByLabel('signing secret, masked').waitFor()
+      t.notOk((await browserStateOf(page)).includes(secret))
+
+      receiver.answer = response => response.writeHead(500).end()
+      await card.getByRole('button', { name: 'Send a test' }).press('Enter')
+      await card.getByText(/^The test failed after \d+ ms: answered 500\.$/).waitFor()
+      receiver.answer = response => response.writeHead(204).end()
+      await card.getByRole('button', { name: 'Send a test' }).press('Enter')
+      await card.getByText(/^The receiver answered 204 in \d+ ms\.$/).waitFor()
+      const rows = card.locator('tbody tr')
+      await rows.nth(1).waitFor()
+      t.match(await rows.nth(0).innerText(), /Test[^]*Delivered[^]*204[^]*1/)
+      t.match(await rows.nth(1).innerText(), /Test[^]*Failed[^]*answered 500[^]*1/)
+
+      receiver.answer = response => response.writeHead(410).end()
+      await card.getByRole('button', { name: 'Send a test' }).press('Enter')
+      await card.getByText(/^Nothing is sent: the receiver answered 410 Gone on/).waitFor()
+      await card.getByText(/^The test failed after \d+ ms: answered 410 Gone\.$/).waitFor()
+      t.equal(await url.getAttribute('aria-invalid'), 'false')
+      t.equal(await overflowPx(page), 0)
+      t.strictSame(await axeFaults(page), [])
+      const name = `webhook-${view.width}-${view.scheme}`
+      await saveScreenshot(page, name)
+      await card.getByRole('button', { name: 'Resume' }).press('Enter')
+      await card.getByText('Warnings are sent again.').waitFor()
+      await card.getByText('On', { exact: true }).waitFor()
+
+      await card.getByRole('button', { name: 'Remove the webhook' }).press('Enter')
+      await page.getByRole('button', { name: 'Remove webhook', exact: true }).press('Enter')
+      await card.getByText('Removed. Nothing is sent any more.').waitFor()
+      await card.getByText('Not set').waitFor()
+      t.equal(await url.inputValue(), '')
+      t.strictSame(faults, [])
+      await context.close()
+    }
+  })

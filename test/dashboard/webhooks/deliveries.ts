@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
+import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { openControlStore } from '../../../src/access/store/control-store.js'
+import { openWriter } from '../../../src/access/store/store.js'
+import type { Access } from '../../../src/access/store/tables.js'
+import { createSealing } from '../../../src/access/tokens/sealing.js'
+import {
+  createWebhookManager,
+  type WebhookManager,
+} from '../../../src/access/webhooks/webhook-manager.js'
+import type { ReadWarnings } from '../../../src/dashboard/api/warnings.js'
+import { Deliveries } from '../../../src/dashboard/webhooks/deliveries.js'
+import { defaults, type Options } from '../../../src/dashboard/webhooks/options.js'
+import { createResolve } from '../../../src/dashboard/webhooks/resolve.js'
+import { createSend } from '../../../src/dashboard/webhooks/send.js'
+import type { Warning } from '../../../src/dashboard/warnings/rules.js'
+import { RpcError } from '../../../src/shared/errors.js'
+import { createLog } from '../../../src/shared/log.js'
+import { NEW_ACCESS } from '../../fixtures/access/access.js'
+import { openReceiver, signatureOf, type Receiver } from '../../fixtures/dashboard/receiver.js'
+import { until } from '../../fixtures/until.js'
+
+const limitNear: Warning = {
+  kind: 'limit-near',
+  network: null,
+  location: null,
+  values: { percent: 85 },
+}
+
+/** Short, so that a test takes less than a second. */
+const OPTIONS: Options = {
+  ...defaults,
+  allowLoopback: true,
+  checkMs: 20,
+  perKindMs: 400,
+  retryMs: 20,
+  sendMs: 300,
+}
+
+type Harness = {
+  readonly webhooks: WebhookManager
+  readonly lines: readonly string[]
+  /** What is to be warned of, by access. */
+  readonly warnings: Map<string, readonly Warning[]>
+  /** Grants a person an access whose warnings are sent to a receiver. */
+  grant(receiver: Pick<Receiver, 'url'>, subject?: string): Promise<Access>
+  /** Starts a process that sends. */
+  open(options?: Partial<Options>): Deliveries
+  messagesOf(access: Access): NonNullable<ReturnType<WebhookManager['find']>>['messages']
+}
+
+const openHarness = async (t: Test): Promise<Harness> => {
+  const dir = t.testdir()
+  const store = await openWriter(dir)
+  const ownStore = openControlStore(dir)
+  t.teardown(() => Promise.all([store.close(), ownStore.close()]))
+  const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
+  const parts = { store, log: createLocalLog({ store, randomBytes }), randomBytes, now: Date.now }
+  const accesses = createAccessManager(parts)
+  const webhooks = createWebhookManager({ ...parts, sealing })
+  const warnings = new Map<string, readonly Warning[]>()
+  const readWarnings: ReadWarnings = async ({ accessId }) => ({
+    warnings: warnings.get(accessId) ?? [],
+  })
+  const lines: string[] = []
+  return {
+    webhooks,
+    warnings,
+    lines,
+    grant: async ({ url }, subject = 'ada') => {
+      const access = await accesses.grant({ ...NEW_ACCESS, subject, validFromMs: 0 })
+      await webhooks.set(access.accessId, new URL(url))
+      return access
+    },
+    open: more => {
+      const options = { ...OPTIONS, ...more }
+      const elapsed = (): number => performance.now()
+      const deliveries = new Deliveries({
+        options,
+        webhooks,
+        find: accessId => accesses.find(accessId),
+        readWarnings,
+        send: createSend(options, { resolve: createResolve(options), now: Date.now, elapsed }),
+        id: () => `msg_${randomBytes(9).toString('hex')}`,
+        now: Date.now,
+        log: createLog('test', line => lines.push(line)),
+      })
+      deliveries.start()
+      t.teardown(() => deliveries.stop())
+      return deliveries
+    },
+    messagesOf: ({ accessId }) => webhooks.find(accessId)?.messages ?? [],
+  }
+}
+
+const idsOf = ({ received }: Receiver): readonly string[] => [
+  ...new Set(received.map(({ id }) => id)),
+]
+
+t.test('a warning is sent once, signed; by one of two processes', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  harness.open()
+  harness.open()
+  harness.warnings.set(access.accessId, [limitNear])
+  await until('it is delivered', () => harness.messagesOf(access)[0]?.state === 'delivered')
+  await sleep(2 * OPTIONS.perKindMs)
+  t.match(receiver.received, [{ body: { type: 'access.limit-near' } }])
+  t.equal(receiver.received.length, 1)
+  const webhook = harness.webhooks.find(access.accessId)
+  const [first] = receiver.received
+  if (webhook === undefined || first === undefined) return
+  const { secret } = await harness.webhooks.reveal(access.accessId, webhook)
+  t.equal(first.signature, signatureOf(secret.reveal(), first))
+  t.strictSame(harness.lines, [])
+})
+
+t.test('a warning that comes and ends all the time is sent once in perKindMs', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  harness.open()
+  const times: number[] = []
+  receiver.answer = response => {
+    times.push(performance.now())
+    response.writeHead(200).end()
+  }
+  const endMs = performance.now() + 5 * OPTIONS.perKindMs
+  for (let isOn = true; performance.now() < endMs; isOn = !isOn) {
+    harness.warnings.set(access.accessId, isOn ? [limitNear] : [])
+    await sleep(30)
+  }
+  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
+  t.ok(times.length >= 3, `${times.length} messages`)
+  // The message is made, and then sent, a few milliseconds later the one time than the other.
+  t.ok(
+    gaps.every(gap => gap > OPTIONS.perKindMs * 0.8),
+    gaps.join(),
+  )
+})
+
+t.test('a failed attempt is repeated with the same id, and 410 ends it', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const statuses = [500, 302, 429, 204]
+  receiver.answer = response => response.writeHead(statuses.shift() ?? 204).end()
+  const access = await harness.grant(receiver)
+  harness.warnings.set(access.accessId, [limitNear])
+  harness.open()
+  await until('it is delivered', () => harness.messagesOf(access)[0]?.state === 'delivered')
+  t.equal(receiver.received.length, 4)
+  t.equal(idsOf(receiver).length, 1)
+  t.match(harness.messagesOf(access), [{ attempts: 4, status: 204, problem: '' }])
+
+  receiver.answer = response => response.writeHead(410).end()
+  harness.warnings.set(access.accessId, [limitNear, { ...limitNear, kind: 'rental-ending' }])
+  const goneAt = () => harness.webhooks.find(access.accessId)?.goneAtMs ?? null
+  await until('it is off', () => goneAt() !== null)
+  harness.warnings.set(access.accessId, [{ ...limitNear, kind: 'errors-rising' }])
+  await sleep(100)
+  t.equal(receiver.received.length, 5)
+})
+
+t.test('what a process could not finish is sent by the next one', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  receiver.answer = () => {}
+  harness.warnings.set(access.accessId, [limitNear])
+  const first = harness.open({ sendMs: 60_000, retryMs: 600 })
+  await until('it was tried', () => receiver.received.length === 1)
+  await first.stop()
+  t.match(harness.messagesOf(access), [{ state: 'pending', attempts: 1 }])
+  receiver.answer = response => response.writeHead(204).end()
+  harness.open()
+  await until('it is delivered', () => harness.messagesOf(access)[0]?.state === 'delivered')
+  t.equal(idsOf(receiver).length, 1)
+})
+
+t.test('slow receivers of one person delay no delivery of another', async t => {
+  const harness = await openHarness(t)
+  const slow = await openReceiver(t)
+  slow.answer = () => {}
+  const quick = await openReceiver(t)
+  const limits = { inFlightMax: 6, inFlightPerPersonMax: 4, sendMs: 3_000, checkMs: 100 }
+  for (let index = 0; index < 12; index++) {
+    const { accessId } = await harness.grant(slow, 'ada')
+    harness.warnings.set(accessId, [limitNear])
+  }
+  harness.open(limits)
+  await until('the slow ones have all their places', () => slow.received.length === 4)
+  const bystander = await harness.grant(quick, 'ben')
+  const fromMs = performance.now()
+  harness.warnings.set(bystander.accessId, [limitNear])
+  await until('it is delivered', () => quick.received.length === 1)
+  const tookMs = performance.now() - fromMs
+  t.ok(tookMs < 1_500, `${Math.round(tookMs)} ms, and an attempt of a slow one takes 3 s`)
+  t.equal(slow.received.length, 4)
+})
+
+t.test('a test is sent at once and kept; there is one at a time', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  const deliveries = harness.open()
+  const webhook = harness.webhooks.find(access.accessId)
+  if (webhook === undefined) return t.fail('no webhook')
+  receiver.answer = response => void setTimeout(() => response.writeHead(418).end(), 50)
+  const tested = deliveries.test(access, webhook)
+  await t.rejects(deliveries.test(access, webhook), new RpcError('unavailable'))
+  t.match(await tested, { status: 418, problem: 'answered 418' })
+  t.match(receiver.received, [{ body: { type: 'access.test', data: { warnings: [] } } }])
+  t.match(harness.messagesOf(access), [{ kind: 'test', state: 'failed', status: 418 }])
+})
+
+t.test('nothing of an access that has ended, or without a webhook', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  harness.open()
+  await harness.webhooks.remove(access.accessId)
+  harness.warnings.set(access.accessId, [limitNear])
+  await sleep(100)
+  t.equal(receiver.received.length, 0)
+  t.strictSame(harness.webhooks.list(), [])
+})

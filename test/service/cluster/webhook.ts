@@ -1,0 +1,78 @@
+// A webhook of an access that two machines may send to.
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
+import { operate, prepareMachine } from '../../fixtures/cluster/machine.js'
+import { ADA } from '../../fixtures/dashboard/dashboard.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { openReceiver } from '../../fixtures/dashboard/receiver.js'
+import { freePorts } from '../../fixtures/processes/deployment.js'
+import { until } from '../../fixtures/until.js'
+
+const CLIENT = { clientId: 'dashboard', clientSecret: 'of-a-test' }
+const WEBHOOKS = { allowLoopback: true, checkMs: 1_000, sendMs: 1_000, retryMs: 500 }
+const DAY_MS = 86_400_000
+
+t.test('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, async t => {
+  const etcd = await openEtcd(t, 1)
+  const firstPorts = [await freePorts(), await freePorts()] as const
+  const urls = firstPorts.map(port => `http://127.0.0.1:${port + 3}`)
+  const provider = await openIdentityProvider({
+    users: [ADA],
+    ...CLIENT,
+    redirectUris: urls.map(url => `${url}/callback`),
+  })
+  t.teardown(() => provider.close())
+  const dashboard = { webhooks: WEBHOOKS, identity: { issuer: provider.issuer, ...CLIENT } }
+  const prepare = (id: string, firstPort: number) =>
+    prepareMachine(t, etcd, { id, location: 'fra', firstPort, dashboard })
+  const one = await prepare('fra-1', firstPorts[0])
+  const other = await prepare('fra-2', firstPorts[1])
+  for (const command of [
+    ['init'],
+    ['add', 'fra-1', '--location', 'fra', '--control'],
+    ['add', 'fra-2', '--location', 'fra', '--control'],
+  ]) {
+    const { code, output } = await operate(t, etcd, one.configFile, ...command)
+    t.equal(code, 0, output)
+  }
+  const service = await one.start()
+  copyFileSync(join(one.dataDir, 'access.key'), join(other.dataDir, 'access.key'))
+  await other.start()
+  for (const machine of [one, other])
+    await until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
+  const { body } = await one.admin('POST', '/accesses', {
+    subject: 'ada',
+    product: 'node',
+    kind: 'rental',
+    validUntilMs: Date.now() + DAY_MS,
+  })
+  const path = `/api/accesses/${String(body['accessId'])}/webhook`
+  const [here, there] = urls.map(url => new DashboardClient(url))
+  if (here === undefined || there === undefined) return
+  await here.signIn(ADA)
+  await there.signIn(ADA)
+
+  const receiver = await openReceiver(t)
+  receiver.answer = response => response.writeHead(500).end()
+  t.equal((await here.call('PUT', path, { url: receiver.url })).status, 200)
+  await until('it was tried', () => receiver.received.length > 0)
+  // Whichever has tried it: the other one does it again.
+  for (const pid of service.pidsOf('control')) process.kill(pid, 'SIGKILL')
+  receiver.answer = response => response.writeHead(204).end()
+  const state = async (): Promise<unknown> => {
+    const { webhook } = Object((await there.ask(path)).json)
+    return webhook?.deliveries[0]?.state
+  }
+  await until('it is delivered', async () => (await state()) === 'delivered')
+  const count = receiver.received.length
+  await sleep(5 * WEBHOOKS.checkMs)
+  t.equal(receiver.received.length, count, 'neither sends it again')
+  t.equal(new Set(receiver.received.map(({ id }) => id)).size, 1)
+  t.match((await there.ask(path)).json, {
+    webhook: { url: receiver.url, deliveries: [{ kind: 'rental-ending', attempts: count }] },
+  })
+})
