@@ -1,4 +1,4 @@
-/** What is recorded: every change of accesses and tokens, every sight of a token, webhooks, and sign-ins. */
+/** What is recorded: every change of accesses, tokens and webhooks, every sight, and sign-ins. */
 export const AUDIT_ACTIONS = [
   'grant',
   'extend',
