@@ -143,8 +143,8 @@ export class Deliveries {
     if (access === undefined || webhook === undefined) return
     let current = webhook
     if (webhook.goneAtMs === null && stateOf(access, now()) === 'active') {
-      const { warnings, missing } = await readWarnings(access)
-      const found = { access, warnings, isWhole: missing === undefined }
+      const { warnings, missing = [] } = await readWarnings(access)
+      const found = { access, warnings, isWhole: missing.length === 0 }
       const look = (one: WebhookRecord) => withWarnings(one, found, { id, nowMs: now(), options })
       // Most often nothing has changed, which needs no transaction.
       if (look(webhook) !== undefined) current = (await webhooks.change(accessId, look)) ?? webhook
@@ -191,7 +191,7 @@ export class Deliveries {
 
   /** Makes one attempt to send what is due first. */
   private async deliver(accessId: string): Promise<void> {
-    const { webhooks, send, now, options } = this.parts
+    const { webhooks, now, options } = this.parts
     let claimed: Claim | undefined
     await webhooks.change(accessId, current => {
       claimed = claim(current, now(), options)
@@ -199,12 +199,26 @@ export class Deliveries {
     })
     if (claimed === undefined) return
     const made = claimed
-    const target = await webhooks.reveal(accessId, made.webhook)
-    const result = await send(target, made.message, this.stopping.signal)
+    const result = await this.send(accessId, made)
     const settled = await webhooks.change(accessId, current =>
       settle(current, made, result, { nowMs: now(), options }),
     )
     if (settled !== undefined) this.schedule(accessId, settled)
+  }
+
+  /** One that cannot be unsealed has failed as any other, so that its attempts have an end. */
+  private async send(
+    accessId: string,
+    { webhook, message }: Claim,
+  ): Promise<Pick<SendResult, 'status' | 'problem'>> {
+    const { webhooks, send } = this.parts
+    try {
+      const target = await webhooks.reveal(accessId, webhook)
+      return await send(target, message, this.stopping.signal)
+    } catch (error) {
+      this.onError(error)
+      return { status: null, problem: 'the service cannot read the URL and the secret now' }
+    }
   }
 
   private onError(error: unknown): void {

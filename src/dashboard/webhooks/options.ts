@@ -26,7 +26,7 @@ export const defaults = {
   inFlightPerPersonMax: 4,
   /** Bytes of an answer's headers; of its body as many are read, and not looked at. */
   answerBytesMax: 16 * 1024,
-  /** Messages of an access, 300 bytes each, that are shown; one more removes the oldest. */
+  /** Messages of an access, 200 bytes each, that are shown; one more removes the oldest. */
   messagesMax: 20,
   /** Warnings in one message, about 250 bytes each. */
   warningsMax: 32,

@@ -1,14 +1,20 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { backUpAccess } from '../../../src/access/store/backup.js'
 import { defaults } from '../../../src/access/store/options.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
-import { openReader, openReaderAt } from '../../../src/access/store/store.js'
+import { openReader, openReaderAt, storePath } from '../../../src/access/store/store.js'
+import { encodeValue, openRoot } from '../../../src/access/store/table.js'
+import { SCHEMA, TABLES } from '../../../src/access/store/tables.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
+import { closeLmdbWriter, openLmdbTable } from '../../../src/storage/lmdb.js'
 import { createWebhookManager } from '../../../src/access/webhooks/webhook-manager.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
+import { scriptPath } from '../../fixtures/repository.js'
 
 const HOOK = new URL('https://hooks.example.com/path-canary?query-canary')
 
@@ -121,4 +127,25 @@ t.test('it is in a backup, and a reader of another process sees it', async t => 
     Array.from(copy.webhooks()?.from('') ?? [], ([id]) => id),
     [accessId],
   )
+})
+
+t.test('a store of a build without webhooks is read, and gets the index from a writer', async t => {
+  const dir = t.testdir()
+  mkdirSync(storePath(dir))
+  const root = openRoot(storePath(dir), defaults, false)
+  for (const { name, key } of [TABLES.accesses, TABLES.subjects, TABLES.digests])
+    openLmdbTable(root, name, key)
+  const meta = openLmdbTable<string>(root, TABLES.meta.name, TABLES.meta.key)
+  await meta?.put('store', encodeValue(TABLES.meta, { schema: SCHEMA, revision: 0 }))
+  await closeLmdbWriter(root)
+  const reader = await openReader(dir)
+  t.teardown(() => reader.close())
+  t.equal(reader.webhooks(), undefined)
+  // Another process, as a follower that was upgraded before control.
+  const script = scriptPath('test/fixtures/access/access-writer')
+  execFileSync(process.execPath, [...process.execArgv, script, dir], { input: '' })
+  reader.resetRead()
+  const index = reader.webhooks()
+  t.ok(index, 'it is there now')
+  t.strictSame([...(index?.from('') ?? [])], [])
 })

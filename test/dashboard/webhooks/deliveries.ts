@@ -46,6 +46,8 @@ type Harness = {
   readonly lines: readonly string[]
   /** What is to be warned of, by access. */
   readonly warnings: Map<string, readonly Warning[]>
+  /** Machines of the cluster that do not answer; undefined on a machine by itself. */
+  missing: readonly string[] | undefined
   /** Grants a person an access whose warnings are sent to a receiver. */
   grant(receiver: Pick<Receiver, 'url'>, subject?: string): Promise<Access>
   /** Starts a process that sends. */
@@ -65,12 +67,15 @@ const openHarness = async (t: Test): Promise<Harness> => {
   const warnings = new Map<string, readonly Warning[]>()
   const readWarnings: ReadWarnings = async ({ accessId }) => ({
     warnings: warnings.get(accessId) ?? [],
+    ...(harness.missing === undefined ? {} : { missing: harness.missing }),
   })
   const lines: string[] = []
-  return {
+  const harness: Harness = {
     webhooks,
     warnings,
+    missing: undefined,
     lines,
+
     grant: async ({ url }, subject = 'ada') => {
       const access = await accesses.grant({ ...NEW_ACCESS, subject, validFromMs: 0 })
       await webhooks.set(access.accessId, new URL(url))
@@ -95,6 +100,7 @@ const openHarness = async (t: Test): Promise<Harness> => {
     },
     messagesOf: ({ accessId }) => webhooks.find(accessId)?.messages ?? [],
   }
+  return harness
 }
 
 const idsOf = ({ received }: Receiver): readonly string[] => [
@@ -228,4 +234,39 @@ t.test('nothing of an access that has ended, or without a webhook', async t => {
   await sleep(100)
   t.equal(receiver.received.length, 0)
   t.strictSame(harness.webhooks.list(), [])
+})
+
+t.test('in a cluster a warning has ended when every machine says so', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  const isReported = (): boolean => harness.webhooks.find(access.accessId)?.reported.length === 1
+  harness.missing = []
+  harness.warnings.set(access.accessId, [limitNear])
+  harness.open()
+  await until('it is reported', isReported)
+  harness.missing = ['fra-2']
+  harness.warnings.set(access.accessId, [])
+  await sleep(100)
+  t.ok(isReported(), 'one does not answer')
+  harness.missing = []
+  await until('it has ended', () => !isReported())
+})
+
+t.test('a message that cannot be unsealed fails after its attempts', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  await harness.webhooks.change(access.accessId, one => ({
+    ...one,
+    sealedSecret: new Uint8Array(60),
+  }))
+  harness.warnings.set(access.accessId, [limitNear])
+  harness.open({ attemptsMax: 2 })
+  await until('it has failed', () => harness.messagesOf(access)[0]?.state === 'failed')
+  t.match(harness.messagesOf(access), [
+    { attempts: 2, problem: 'the service cannot read the URL and the secret now' },
+  ])
+  t.match(harness.lines[0], 'warnings were not sent to a webhook')
+  t.equal(receiver.received.length, 0)
 })

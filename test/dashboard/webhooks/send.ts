@@ -162,6 +162,16 @@ t.test('the connection is made to the address that was checked, not to the name'
   t.equal(count, 1)
 })
 
+t.test('of several addresses one that answers is enough', async t => {
+  const receiver = await openReceiver(t)
+  const { port } = new URL(receiver.url)
+  const resolve: Resolve = async () => [
+    { address: '::1', family: 6 },
+    { address: '127.0.0.1', family: 4 },
+  ]
+  t.match(await sendTo(`http://hooks.invalid:${port}/`, {}, resolve), { status: 204 })
+})
+
 t.test('an attempt ends when the service stops', async t => {
   const silent = await openReceiver(t)
   const stopping = new AbortController()
