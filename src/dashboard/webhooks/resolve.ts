@@ -66,7 +66,9 @@ export const createResolve = (
     const found = await find(url)
     // One that is not public is enough: whoever answers so has something else in mind.
     if (!found.every(isAllowed))
-      throw new TargetError(`${url.hostname} is an address of a private or reserved network`)
+      throw new TargetError(
+        `${url.hostname} resolves to an address of a private or reserved network`,
+      )
     return found.map(toChecked)
   }
 }

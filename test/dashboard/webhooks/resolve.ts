@@ -6,7 +6,9 @@ import { createResolve, TargetError } from '../../../src/dashboard/webhooks/reso
 import { openNameServer } from '../../fixtures/dashboard/name-server.js'
 
 const HOOK = new URL('https://hooks.example.com/')
-const RESERVED = new TargetError('hooks.example.com is an address of a private or reserved network')
+const RESERVED = new TargetError(
+  'hooks.example.com resolves to an address of a private or reserved network',
+)
 
 t.test('a name with public addresses', async t => {
   const server = await openNameServer(t, [['8.8.8.8', '1.1.1.1']])

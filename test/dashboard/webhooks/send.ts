@@ -144,7 +144,7 @@ t.test('a name that resolves to this machine is refused', async t => {
   const url = `https://hooks.example.com:${port}/`
   t.match(await sendTo(url, {}, createResolve(defaults, [server])), {
     status: null,
-    problem: 'hooks.example.com is an address of a private or reserved network',
+    problem: 'hooks.example.com resolves to an address of a private or reserved network',
   })
   t.equal(receiver.received.length, 0)
 })
