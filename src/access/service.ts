@@ -111,8 +111,8 @@ export const createAccessService = (options: {
 
   return {
     grant: access => accessManager.grant(access),
-    // Everywhere: a location that an earlier change has removed may not know of that yet. An extension
-    // may also shorten the access.
+    // Everywhere: a location that an earlier change has removed may not know of that yet. An
+    // extension may also shorten the access.
     extend: (accessId, validUntilMs) =>
       acknowledged(accessManager.extend(accessId, validUntilMs), locations),
     end: accessId => acknowledged(accessManager.end(accessId), locations),

@@ -30,8 +30,8 @@ export const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
 /** The log of a cluster: one key of etcd for each access. */
 export class EtcdLog implements AccessLog {
   /**
-   * The latest at which an access was changed or found here: whoever waits for it waits for all that
-   * an answer shows. 0 before the first.
+   * The latest at which an access was changed or found here: whoever waits for it waits for all
+   * that an answer shows. 0 before the first.
    */
   knownRevision = 0
   private readonly parts: EtcdLogParts

@@ -34,7 +34,9 @@ export const defaults = {
    * recorded.
    */
   bufferedMax: 4_096,
-  /** Records of lander routes, refusals and landings wait this long for others to be stored with. */
+  /**
+   * Records of lander routes, refusals and landings wait this long for others to be stored with.
+   */
   gatherMs: 20,
   /** Such records whose writes one turn of the event loop starts: about 10 µs each. */
   gatherCountMax: 32,
