@@ -11,7 +11,7 @@ import { createLog } from '../../src/shared/log.js'
 import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
 
 const keys = keysOf('s1')
-const LEASE_MS = 600
+const LEASE_MS = 2_000
 const WAIT_MS = 150
 
 t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60_000 }, async t => {
@@ -24,7 +24,7 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   await administration.add('nyc-1', 'nyc', false)
 
   const openNotifier = (waitMs: number, proposed = 0): MachineNotifier => {
-    const options = { ...defaults, leaseMs: LEASE_MS, callMs: 100, retryMs: 20, waitMs }
+    const options = { ...defaults, leaseMs: LEASE_MS, callMs: 500, retryMs: 20, waitMs }
     const log = new EtcdLog({ etcd, keys, epoch: () => '', options, randomBytes })
     log.knownRevision = proposed
     const logger = createLog('notifier', () => {})
@@ -57,14 +57,14 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   t.ok(leaseMs >= LEASE_MS * 1.01 - 5, `${leaseMs.toFixed(0)} ms: the whole lease`)
   t.ok(Math.abs(leased.atMs - Date.now()) < 500)
 
-  const waiting = timed(hasty.awaitAcknowledged(['fra']))
+  const waiting = timed(patient.awaitAcknowledged(['fra']))
   await beat('fra-2')
   const { found: confirmed } = await waiting
   t.match(confirmed, {
     isPending: false,
     machines: [machines[0], { id: 'fra-2', by: 'confirmed' }],
   })
-  t.match(await hasty.awaitAcknowledged(['ams']), { isPending: false, machines: [] })
+  t.match(await patient.awaitAcknowledged(['ams']), { isPending: false, machines: [] })
 
   const before = openNotifier(WAIT_MS, confirmed.revision)
   await kill(0)
