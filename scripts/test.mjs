@@ -1,7 +1,7 @@
 // Runs the tests whose paths start with one of the arguments, or every test but those of
 // test/soak/, and reports failures and the slowest files at the end. The folder of a test
-// determines how it runs: those of test/alone/ with nothing beside them, then the folders that
-// mirror src/ beside the others, which start the whole service.
+// determines how it runs: those of test/alone/ with nothing beside them, then test/browser/, the
+// folders that mirror src/, and the others, which start the whole service, beside each other.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
 // each process take longer than most tests.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
-const JOBS_PER_GROUP = 2
+const JOBS = { service: 2, rooms: 2, browser: 1 }
 
 const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
 const usageFile = join(usageDir, 'usage')
@@ -24,7 +24,7 @@ const usageFile = join(usageDir, 'usage')
 const folderOf = file => file.split('/').slice(1, -1)[0] ?? ''
 const groupOf = file => {
   const folder = folderOf(file)
-  if (folder === 'alone' || folder === 'soak') return folder
+  if (folder === 'alone' || folder === 'browser' || folder === 'soak') return folder
   return existsSync(join(root, 'src', folder)) ? 'rooms' : 'service'
 }
 
@@ -92,11 +92,11 @@ if (files.length === 0) {
   process.stderr.write('slotline: no tests were found\n')
   process.exit(1)
 }
-const groups = ['alone', 'service', 'rooms'].map(name => {
+const groups = ['alone', ...Object.keys(JOBS)].map(name => {
   const members = files.filter(file => groupOf(file) === name)
   return { name, count: members.length, waiting: members, failed: [], seconds: 0 }
 })
-const [alone, service, rooms] = groups
+const [alone, ...others] = groups
 const started = Date.now()
 const times = []
 let output = ''
@@ -113,14 +113,16 @@ const work = async (...sources) => {
   }
 }
 
-t.jobs = 2 * JOBS_PER_GROUP
+t.jobs = Object.values(JOBS).reduce((sum, jobs) => sum + jobs)
 // The files have timeouts, the run has none.
 t.setTimeout(0)
 t.on('data', chunk => (output += chunk))
 t.pipe(process.stdout)
 await work(alone)
+// At most two files that start the whole service run at once.
+const shared = others.filter(({ name }) => name !== 'service')
 await Promise.all(
-  Array.from({ length: JOBS_PER_GROUP }, () => [work(service, rooms), work(rooms)]).flat(),
+  others.flatMap(group => Array.from({ length: JOBS[group.name] }, () => work(group, ...shared))),
 )
 t.end()
 
