@@ -49,7 +49,7 @@ if (browser !== undefined) {
     t.strictSame(await axeFaults(page), [])
     await page.getByRole('button', { name: 'End sessions' }).press('Enter')
     await page.getByText('1 other session ended.').first().waitFor()
-    t.ok(await page.getByRole('button', { name: 'End all other sessions' }).isDisabled())
+    await page.getByRole('button', { name: 'End all other sessions', disabled: true }).waitFor()
     for (const other of others) {
       await other.page.reload()
       await other.page.getByRole('link', { name: 'Sign in', exact: true }).waitFor()

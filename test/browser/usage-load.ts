@@ -158,7 +158,7 @@ if (browser !== undefined)
       const total = ledger.sum('requests').toLocaleString('en')
       await until('the requests are shown', async () => {
         const shown = await tileOf(page, 'Requests')
-        return shown === total && (await methods.locator('tbody tr').count()) > 0
+        return shown === total && (await rowsOf(methods)).join() === ledger.rows.join()
       })
       t.equal(await tileOf(page, 'Errors'), ledger.sum('errors').toLocaleString('en'), after)
       t.equal(await tileOf(page, 'Over a limit'), ledger.sum('limited').toLocaleString('en'), after)

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLoaded } from '../../hooks/use-loaded.js'
+import { usePaged } from '../../hooks/use-paged.js'
 import { Failure } from '../shared/failure.js'
 
 /** A page of a list, and where the next one begins; null: no more. */
@@ -19,18 +20,29 @@ export const Paged = <T,>({
 }) => {
   const [from, setFrom] = useState('')
   const { value, failure, reload } = useLoaded(`${name} ${from}`, () => load(from))
-  const next = value?.next ?? null
+  const { page, isFirst, isLoading, top } = usePaged(name, from, value)
+  const next = page?.next ?? null
   return (
     <>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      {value === undefined && failure === undefined && (
+      {page === undefined && failure === undefined && (
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
-      {value !== undefined && value.items.length === 0 && <p class="muted">None.</p>}
-      {value !== undefined && value.items.length > 0 && children(value.items)}
-      {(from !== '' || next !== null) && (
+      {page !== undefined && (
+        <div
+          class="page-of-list"
+          ref={top}
+          role="group"
+          aria-label={isFirst ? 'First page' : 'Next page'}
+          aria-busy={isLoading}
+          tabIndex={-1}
+        >
+          {page.items.length === 0 ? <p class="muted">None.</p> : children(page.items)}
+        </div>
+      )}
+      {(!isFirst || next !== null) && (
         <div class="dialog-actions">
-          {from !== '' && (
+          {!isFirst && (
             <button type="button" class="button" onClick={() => setFrom('')}>
               First page
             </button>

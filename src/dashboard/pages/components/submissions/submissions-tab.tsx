@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
+import { usePaged } from '../../hooks/use-paged.js'
 import { formatMoment } from '../../lib/format.js'
 import { NO_FILTERS, toFilterQuery, type SubmissionFilters } from '../../lib/submission-text.js'
 import type { Access, Submissions } from '../../lib/wire.js'
@@ -85,20 +86,22 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   const { api } = useServices()
   const { accessId } = access
   const [filters, setFilters] = useState(NO_FILTERS)
-  const [before, setBefore] = useState<string>()
+  const [before, setBefore] = useState('')
   const query = {
     ...toFilterQuery(filters),
     limit: String(PAGE_COUNT),
-    ...(before === undefined ? {} : { before }),
+    ...(before === '' ? {} : { before }),
   }
   const { value, failure, reload } = useLoaded(
     JSON.stringify([accessId, query]),
     () => api.submissions(accessId, query),
     REFRESH_MS,
   )
+  const list = JSON.stringify([accessId, filters])
+  const { page, isFirst, isLoading, top } = usePaged(list, before, value)
   const filter = (changed: SubmissionFilters): void => {
     setFilters(changed)
-    setBefore(undefined)
+    setBefore('')
   }
   const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   return (
@@ -123,20 +126,34 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
       </div>
       <SubmissionFilterForm filters={filters} onChange={filter} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      <MissingNote missing={value?.missing} />
-      {value === undefined && failure === undefined && (
+      <MissingNote missing={page?.missing} />
+      {page === undefined && failure === undefined && (
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
-      {value !== undefined && value.submissions.length === 0 && <Empty isFiltered={isFiltered} />}
-      {value !== undefined && value.submissions.length > 0 && <List value={value} />}
-      {value !== undefined && (
-        <Pager
-          next={value.next}
-          isPartial={value.submissions.length < PAGE_COUNT}
-          isFirst={before === undefined}
-          onNewest={() => setBefore(undefined)}
-          onOlder={setBefore}
-        />
+      {page !== undefined && (
+        <>
+          <div
+            class="page-of-list"
+            ref={top}
+            role="group"
+            aria-label={isFirst ? 'Newest submissions' : 'Older submissions'}
+            aria-busy={isLoading}
+            tabIndex={-1}
+          >
+            {page.submissions.length === 0 ? (
+              <Empty isFiltered={isFiltered} />
+            ) : (
+              <List value={page} />
+            )}
+          </div>
+          <Pager
+            next={page.next}
+            isPartial={page.submissions.length < PAGE_COUNT}
+            isFirst={isFirst}
+            onNewest={() => setBefore('')}
+            onOlder={setBefore}
+          />
+        </>
       )}
     </section>
   )
