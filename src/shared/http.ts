@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 
 /**
  * A large reply body, read in chunks at the pace of the client. The server calls `close` exactly
@@ -109,13 +110,36 @@ export type Route<T = unknown> = {
 export const isReply = (value: unknown): value is Reply =>
   typeof value === 'object' && value !== null && 'status' in value && 'contentType' in value
 
-/** Accepts no more connections, waits `drainMs` for requests in flight, and closes the rest. */
-export const closeServer = async (
-  server: Pick<Server, 'close' | 'closeAllConnections' | 'once'>,
-  drainMs: number,
-): Promise<void> => {
-  const timer = setTimeout(() => server.closeAllConnections(), drainMs)
-  server.close()
-  await once(server as Server, 'close')
-  clearTimeout(timer)
+/** How often a server that closes looks for connections that have nothing left to do. */
+const SWEEP_MS = 50
+/** How long a new connection may take to send its request to a server that closes. */
+const FIRST_BYTE_MS = 100
+
+type Closed = Pick<Server, 'close' | 'closeAllConnections' | 'closeIdleConnections' | 'on' | 'once'>
+
+/**
+ * Returns what closes the server: it accepts no more connections, waits `drainMs` for requests in
+ * flight, and closes the rest. Node takes a connection without any request, as browsers open in
+ * advance, for one with a request in flight, and keeps one that became idle while it closes: both
+ * would take all of `drainMs`. To be called before the server listens.
+ */
+export const createServerCloser = (server: Closed): ((drainMs: number) => Promise<void>) => {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return async drainMs => {
+    const startMs = performance.now()
+    const sweep = setInterval(() => {
+      server.closeIdleConnections()
+      if (performance.now() - startMs < FIRST_BYTE_MS) return
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+    }, SWEEP_MS)
+    const timer = setTimeout(() => server.closeAllConnections(), drainMs)
+    server.close()
+    await once(server as Server, 'close')
+    clearInterval(sweep)
+    clearTimeout(timer)
+  }
 }

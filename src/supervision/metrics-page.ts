@@ -1,6 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import { directHosts, isDirectRequest } from '../shared/direct-request.js'
-import { closeServer } from '../shared/http.js'
+import { createServerCloser } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
 import { formatMetrics, type MetricsSnapshot } from '../shared/metrics.js'
 
@@ -43,9 +43,10 @@ export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsP
     if (isServed) void answer(response)
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('Not found\n')
   })
+  const close = createServerCloser(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ fd: descriptor }, resolve)
   })
-  return { close: () => closeServer(server, parts.collectMs) }
+  return { close: () => close(parts.collectMs) }
 }

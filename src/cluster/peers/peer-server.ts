@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { TLSSocket } from 'node:tls'
-import { closeServer } from '../../shared/http.js'
+import { createServerCloser } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Identity } from '../etcd/client.js'
 import type { Options } from '../options.js'
@@ -162,13 +162,14 @@ export const openPeerServer = async (parts: PeerServerParts): Promise<PeerServer
       })
     },
   )
+  const close = createServerCloser(server)
   server.maxConnections = options.peerConnectionsMax
   limitHandshakes(server, Math.ceil(options.peerConnectionsMax / 2))
   await listen(server, parts)
   const address = server.address()
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,
-    close: () => closeServer(server, options.peerMs),
+    close: () => close(options.peerMs),
   }
 }
 

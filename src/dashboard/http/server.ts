@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
-import { closeServer } from '../../shared/http.js'
+import { createServerCloser } from '../../shared/http.js'
 import { createApp, type AppParts } from './app.js'
 
 /** A running dashboard. */
@@ -44,11 +44,12 @@ export const openDashboard = async (
       connectionsCheckingInterval: CHECK_MS,
     },
   }) as Server
+  const close = createServerCloser(server)
   server.maxConnections = options.connectionsMax
   server.setTimeout(options.idleMs)
   if (descriptor === undefined) server.listen(options.port, options.host)
   else server.listen({ fd: descriptor })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  return { port, close: () => closeServer(server, options.drainMs) }
+  return { port, close: () => close(options.drainMs) }
 }

@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { defaults as eventDefaults } from '../../../src/dashboard/events/options.js'
 import { defaults } from '../../../src/dashboard/options.js'
 import { route } from '../../../src/dashboard/http/route.js'
-import { startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { until } from '../../fixtures/until.js'
 import { connect, exchange, statusOf } from '../../fixtures/server/server.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADMIN_TOKEN, admin, bearer } from '../../fixtures/dashboard/admin-routes.js'
@@ -118,4 +120,51 @@ t.test('connections and requests are limited', async t => {
     (await Promise.all(held)).map(({ status }) => status),
     [204, 204],
   )
+})
+
+t.test('it closes at once, whatever connections are open', async t => {
+  const events = { ...eventDefaults, streamsPerSessionMax: 40 }
+  let finish = (): void => {}
+  const slow = route({
+    method: 'POST',
+    path: '/admin/slow',
+    guard: 'admin',
+    summary: 'Waits',
+    answers: { 204: { description: 'At last' } },
+    handle: () => new Promise(resolve => (finish = () => resolve({ status: 204 }))),
+  })
+  const dashboard = await startDashboard(t, {
+    adminToken: admin.adminToken,
+    adminRoutes: [slow],
+    dashboard: { events },
+  })
+  const { port, url } = dashboard
+  const ada = new DashboardClient(url)
+  await ada.signIn(ADA)
+  const cookie = Array.from(ada.cookies, ([name, value]) => `${name}=${value}`).join('; ')
+  const openStream = async () => {
+    const connection = await connect(port)
+    connection.socket.write(`GET /api/events HTTP/1.1\r\nHost: a\r\nCookie: ${cookie}\r\n\r\n`)
+    await until('the first event', () => connection.received().includes('event: accesses'))
+    return connection
+  }
+  const streams = await Promise.all(Array.from({ length: 40 }, openStream))
+  // A browser connects before it has something to send.
+  const silent = await connect(port)
+  const used = await connect(port)
+  used.socket.write('GET /api/session HTTP/1.1\r\nHost: a\r\n\r\n')
+  await until('an answer', () => used.received() !== '')
+  const waiting = await connect(port)
+  waiting.socket.write(
+    `POST /admin/slow HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n\r\n`,
+  )
+  await new Promise(resolve => setTimeout(resolve, 50))
+  for (const { socket } of streams.slice(20)) socket.resetAndDestroy()
+  const startMs = performance.now()
+  setTimeout(() => finish(), 300)
+  await dashboard.restart()
+  const tookMs = performance.now() - startMs
+  t.ok(tookMs < defaults.drainMs / 2, `it took ${tookMs.toFixed(0)} ms`)
+  t.match(waiting.received(), /^HTTP\/1\.1 204 /, 'the request in flight is answered')
+  await Promise.all([silent, used, waiting, ...streams].map(({ closed }) => closed))
 })
