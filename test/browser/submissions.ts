@@ -14,7 +14,9 @@ import {
   untilFocused,
   viewsOf,
 } from '../fixtures/dashboard/browser.js'
+import { ADA, startDashboard, SUBMISSION_VIEW } from '../fixtures/dashboard/dashboard.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
+import { repositoryPath } from '../fixtures/repository.js'
 import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
 
 /** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
@@ -139,7 +141,7 @@ if (browser !== undefined) {
     t.equal(await page.getByRole('alert').count(), 0)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: /^CSV/ }).press('Enter'),
+      page.getByRole('button', { name: /^CSV/ }).press('Enter'),
     ])
     t.match(file.suggestedFilename(), /^submissions-acc_\w+\.csv$/)
     const lines = readFileSync(await file.path(), 'utf8')
@@ -150,6 +152,49 @@ if (browser !== undefined) {
     await page.getByRole('tab', { name: 'Submissions' }).focus()
     await untilFocused(page, 'Submissions')
     t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
+  await t.test('a file that was cut says so, and is continued', async t => {
+    const found = [3, 2, 1].map(id =>
+      Object.assign({}, SUBMISSION_VIEW, {
+        submissionId: `0190b0a0-0000-7000-8000-00000000000${id}`,
+      }),
+    )
+    const dashboard = await startDashboard(t, {
+      pagesDir: repositoryPath('dist/dashboard/pages/'),
+      submissionStore: { exportMax: 2 },
+      submissions: ({ before, limit }) => {
+        const from = 1 + found.findIndex(({ submissionId }) => submissionId === before)
+        const submissions = found.slice(from, from + limit)
+        const isLast = from + limit >= found.length
+        return { submissions, next: isLast ? null : (submissions.at(-1)?.submissionId ?? null) }
+      },
+    })
+    const { accessId } = await dashboard.grant('ada')
+    const { page, context, faults } = await openVisit(browser, { width: 360, scheme: 'light' })
+    await page.goto(`${dashboard.url}/#/${accessId}/main/fra/submissions`)
+    await signIn(page, [ADA], 'ada')
+    const saveBy = async (name: RegExp) => {
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name }).press('Enter'),
+      ])
+      const lines = readFileSync(await file.path(), 'utf8')
+        .trim()
+        .split('\r\n')
+      return { name: file.suggestedFilename(), count: lines.length - 1 }
+    }
+    const part = `submissions-${accessId}-part.csv`
+    t.strictSame(await saveBy(/^CSV/), { name: part, count: 2 })
+    await page.locator('.notice').getByText(`${part} is saved. It was cut at the limit`).waitFor()
+    t.equal(await overflowPx(page), 0)
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'submissions-part')
+    const last = `submissions-${accessId}.csv`
+    t.strictSame(await saveBy(/^Save the next part/), { name: last, count: 1 })
+    await page.locator('.notice').getByText(`${last} is saved.`, { exact: true }).waitFor()
     t.strictSame(faults, [])
     await context.close()
   })

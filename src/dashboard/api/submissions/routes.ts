@@ -32,12 +32,14 @@ const exportRoute = ({ accessService, exportBounds, submissions }: SubmissionRou
       const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
       const search = { accessId, ...filters }
       const found = await collect(submissions, search, locations, exportBounds)
+      const isPart = found.next !== null || found.missing !== undefined
+      const name = `submissions-${accessId}${isPart ? '-part' : ''}.${format}`
       const type = format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json'
       return {
         status: 200,
         text: format === 'csv' ? toCsv(found.submissions) : JSON.stringify(found),
         headers: {
-          ...fileHeaders(`submissions-${accessId}.${format}`, type),
+          ...fileHeaders(name, type),
           ...(found.next === null ? {} : { 'X-Next': found.next }),
           ...(found.missing === undefined ? {} : { 'X-Missing': found.missing.join(', ') }),
         },

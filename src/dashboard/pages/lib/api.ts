@@ -21,6 +21,20 @@ export type TokenScope = {
  */
 const ANSWER_TIMEOUT_MS = 15_000
 
+/** The same of an export, which is searched for longer: `submissionStore.exportMs`. */
+const EXPORT_TIMEOUT_MS = 60_000
+const NO_ANSWER = 'Slotline did not answer. Check your connection and try again.'
+
+/** A file to save. */
+export type ExportedFile = {
+  readonly name: string
+  readonly content: Blob
+  /** Where the next file continues; null: this one is complete. */
+  readonly next: string | null
+  /** Machines whose part it lacks. */
+  readonly missing: readonly string[] | undefined
+}
+
 /** A failed API request; `status` is 0 if there was no response. The message can be shown. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure'
@@ -36,7 +50,12 @@ export class ApiFailure extends Error {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-const fetchAnswer = async (method: Method, path: string, body: unknown): Promise<Response> => {
+const fetchAnswer = async (
+  method: Method,
+  path: string,
+  body: unknown,
+  timeoutMs = ANSWER_TIMEOUT_MS,
+): Promise<Response> => {
   const headers: Record<string, string> = { accept: 'application/json' }
   // A header that forms and links cannot send: part of the protection against cross-site requests.
   if (method !== 'GET') headers['x-slotline'] = '1'
@@ -48,10 +67,10 @@ const fetchAnswer = async (method: Method, path: string, body: unknown): Promise
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       cache: 'no-store',
       credentials: 'same-origin',
-      signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
     })
   } catch {
-    throw new ApiFailure(0, 'Slotline did not answer. Check your connection and try again.')
+    throw new ApiFailure(0, NO_ANSWER)
   }
 }
 
@@ -122,6 +141,29 @@ export type SessionFaults = {
   /** The person must sign in again first. Receives the last part of the request's path. */
   readonly onSignInTooOld: (action: string) => void
 }
+
+/** What was submitted, as a list and as a file. */
+const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
+  /** The file of what matches; `query` has the format. */
+  exportSubmissions: async (
+    accessId: string,
+    query: Readonly<Record<string, string>>,
+  ): Promise<ExportedFile> => {
+    const path = `${accessPath(accessId)}/submissions/export?${new URLSearchParams(query)}`
+    const response = await fetchAnswer('GET', path, undefined, EXPORT_TIMEOUT_MS)
+    if (response.status === 401) onSignedOut()
+    if (!response.ok) throw toFailure(response.status, await response.json().catch(() => undefined))
+    const { headers } = response
+    const [, name = ''] = /filename="(.+)"/.exec(headers.get('content-disposition') ?? '') ?? []
+    const content = await response.blob().catch(() => {
+      throw new ApiFailure(0, NO_ANSWER)
+    })
+    const missing = headers.get('x-missing')?.split(', ')
+    return { name, content, next: headers.get('x-next'), missing }
+  },
+  submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
+    read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
+})
 
 /** Client of the dashboard's API. */
 export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
@@ -196,11 +238,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
     machines: (accessId: string) =>
       read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
-    /** Where a browser downloads what matches; `query` has the format. */
-    exportPath: (accessId: string, query: Readonly<Record<string, string>>) =>
-      `${accessPath(accessId)}/submissions/export?${new URLSearchParams(query)}`,
-    submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
-      read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
+    ...createSubmissionCalls(read, onSignedOut),
   }
 }
 

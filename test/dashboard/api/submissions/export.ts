@@ -61,10 +61,14 @@ t.test('what matches is one file, of any number of pages', async t => {
 })
 
 t.test('a file is bounded, and says where it continues', async t => {
-  const { ask } = await open(t, ALL, { exportMax: 300 })
+  const { accessId, ask } = await open(t, ALL, { exportMax: 300 })
   const first = await ask('format=json')
   const next = String(first.headers.get('x-next'))
   t.match(first.json, { next })
+  t.equal(
+    first.headers.get('content-disposition'),
+    `attachment; filename="submissions-${accessId}-part.json"`,
+  )
   const rest = await ask(`format=json&before=${next}`)
   const all = [first, rest].flatMap(({ json }) => (json as { submissions: typeof ALL }).submissions)
   t.strictSame(all, ALL)

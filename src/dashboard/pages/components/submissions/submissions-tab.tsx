@@ -6,8 +6,8 @@ import { formatMoment } from '../../lib/format.js'
 import { NO_FILTERS, toFilterQuery, type SubmissionFilters } from '../../lib/submission-text.js'
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
-import { Icon } from '../shared/icon.js'
 import { MissingNote } from '../shared/missing-note.js'
+import { ExportButtons, ExportNotice, useSubmissionExport } from './submission-export.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
 
@@ -15,12 +15,6 @@ import { SubmissionItem } from './submission-item.js'
 const REFRESH_MS = 3_000
 /** Submissions on a page. */
 const PAGE_COUNT = 25
-
-/** Files of what matches. */
-const FORMATS = [
-  { format: 'csv', name: 'CSV' },
-  { format: 'json', name: 'JSON' },
-] as const
 
 /** Unix milliseconds at which a submission id was created: its first 48 bits. */
 const timeOfId = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
@@ -99,7 +93,9 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   )
   const list = JSON.stringify([accessId, filters])
   const { page, isFirst, isLoading, top } = usePaged(list, before, value)
+  const exported = useSubmissionExport(accessId, toFilterQuery(filters))
   const filter = (changed: SubmissionFilters): void => {
+    exported.close()
     setFilters(changed)
     setBefore('')
   }
@@ -109,21 +105,9 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
       <div class="card-head">
         <h2 id="submissions-heading">Submissions</h2>
         <p class="muted">All locations of {accessId}</p>
-        <div class="card-tools">
-          {FORMATS.map(({ format, name }) => (
-            <a
-              key={format}
-              class="button"
-              download
-              href={api.exportPath(accessId, { format, ...toFilterQuery(filters) })}
-            >
-              <Icon name="down" />
-              {name}
-              <span class="unseen"> of the submissions that match</span>
-            </a>
-          ))}
-        </div>
+        <ExportButtons {...exported} />
       </div>
+      <ExportNotice {...exported} />
       <SubmissionFilterForm filters={filters} onChange={filter} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={page?.missing} />
