@@ -9,8 +9,11 @@ export type ReplySchedulerOptions = Pick<
 
 /** A large reply as the scheduler sees it. */
 export type ScheduledReply = {
-  /** When its last chunk was sent. */
-  readonly progressAtMs: number
+  /**
+   * When its client took bytes last, or could begin to; undefined while its source is awaited, which
+   * has a time-out of its own.
+   */
+  readonly stalledSinceMs: number | undefined
   /** Reads and writes one chunk. */
   writeChunk(): void
   /** Ends the reply because its client does not read. */
@@ -88,7 +91,7 @@ export class ReplyScheduler {
   private abandonStalled(): void {
     const limitMs = this.now() - this.options.replyStallMs
     for (const reply of this.replies) {
-      if (reply.progressAtMs > limitMs) continue
+      if ((reply.stalledSinceMs ?? Infinity) > limitMs) continue
       this.abandonedCount++
       reply.abandon()
     }

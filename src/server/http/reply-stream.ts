@@ -25,7 +25,8 @@ export type ReplyStreamParts = {
  * reading stops the reading of the source. Closes the source exactly once.
  */
 export class ReplyStream implements ScheduledReply {
-  progressAtMs: number
+  /** When its last chunk was sent, or was there to be sent. */
+  private progressAtMs: number
   private readonly res: HttpResponse
   private readonly source: BodySource
   private readonly scheduler: ReplyScheduler
@@ -51,6 +52,10 @@ export class ReplyStream implements ScheduledReply {
     this.progressAtMs = parts.scheduler.now()
     parts.scheduler.add(this)
     parts.res.onWritable(this.onWritable)
+  }
+
+  get stalledSinceMs(): number | undefined {
+    return this.isReading ? undefined : this.progressAtMs
   }
 
   /** Called in the tick of the reply, and then by the scheduler. */
@@ -83,6 +88,7 @@ export class ReplyStream implements ScheduledReply {
   private readonly onRead = (count: number): void => {
     this.isReading = false
     if (this.isEnded) return this.releaseBuffer()
+    this.progressAtMs = this.scheduler.now()
     try {
       this.write(count)
     } catch (error) {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { BodySource, Reply } from '../../../src/shared/http.js'
 import {
@@ -143,15 +144,10 @@ t.test('a client that resumes reading gets the rest', async t => {
 })
 
 t.test('a reply without progress is abandoned', async t => {
-  const never: BodySource = { byteLength: 9, read: () => new Promise(() => {}), close: () => {} }
-  const stuck = { ...never, read: (into: Uint8Array) => (into[0] === 1 ? never.read(into) : 3) }
   const { source, state } = alphabet(50 * MIB, true)
-  const bodies: Reply['body'][] = [source, stuck]
-  const { port, server, lines } = await openTestServer(
-    t,
-    [{ handle: () => text(bodies.shift() ?? never) }],
-    { options: { replyStallMs: 100 } },
-  )
+  const { port, server, lines } = await openTestServer(t, [{ handle: () => text(source) }], {
+    options: { replyStallMs: 100 },
+  })
   const reader = await connect(port)
   reader.socket.pause()
   reader.socket.write(post('/t', 'x'))
@@ -159,6 +155,27 @@ t.test('a reply without progress is abandoned', async t => {
   t.match(lines.join(''), /The client stopped reading/)
   reader.socket.destroy()
   await eventually(() => server.stats().repliesInFlight === 0)
+})
+
+t.test('a reply whose source takes long is no reply that its client does not read', async t => {
+  const { source } = alphabet(3 * 64 * 1024, false)
+  const slow: BodySource = {
+    ...source,
+    read: async target => {
+      await sleep(400)
+      return source.read(target)
+    },
+  }
+  const { port, server } = await openTestServer(t, [{ handle: () => text(slow) }], {
+    options: { replyStallMs: 100 },
+  })
+  const connection = await connect(port)
+  connection.socket.write(post('/t', 'x'))
+  const [reply] = splitReplies(
+    await connection.until(now => splitReplies(now)[0]?.body.length === 3 * 64 * 1024),
+  )
+  t.equal(reply?.body.length, 3 * 64 * 1024)
+  t.equal(server.stats().abandonedCount, 0)
 })
 
 t.test('a source with wrong counts or lengths ends the reply', async t => {
