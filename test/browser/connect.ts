@@ -4,6 +4,7 @@ import {
   choose,
   clipboardOf,
   copy,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -96,6 +97,7 @@ if (browser !== undefined) {
       t.equal(await overflowPx(page), 0)
       t.strictSame(await axeFaults(page), [])
       await saveScreenshot(page, `connect-${view.width}-${view.scheme}`)
+      if (view.width === 360) t.strictSame(await forcedColorFaults(page, 'connect-360'), [])
       await context.close()
     })
 }

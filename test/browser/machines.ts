@@ -3,6 +3,7 @@ import type { MachineView } from '../../src/dashboard/api/shapes.js'
 import {
   axeFaults,
   choose,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -85,6 +86,7 @@ if (browser !== undefined) {
       t.equal(await overflowPx(page), 0, `not wider than ${width} px`)
       t.strictSame(await axeFaults(page), [])
       await saveScreenshot(page, `machines-${width}`)
+      t.strictSame(await forcedColorFaults(page, `machines-${width}`), [])
       t.strictSame(faults, [])
       await context.close()
     }

@@ -5,6 +5,7 @@ import {
   axeFaults,
   choose,
   copy,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -84,6 +85,7 @@ if (browser !== undefined) {
     t.equal(await seen.filter({ hasText: 'Would be refused' }).count(), 3)
     t.strictSame(await axeFaults(page), [])
     await saveScreenshot(page, 'restriction-preview')
+    t.strictSame(await forcedColorFaults(page, 'restriction-preview'), [])
 
     const save = page.getByRole('button', { name: 'Save' })
     await save.click()

@@ -6,6 +6,7 @@ import {
   axeFaults,
   choose,
   clipboardOf,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -192,6 +193,7 @@ if (browser !== undefined) {
     t.equal(await overflowPx(page), 0)
     t.strictSame(await axeFaults(page), [])
     await saveScreenshot(page, 'submissions-part')
+    t.strictSame(await forcedColorFaults(page, 'submissions-part'), [])
     const last = `submissions-${accessId}.csv`
     t.strictSame(await saveBy(/^Save the next part/), { name: last, count: 1 })
     await page.locator('.notice').getByText(`${last} is saved.`, { exact: true }).waitFor()

@@ -3,6 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -183,6 +184,7 @@ if (browser !== undefined)
     await saveScreenshot(page, 'failed-requests-360')
     await page.setViewportSize({ width: 1280, height: 800 })
     await saveScreenshot(page, 'failed-requests-1280')
+    t.strictSame(await forcedColorFaults(page, 'failed-requests-1280'), [])
     const row = methods.locator('tbody tr').filter({ hasText: 'getAccountInfo' })
     t.match(await row.locator('td').nth(3).innerText(), /^[\d.]+ ms$/, 'of reads in any path')
 

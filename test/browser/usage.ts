@@ -6,6 +6,7 @@ import { createAccessUsage } from '../../src/control/access-usage.js'
 import {
   axeFaults,
   choose,
+  forcedColorFaults,
   openBrowser,
   openVisit,
   overflowPx,
@@ -146,6 +147,7 @@ if (browser !== undefined) {
       t.equal(cut, 0, 'every column is visible')
       t.strictSame(await axeFaults(page), [])
       await saveScreenshot(page, `usage-methods-${view.width}-${view.scheme}`)
+      t.strictSame(await forcedColorFaults(page, `usage-methods-${view.width}`), [])
       t.strictSame(faults, [])
       await context.close()
     })
