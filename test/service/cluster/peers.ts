@@ -151,6 +151,83 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     t.match(await printUsage('--from', day), { fra: 7, nyc: 5 })
   })
 
+  type Counts = { readonly requests: number; readonly errors: number }
+  const sumOf = (of: unknown): readonly number[] => {
+    const counts = of as readonly Counts[]
+    const sum = (key: keyof Counts) => counts.reduce((total, one) => total + one[key], 0)
+    return [sum('requests'), sum('errors')]
+  }
+  /** What the page shows of the access: each number is of all machines that answer. */
+  const readAll = async () => {
+    const nowMs = Date.now()
+    const range = `from=${nowMs - 2 * 86_400_000}&until=${nowMs + 86_400_000}`
+    const [hours, days, methods, failures] = await Promise.all(
+      [
+        `${tokenUsage}/periods?grain=hour&${range}`,
+        `${tokenUsage}/periods?grain=day&${range}`,
+        `${tokenUsage}/methods?days=1`,
+        'failures?limit=50',
+      ].map(async path => (await read(path)).json),
+    )
+    const overview = (await ada.ask('/api/overview')).json as Record<string, unknown>
+    const places = overview['places'] as { location: string; hour: Counts; day: Counts }[]
+    const trafficOf = (location: string) => {
+      const place = places.find(one => one.location === location)
+      return { hour: place?.hour.requests, day: place?.day.requests }
+    }
+    const listed = failures?.['failures'] as { readonly location: string }[]
+    return {
+      hours: sumOf(hours?.['periods']),
+      days: sumOf(days?.['periods']),
+      methods: sumOf(methods?.['methods']),
+      failures: {
+        fra: listed.filter(({ location }) => location === 'fra').length,
+        all: listed.length,
+      },
+      traffic: { fra: trafficOf('fra'), nyc: trafficOf('nyc') },
+      missing: [hours, days, methods, failures, overview].map(one => one?.['missing']),
+    }
+  }
+
+  await t.test('each number of the page is the sum of all machines', async t => {
+    // Every request fails: no machine has an index.
+    const expected = {
+      hours: [7, 7],
+      days: [7, 7],
+      methods: [7, 7],
+      failures: { fra: 7, all: 12 },
+      traffic: { fra: { hour: 7, day: 7 }, nyc: { hour: 5, day: 5 } },
+      missing: [[], [], [], [], []],
+    }
+    await until('all counts are stored', async () => {
+      const { failures, traffic } = await readAll()
+      return failures.all >= 12 && (traffic.nyc.day ?? 0) >= 5
+    })
+    t.strictSame(await readAll(), expected)
+    const control = requirePid(second.service.pidsOf('control')[0])
+    process.kill(control, 'SIGSTOP')
+    // A page shows the traffic of a person for up to 4 s.
+    let last = await readAll()
+    await until('the overview is read again', async () => {
+      last = await readAll()
+      return last.traffic.fra.day !== 7
+    })
+    process.kill(control, 'SIGCONT')
+    t.strictSame(last, {
+      ...expected,
+      hours: [3, 3],
+      days: [3, 3],
+      methods: [3, 3],
+      failures: { fra: 3, all: 8 },
+      traffic: { fra: { hour: 3, day: 3 }, nyc: { hour: 5, day: 5 } },
+      missing: Array.from({ length: 5 }, () => ['fra-2']),
+    })
+    await until('the other one answers again', async () => {
+      const { missing } = (await read(tokenUsage)).json
+      return Array.isArray(missing) && missing.length === 0
+    })
+  })
+
   const submit = (machine: TestMachine, own: string) =>
     relay(machine, own, sendBundle('/relay-bundle', ['AAAA']))
 
