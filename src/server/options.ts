@@ -39,7 +39,7 @@ export const defaults = {
   turnBytesMax: 128 * 1024,
   /** Chunk buffers that are kept for reuse. */
   chunksPooledMax: 32,
-  /** A large reply whose client takes nothing for this long is aborted and its connection closed. */
+  /** A large reply whose client takes nothing for this long is ended and its connection closed. */
   replyStallMs: 10_000,
   /**
    * One reply per this many bytes is a probe: it shows whether its client has read the earlier

@@ -10,8 +10,8 @@ export type ReplySchedulerOptions = Pick<
 /** A large reply as the scheduler sees it. */
 export type ScheduledReply = {
   /**
-   * When its client took bytes last, or could begin to; undefined while its source is awaited, which
-   * has a time-out of its own.
+   * When its client took bytes last, or could begin to; undefined while its source is awaited,
+   * which has a time-out of its own.
    */
   readonly stalledSinceMs: number | undefined
   /** Reads and writes one chunk. */
