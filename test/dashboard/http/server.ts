@@ -124,7 +124,7 @@ t.test('connections and requests are limited', async t => {
 
 t.test('it closes at once, whatever connections are open', async t => {
   const events = { ...eventDefaults, streamsPerSessionMax: 40 }
-  let finish = (): void => {}
+  let finish: (() => void) | undefined
   const slow = route({
     method: 'POST',
     path: '/admin/slow',
@@ -158,13 +158,13 @@ t.test('it closes at once, whatever connections are open', async t => {
   waiting.socket.write(
     `POST /admin/slow HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${ADMIN_TOKEN}\r\n\r\n`,
   )
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await until('it is in flight', () => finish !== undefined)
   for (const { socket } of streams.slice(20)) socket.resetAndDestroy()
   const startMs = performance.now()
-  setTimeout(() => finish(), 300)
+  setTimeout(() => finish?.(), 300)
   await dashboard.restart()
   const tookMs = performance.now() - startMs
   t.ok(tookMs < defaults.drainMs / 2, `it took ${tookMs.toFixed(0)} ms`)
-  t.match(waiting.received(), /^HTTP\/1\.1 204 /, 'the request in flight is answered')
   await Promise.all([silent, used, waiting, ...streams].map(({ closed }) => closed))
+  t.match(waiting.received(), /^HTTP\/1\.1 204 /, 'the request in flight is answered')
 })
