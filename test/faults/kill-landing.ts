@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
+import { requirePid } from '../fixtures/processes/require-pid.js'
+import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
+import { until } from '../fixtures/until.js'
+
+/** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
+const EXPIRY_MS = 30_000
+
+type Listed = { readonly submissions?: readonly { readonly state: string }[] }
+
+t.test('a killed edge still finds what landed and what expired', { timeout: 90_000 }, async t => {
+  const deployment = await startDeployment(t, { args: ['--edges', '1', '--slot-ms', '50'] })
+  const { dashboardUrl, identity } = deployment.description
+  const ada = new DashboardClient(dashboardUrl)
+  const [user] = identity.users
+  if (user === undefined) throw new Error('nobody can sign in')
+  await ada.signIn(user)
+  const { accesses } = (await ada.ask('/api/accesses')).json as {
+    readonly accesses: readonly { readonly accessId: string }[]
+  }
+  const stateOf = async (signature: string): Promise<string | undefined> => {
+    for (const { accessId } of accesses) {
+      const path = `/api/accesses/${accessId}/submissions?limit=1&signature=${signature}`
+      const { submissions = [] } = (await ada.ask(path)).json as Listed
+      if (submissions[0] !== undefined) return submissions[0].state
+    }
+    return undefined
+  }
+  const submitter = createSubmitter(deployment.description)
+  const landing = await submitter.forLander()
+  const relayed = await submitter.forRelay()
+  const expiring = await submitter.forNoBlock()
+  const unknown = await submitter.forLander({ blockhash: randomBytes(32) })
+  await Promise.all([
+    submitter.lander(landing),
+    submitter.relayBundle([relayed]),
+    submitter.lander(expiring),
+    submitter.lander(unknown),
+  ])
+  const sent = [landing, relayed, expiring, unknown]
+  await until('all are stored', async () => {
+    const states = await Promise.all(sent.map(({ signature }) => stateOf(signature)))
+    return states.every(state => state !== undefined)
+  })
+  const edge = requirePid(deployment.pidsOf('edge')[0])
+  process.kill(edge, 'SIGKILL')
+  await until('another edge runs', () => {
+    const [pid] = deployment.pidsOf('edge')
+    return pid !== undefined && pid !== edge
+  })
+  t.equal(await stateOf(expiring.signature), 'accepted')
+  for (const { signature } of [landing, relayed])
+    await until('it has landed', async () => (await stateOf(signature)) === 'landed')
+  await until(
+    'it has expired',
+    async () => (await stateOf(expiring.signature)) === 'expired',
+    EXPIRY_MS,
+  )
+  // When its blockhash would have expired is not known, nor whether a block before the kill had it.
+  await until(
+    'the search has ended',
+    async () => (await stateOf(unknown.signature)) === 'unseen',
+    EXPIRY_MS,
+  )
+})
