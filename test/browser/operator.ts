@@ -79,6 +79,7 @@ if (browser !== undefined)
         await page.getByRole('region', { name }).getByText(text).first().waitFor()
         await look(name.toLowerCase())
       }
+      await page.getByText('Each machine of a cluster has a log of its own.').waitFor()
       t.strictSame(faults, [])
       await context.close()
 

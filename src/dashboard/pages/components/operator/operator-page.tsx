@@ -201,6 +201,10 @@ const AuditLog = () => {
   const [subject, setSubject] = useState('')
   return (
     <>
+      <p class="muted">
+        What was done on the machine that serves this page. Each machine of a cluster has a log of
+        its own.
+      </p>
       <Search label="Subject who did it" onSearch={setSubject} />
       <Paged
         key={subject}
