@@ -70,7 +70,7 @@ if (browser !== undefined)
       t.equal(await rows.count(), 1)
       await page.getByRole('radio', { name: 'Accesses' }).focus()
       for (const [name, text] of [
-        ['Usage', 'in each of the last 30 days'],
+        ['Usage', 'for the last 30 days'],
         ['Nodes', 'main at slot 7'],
         ['Incidents', 'control: ended with SIGKILL'],
         ['Audit', 'sign-in'],

@@ -46,7 +46,7 @@ if (browser !== undefined) {
     await choose(page, 'Frankfurt')
     await page.getByRole('button', { name: 'Generate token' }).click()
     const seen = page.getByRole('list', { name: /^Addresses seen/ }).getByRole('listitem')
-    await page.getByText('None: the token was not used.').waitFor()
+    await page.getByText('None. The token was not used.').waitFor()
 
     const url = await copy(page, 'RPC URL')
     t.equal(await readFrom(url, '8.8.8.8'), 200)

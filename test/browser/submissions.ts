@@ -128,7 +128,7 @@ if (browser !== undefined) {
     await itemOf(page, lost.signature).waitFor()
     t.equal(await items(page).count(), 1)
     await page.getByLabel('State').selectOption({ label: 'No capacity' })
-    await page.getByText('No submission matches.').waitFor()
+    await page.getByText('No submissions match.').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
     const field = page.getByLabel('Signature', { exact: true })
     await field.focus()

@@ -44,7 +44,7 @@ export const AccessList = ({
       onInput={event => onQuery(event.currentTarget.value)}
     />
     <div class="access-list">
-      {accesses.length === 0 && <p class="muted">No access matches.</p>}
+      {accesses.length === 0 && <p class="muted">No accesses match.</p>}
       {accesses.map(access => (
         <label key={access.accessId} class="option">
           <input

@@ -48,6 +48,6 @@ export const toWarningText = (warning: Warning, access: Access, nowMs: number): 
   const untilMs = number('validUntilMs')
   return {
     title: `This rental ends in ${formatSpan(untilMs - nowMs)}, on ${formatMoment(untilMs)}.`,
-    advice: 'Extend it before: afterwards its tokens are refused (HTTP 403).',
+    advice: 'Extend it before then, or its tokens are refused (HTTP 403).',
   }
 }

@@ -25,7 +25,7 @@ export const SeenClientList = ({
     {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
     <MissingNote missing={value?.missing} />
     {value !== undefined && value.clients.length === 0 && (
-      <p class="muted">None: the token was not used.</p>
+      <p class="muted">None. The token was not used.</p>
     )}
     <ul aria-label="Addresses seen in the last 24 hours">
       {value?.clients.map(({ address, lastSeenMs }) => (

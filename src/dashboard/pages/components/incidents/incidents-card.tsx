@@ -31,8 +31,7 @@ export const LastingIncident = ({
   return (
     <div class="notice is-warning" role="status">
       <p>
-        {locationName} does not serve as it should: {reasonsOf(lasting)},{' '}
-        {timesOf(lasting, Date.now())}.
+        {locationName} is degraded: {reasonsOf(lasting)}, {timesOf(lasting, Date.now())}.
       </p>
     </div>
   )
@@ -46,9 +45,7 @@ export const IncidentsCard = ({
   <section class="card" aria-labelledby="incidents-heading">
     <h2 id="incidents-heading">Incidents of {locationName}</h2>
     {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-    {value !== undefined && own.length === 0 && (
-      <p class="muted">None is recorded: the location has served without a break.</p>
-    )}
+    {value !== undefined && own.length === 0 && <p class="muted">No incidents recorded.</p>}
     {own.length > 0 && <IncidentList incidents={own} nameOf={() => ''} />}
   </section>
 )

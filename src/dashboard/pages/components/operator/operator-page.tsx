@@ -108,7 +108,7 @@ const Usage = () => {
   const { value, failure, reload } = useLoaded('operator-usage', api.operatorUsage)
   return (
     <>
-      <p class="muted">Of all accesses, in each of the last 30 days of UTC.</p>
+      <p class="muted">All accesses, by UTC day, for the last 30 days.</p>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       {value !== undefined && value.days.length === 0 && <p class="muted">None.</p>}
@@ -266,7 +266,7 @@ export const OperatorPage = () => {
           Operator
         </h1>
         <p class="muted">
-          The whole service, to read only. Changes are made with <code>slotline access</code> or the
+          The whole service, read-only. Changes are made with <code>slotline access</code> or the
           admin API.
         </p>
       </div>

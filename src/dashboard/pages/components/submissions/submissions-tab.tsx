@@ -21,7 +21,7 @@ const timeOfId = (id: string): number => Number.parseInt(id.replace('-', '').sli
 
 const Empty = ({ isFiltered }: { readonly isFiltered: boolean }) =>
   isFiltered ? (
-    <p class="muted">No submission matches.</p>
+    <p class="muted">No submissions match.</p>
   ) : (
     <p class="muted">
       No submissions yet. What you send to <code>/lander</code>, <code>/relay</code> and the other

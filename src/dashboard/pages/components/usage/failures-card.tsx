@@ -74,9 +74,7 @@ export const FailuresCard = ({ accessId }: { readonly accessId: string }) => {
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
-      {failures !== undefined && failures.length === 0 && (
-        <p class="muted">No request has failed.</p>
-      )}
+      {failures !== undefined && failures.length === 0 && <p class="muted">No failed requests.</p>}
       {failures !== undefined && failures.length > 0 && <FailureTable failures={failures} />}
       {failures !== undefined && failures.length === FIRST && limit === FIRST && (
         <button type="button" class="button" onClick={() => setLimit(ALL)}>

@@ -12,8 +12,8 @@ import { WebhookForm } from './webhook-form.js'
 const CONFIRM_REMOVE = {
   title: 'Remove the webhook?',
   effects: [
-    'Warnings of this access are not sent any more, and what waits for another attempt is dropped.',
-    'The list of its messages and the signing secret are removed. Warnings stay in this page.',
+    'Warnings for this access are no longer sent, and pending retries are dropped.',
+    'The list of its messages and the signing secret are removed. Warnings stay on this page.',
   ],
   action: 'Remove webhook',
 }
@@ -66,7 +66,7 @@ export const WebhookCard = ({ accessId }: { readonly accessId: string }) => {
         <>
           <h3>Messages</h3>
           {webhook.deliveries.length === 0 ? (
-            <p class="muted">Nothing was sent yet.</p>
+            <p class="muted">Nothing sent yet.</p>
           ) : (
             <DeliveryTable deliveries={webhook.deliveries} />
           )}
