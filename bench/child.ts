@@ -13,7 +13,10 @@ export type Child<Answer> = {
   stop(): Promise<void>
 }
 
-/** Longest wait for a child's answer: the longest job is a peer that fills its store. */
+/**
+ * Longest wait for a child's answer, beyond the duration that a job is given: the longest other job
+ * is a peer that fills its store.
+ */
 const ANSWER_MS_MAX = 180_000
 
 /** Ends a process that this one started, and waits until it has ended. */
@@ -31,6 +34,7 @@ export const stopProcess = (child: ChildProcess): Promise<void> =>
 export const startChild = async <Start, Answer>(
   script: string,
   start: Start,
+  durationMs = 0,
 ): Promise<Child<Answer>> => {
   const path = fileURLToPath(new URL(script, import.meta.url))
   const child = fork(path, [], {
@@ -39,7 +43,8 @@ export const startChild = async <Start, Answer>(
   })
   try {
     const message = await new Promise<Message>((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error(`${script}: no answer`)), ANSWER_MS_MAX)
+      const waitMs = durationMs + ANSWER_MS_MAX
+      const late = setTimeout(() => reject(new Error(`${script}: no answer`)), waitMs)
       child.once('message', answer => {
         clearTimeout(late)
         resolve(answer as Message)
@@ -59,8 +64,12 @@ export const startChild = async <Start, Answer>(
 }
 
 /** Runs a script of the bench that does one job, and ends it. */
-export const runJob = async <Start, Answer>(script: string, start: Start): Promise<Answer> => {
-  const child = await startChild<Start, Answer>(script, start)
+export const runJob = async <Start extends object, Answer>(
+  script: string,
+  start: Start,
+): Promise<Answer> => {
+  const durationMs = 'durationMs' in start ? Number(start.durationMs) : 0
+  const child = await startChild<Start, Answer>(script, start, durationMs)
   await child.stop()
   return child.answer
 }
