@@ -149,7 +149,13 @@ const runOpenLoop = (
   })
 
 const reportLatency = ({ report }: Context, name: string, latency: Latency): void => {
-  if (latency.failures > 0) throw new Error(`${name}: ${latency.failures} requests failed`)
+  report({
+    name: `mixed: ${name}, failed`,
+    value: latency.failures,
+    unit: 'requests',
+    better: 'lower',
+    target: 0,
+  })
   for (const quantile of ['p50', 'p99', 'p999'] as const)
     report({
       name: `mixed: ${name}, ${quantile}`,
