@@ -16,7 +16,7 @@ const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
-const JOBS = { service: 2, rooms: 2, browser: 1 }
+const JOBS = { service: 2, rooms: 1, browser: 1 }
 
 const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
 const usageFile = join(usageDir, 'usage')
