@@ -87,7 +87,7 @@ export class Deliveries {
     this.running = this.run()
   }
 
-  /** Ends the attempts in flight, which are repeated by the next process. */
+  /** Aborts the requests that wait for an answer; the next process sends them again. */
   async stop(): Promise<void> {
     this.stopping.abort()
     for (const timer of this.timers.values()) clearTimeout(timer)
@@ -206,7 +206,7 @@ export class Deliveries {
     if (settled !== undefined) this.schedule(accessId, settled)
   }
 
-  /** One that cannot be unsealed has failed as any other, so that its attempts have an end. */
+  /** A message whose URL or secret cannot be decrypted counts as a failed attempt. */
   private async send(
     accessId: string,
     { webhook, message }: Claim,

@@ -87,16 +87,18 @@ t.test('addresses that may be connected to', async t => {
 
 t.test('no spelling of a private IPv4 address within IPv6 is public', async t => {
   const byte = fc.integer({ min: 0, max: 255 })
-  fc.assert(
-    fc.property(fc.tuple(byte, byte, byte, byte), fc.boolean(), ([a, b, c, d], isHex) => {
+  const isHidden = fc.property(
+    fc.tuple(byte, byte, byte, byte),
+    fc.boolean(),
+    ([a, b, c, d], isHex) => {
       const hex = [a * 256 + b, c * 256 + d].map(group => group.toString(16)).join(':')
       const tail = isHex ? hex : `${a}.${b}.${c}.${d}`
       for (const prefix of ['::', '::ffff:', '::ffff:0:', '64:ff9b::', '64:FF9B::'])
         if (isPublicAddress(`${prefix}${tail}`)) return false
       return !isPublicAddress(`2002:${hex}::1`)
-    }),
+    },
   )
-  t.pass()
+  t.doesNotThrow(() => fc.assert(isHidden))
 })
 
 t.test('an address that is this machine is not public', async t => {

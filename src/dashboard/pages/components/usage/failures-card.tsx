@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
+import { StackedTable } from '../shared/stacked-table.js'
 import { formatCount, formatMoment } from '../../lib/format.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import type { FailedRequest } from '../../lib/wire.js'
@@ -35,25 +36,11 @@ const Row = ({ failure }: { readonly failure: FailedRequest }) => {
 }
 
 const FailureTable = ({ failures }: { readonly failures: readonly FailedRequest[] }) => (
-  <div class="scroll" role="region" aria-label="Failed requests" tabIndex={0}>
-    <table class="data is-stacked">
-      <thead>
-        <tr>
-          <th scope="col">Time and method</th>
-          {COLUMNS.map(name => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {failures.map((failure, index) => (
-          <Row key={`${failure.atMs}-${index}`} failure={failure} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <StackedTable label="Failed requests" columns={['Time and method', ...COLUMNS]}>
+    {failures.map((failure, index) => (
+      <Row key={`${failure.atMs}-${index}`} failure={failure} />
+    ))}
+  </StackedTable>
 )
 
 /** The newest failed requests of an access. */

@@ -1,3 +1,4 @@
+import { StackedTable } from '../shared/stacked-table.js'
 import { formatMoment } from '../../lib/format.js'
 import type { WebhookDelivery } from '../../lib/wire.js'
 
@@ -43,23 +44,9 @@ export const DeliveryTable = ({
 }: {
   readonly deliveries: readonly WebhookDelivery[]
 }) => (
-  <div class="scroll" role="region" aria-label="Messages of the webhook" tabIndex={0}>
-    <table class="data is-stacked">
-      <thead>
-        <tr>
-          <th scope="col">Time and kind</th>
-          {COLUMNS.map(name => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {deliveries.map(delivery => (
-          <Row key={delivery.messageId} delivery={delivery} />
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <StackedTable label="Messages of the webhook" columns={['Time and kind', ...COLUMNS]}>
+    {deliveries.map(delivery => (
+      <Row key={delivery.messageId} delivery={delivery} />
+    ))}
+  </StackedTable>
 )

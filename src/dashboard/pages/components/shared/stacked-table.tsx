@@ -1,0 +1,28 @@
+import type { ComponentChildren } from 'preact'
+
+/** A table that scrolls by itself, and whose rows are stacked cells in a narrow window. */
+export const StackedTable = ({
+  label,
+  columns,
+  children,
+}: {
+  readonly label: string
+  readonly columns: readonly string[]
+  /** Its rows. */
+  readonly children: ComponentChildren
+}) => (
+  <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+    <table class="data is-stacked">
+      <thead>
+        <tr>
+          {columns.map(name => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
+)
