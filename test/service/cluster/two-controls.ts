@@ -1,9 +1,8 @@
 // Two machines of a cluster that may both change accesses.
-import { copyFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
-import { operate, prepareMachine, tokenPath } from '../../fixtures/cluster/machine.js'
+import { prepareMachine, tokenPath } from '../../fixtures/cluster/machine.js'
+import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { until } from '../../fixtures/until.js'
 
 const ROUNDS = 10
@@ -13,21 +12,8 @@ t.test('two controls', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const one = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' })
   const other = await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' })
-  for (const command of [
-    ['init'],
-    ['add', 'fra-1', '--location', 'fra', '--control'],
-    ['add', 'fra-2', '--location', 'fra', '--control'],
-  ]) {
-    const { code, output } = await operate(t, etcd, one.configFile, ...command)
-    t.equal(code, 0, output)
-  }
-  const service = await one.start()
-  // As docs/cluster.md says: every control has the same key.
-  copyFileSync(join(one.dataDir, 'access.key'), join(other.dataDir, 'access.key'))
-  await other.start()
   const both = [one, other] as const
-  for (const machine of both)
-    await until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
+  const service = await startTwoControls(t, etcd, both)
   const { body } = await one.admin('POST', '/accesses', GRANT)
   const path = tokenPath(String(body['accessId']), 'fra')
   t.equal((await other.admin('POST', path)).status, 201, 'the other one knows it at once')

@@ -1,11 +1,10 @@
 // A webhook of an access that two machines may send to.
-import { copyFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
-import { operate, prepareMachine } from '../../fixtures/cluster/machine.js'
+import { prepareMachine } from '../../fixtures/cluster/machine.js'
+import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { openReceiver } from '../../fixtures/dashboard/receiver.js'
@@ -31,19 +30,7 @@ t.test('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, async 
     prepareMachine(t, etcd, { id, location: 'fra', firstPort, dashboard })
   const one = await prepare('fra-1', firstPorts[0])
   const other = await prepare('fra-2', firstPorts[1])
-  for (const command of [
-    ['init'],
-    ['add', 'fra-1', '--location', 'fra', '--control'],
-    ['add', 'fra-2', '--location', 'fra', '--control'],
-  ]) {
-    const { code, output } = await operate(t, etcd, one.configFile, ...command)
-    t.equal(code, 0, output)
-  }
-  const service = await one.start()
-  copyFileSync(join(one.dataDir, 'access.key'), join(other.dataDir, 'access.key'))
-  await other.start()
-  for (const machine of [one, other])
-    await until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
+  const service = await startTwoControls(t, etcd, [one, other])
   const { body } = await one.admin('POST', '/accesses', {
     subject: 'ada',
     product: 'node',
