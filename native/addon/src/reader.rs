@@ -12,7 +12,7 @@ use napi_derive::napi;
 use store::{Budget, Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
-use wire::reads::{self, ReadLimits};
+use wire::reads::{self, CompleteReply, ReadLimits, ReplySink};
 
 use crate::arguments::{deadline, pubkeys, view, whole, wrong};
 use crate::failure::{Result, guard, thrown};
@@ -202,8 +202,10 @@ impl Reader {
         let time = deadline(deadline_ms)
             .map_err(|error| thrown(&error))?
             .saturating_duration_since(Instant::now());
-        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
-            reads::scan_largest_accounts(snapshot, &mint, budget, out)
+        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
+            let mut out = reply.chunk();
+            reads::scan_largest_accounts(snapshot, &mint, budget, &mut out)?;
+            reply.write(out)
         })
     }
 
@@ -261,8 +263,8 @@ impl Reader {
     ) -> Result<Object<'env>> {
         let (native_query, view, time) =
             to_program_query(&query).map_err(|error| thrown(&error))?;
-        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
-            reads::program_accounts(snapshot, &native_query, &view, budget, out)
+        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
+            reads::program_accounts(snapshot, &native_query, &view, budget, reply)
         })
     }
 
@@ -275,8 +277,8 @@ impl Reader {
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
         let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
-        self.page(env, deadline_ms, time, move |snapshot, budget, out| {
-            reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, out)
+        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
+            reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
         })
     }
 
@@ -295,8 +297,10 @@ impl Reader {
                 .ok_or_else(|| wrong("transactions"))
         })?;
         let minute = Duration::from_secs(60);
-        self.page(env, deadline_ms, minute, move |snapshot, _, out| {
-            push_outcomes(snapshot, &rows, out)
+        self.page(env, deadline_ms, minute, move |snapshot, _, reply| {
+            let mut out = reply.chunk();
+            push_outcomes(snapshot, &rows, &mut out)?;
+            reply.write(out)
         })
     }
 
@@ -380,21 +384,23 @@ impl Reader {
         env: &'env Env,
         deadline_ms: f64,
         scan_time: Duration,
-        read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut Vec<u8>) -> Checked<()> + Send + 'static,
+        read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut CompleteReply<'_>) -> Checked<()>
+        + Send
+        + 'static,
     ) -> Result<Object<'env>> {
         let store = self.shared_store().map_err(|error| thrown(&error))?;
         let task = Task {
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
-            // A page is one chunk, already bounded, and its snapshot has ended.
+            // A page is already bounded, and its snapshot has ended.
             queue_bytes_max: usize::MAX,
             deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
         };
         start(env, task, move |writer| {
-            let mut out = Vec::new();
+            let mut reply = CompleteReply::new(writer);
             let mut budget = Budget::until(Instant::now() + scan_time);
-            read(&store.snapshot()?, &mut budget, &mut out)?;
-            writer.push(out)
+            read(&store.snapshot()?, &mut budget, &mut reply)?;
+            reply.send()
         })
     }
 }

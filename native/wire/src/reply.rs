@@ -7,6 +7,11 @@ use std::time::Instant;
 
 use sys::error::{Error, Result};
 
+pub use chunk_pool::CHUNK_BYTES;
+use chunk_pool::ChunkPool;
+
+mod chunk_pool;
+
 type Waker = Box<dyn FnOnce() + Send>;
 
 /// Bytes of replies produced but not yet read, over all replies of a process.
@@ -14,6 +19,8 @@ pub struct InFlight {
     used: Mutex<usize>,
     freed: Condvar,
     bytes_max: usize,
+    /// Chunks that were read.
+    chunks: ChunkPool,
 }
 
 impl InFlight {
@@ -22,6 +29,7 @@ impl InFlight {
             used: Mutex::new(0),
             freed: Condvar::new(),
             bytes_max,
+            chunks: ChunkPool::default(),
         })
     }
 
@@ -33,8 +41,8 @@ impl InFlight {
         self.used() >= self.bytes_max
     }
 
-    /// Waits for space, then takes `bytes`. One chunk may exceed the bound, so at most the bound
-    /// and one chunk for each producing thread are in flight.
+    /// Waits for space, then takes `bytes`. They may exceed the bound, so at most the bound and one
+    /// page or chunk for each producing thread are in flight.
     fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         while *used >= self.bytes_max {
@@ -131,10 +139,24 @@ pub fn pipe(
 }
 
 impl ReplyWriter {
+    /// An empty chunk to write to.
+    pub fn chunk(&self) -> Vec<u8> {
+        self.pipe.in_flight.chunks.take()
+    }
+
     /// Queues one chunk. Waits for space. Fails at the deadline, or at once if the reader has
     /// closed.
     pub fn push(&mut self, chunk: Vec<u8>) -> Result<()> {
-        let bytes = chunk.len();
+        self.push_all([chunk])
+    }
+
+    /// Queues chunks together: none if there is no space for the first. So a reply whose chunks are
+    /// all pushed at once cannot fail once its reader has got a part of it.
+    pub fn push_all(&mut self, chunks: impl IntoIterator<Item = Vec<u8>>) -> Result<()> {
+        let pool = &self.pipe.in_flight.chunks;
+        let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty());
+        let chunks: VecDeque<_> = chunks.map(|chunk| pool.fit(chunk)).collect();
+        let bytes = chunks.iter().map(Vec::len).sum::<usize>();
         if bytes == 0 {
             return Ok(());
         }
@@ -164,7 +186,7 @@ impl ReplyWriter {
             self.pipe.in_flight.give_back(bytes);
             return Err(Error::ReadTimeout);
         }
-        state.chunks.push_back(chunk);
+        state.chunks.extend(chunks);
         state.queued += bytes;
         // Wake the reader only when the pipe is full or the reply has ended.
         let waker = if state.queued >= self.pipe.queue_bytes_max {
@@ -261,9 +283,11 @@ impl ReplyReader {
             into[count..count + bytes].copy_from_slice(&chunk[taken..taken + bytes]);
             count += bytes;
             if taken + bytes == chunk.len() {
-                // A chunk is freed only when its last byte is read: a page is one chunk.
+                // A chunk is freed only when its last byte is read.
                 freed += chunk.len();
-                state.chunks.pop_front();
+                if let Some(chunk) = state.chunks.pop_front() {
+                    self.pipe.in_flight.chunks.give_back(chunk);
+                }
                 state.taken = 0;
             } else {
                 state.taken += bytes;
@@ -294,8 +318,11 @@ impl ReplyReader {
         state.is_closed = true;
         state.waker = None;
         let bytes = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
-        state.chunks = VecDeque::new();
+        let chunks = std::mem::take(&mut state.chunks);
         drop(state);
+        for chunk in chunks {
+            self.pipe.in_flight.chunks.give_back(chunk);
+        }
         self.pipe.in_flight.give_back(bytes);
         self.pipe.space.notify_all();
     }

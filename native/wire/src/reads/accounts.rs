@@ -1,7 +1,7 @@
 //! getAccountInfo, getMultipleAccounts and getBalance.
 
 use super::common::{
-    KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known, push_context,
+    KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known, push_context, spill,
 };
 use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
@@ -12,8 +12,6 @@ use sys::error::{Error, Result};
 
 /// Maximum addresses of one call of [`multiple_accounts`].
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
-/// Minimum size of a chunk of a streamed reply.
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// getAccountInfo: the account, or `null`.
 pub fn account_info(
@@ -201,15 +199,8 @@ fn stream(
 ) -> Result<()> {
     let accounts = KnownAccounts(snapshot);
     let mut writer = AccountWriter::new(view, Mints::by_address(&accounts));
-    let mut out = Vec::with_capacity(CHUNK_BYTES * 2);
-    let mut spill = |out: &mut Vec<u8>| {
-        if out.len() >= CHUNK_BYTES {
-            sink.write(out)?;
-            out.clear();
-            out.shrink_to(CHUNK_BYTES * 2);
-        }
-        Ok(())
-    };
+    let mut out = sink.chunk();
+    let mut spill = |out: &mut Vec<u8>| spill(sink, out);
     push_context(snapshot, &mut out)?;
     out.extend_from_slice(before);
     let mut is_first = true;
@@ -228,5 +219,5 @@ fn stream(
         }
     }
     out.extend_from_slice(after);
-    sink.write(&out)
+    sink.write(out)
 }

@@ -1,7 +1,7 @@
 //! What several reads share: limits, the context of a reply, and the look-up of an account.
 
 use crate::account_json::{Accounts, push_u64};
-use crate::reply::ReplyWriter;
+use crate::reply::{CHUNK_BYTES, ReplyWriter};
 use primitives::Pubkey;
 use store::{AccountRef, Snapshot};
 use sys::error::{Error, Result};
@@ -41,24 +41,75 @@ impl ReadLimits {
     };
 }
 
-/// The receiver of a streamed reply.
+/// The receiver of a long reply, which is written in chunks of about [`CHUNK_BYTES`].
 pub trait ReplySink {
+    /// An empty chunk to write to.
+    fn chunk(&mut self) -> Vec<u8>;
+
     /// Takes the next bytes. It may wait for space. It fails if the reader has closed or the
     /// deadline has passed.
-    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+    fn write(&mut self, chunk: Vec<u8>) -> Result<()>;
 }
 
 impl ReplySink for Vec<u8> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.extend_from_slice(bytes);
+    fn chunk(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
+        self.extend_from_slice(&chunk);
         Ok(())
     }
 }
 
 impl ReplySink for ReplyWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.push(bytes.to_vec())
+    fn chunk(&mut self) -> Vec<u8> {
+        ReplyWriter::chunk(self)
     }
+
+    fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
+        self.push(chunk)
+    }
+}
+
+/// Sends a reply only once it is complete, so that a failure leaves nothing of it.
+pub struct CompleteReply<'w> {
+    writer: &'w mut ReplyWriter,
+    chunks: Vec<Vec<u8>>,
+}
+
+impl<'w> CompleteReply<'w> {
+    pub fn new(writer: &'w mut ReplyWriter) -> Self {
+        CompleteReply {
+            writer,
+            chunks: Vec::new(),
+        }
+    }
+
+    /// Sends what was written.
+    pub fn send(self) -> Result<()> {
+        self.writer.push_all(self.chunks)
+    }
+}
+
+impl ReplySink for CompleteReply<'_> {
+    fn chunk(&mut self) -> Vec<u8> {
+        self.writer.chunk()
+    }
+
+    fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
+        self.chunks.push(chunk);
+        Ok(())
+    }
+}
+
+/// Passes `out` to the sink if it is complete, and goes on with an empty one.
+pub(super) fn spill(sink: &mut dyn ReplySink, out: &mut Vec<u8>) -> Result<()> {
+    if out.len() < CHUNK_BYTES {
+        return Ok(());
+    }
+    let next = sink.chunk();
+    sink.write(std::mem::replace(out, next))
 }
 
 impl Accounts for Snapshot<'_> {

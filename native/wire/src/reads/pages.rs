@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::common::{all_or_nothing, demand_complete, push_context};
+use super::common::{ReplySink, demand_complete, push_context, spill};
 use crate::account_json::{AccountWriter, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
@@ -21,24 +21,25 @@ pub struct PageView {
     pub reply_bytes_max: usize,
 }
 
-/// getProgramAccountsV2: `{"accounts":[…],"count":…,"paginationKey":…}` without a context.
+/// getProgramAccountsV2: `{"accounts":[…],"count":…,"paginationKey":…}` without a context. On
+/// failure the sink may hold a part of it.
 pub fn program_accounts(
     snapshot: &Snapshot<'_>,
     query: &ProgramQuery,
     page: &PageView,
     budget: &mut Budget,
-    out: &mut Vec<u8>,
+    sink: &mut dyn ReplySink,
 ) -> Result<()> {
     snapshot.tip().ok_or(Error::NoIndex)?;
     if !covers(snapshot, query) {
         return Err(Error::OutsideScope);
     }
     demand_complete(snapshot)?;
-    all_or_nothing(out, |out| {
-        push_page(snapshot, page, budget, out, |budget, visit| {
-            snapshot.program_page(query, budget, visit)
-        })
-    })
+    let mut out = sink.chunk();
+    push_page(snapshot, page, budget, &mut out, sink, |budget, visit| {
+        snapshot.program_page(query, budget, visit)
+    })?;
+    sink.write(out)
 }
 
 /// getTokenAccountsByOwnerV2: the same page within `{"context":…,"value":…}`.
@@ -47,7 +48,7 @@ pub fn token_accounts_by_owner(
     query: &OwnerQuery,
     page: &PageView,
     budget: &mut Budget,
-    out: &mut Vec<u8>,
+    sink: &mut dyn ReplySink,
 ) -> Result<()> {
     let is_covered = match query.filter {
         OwnerFilter::Mint(mint) => snapshot.scope().covers_mint(&mint),
@@ -57,14 +58,13 @@ pub fn token_accounts_by_owner(
         return Err(Error::OutsideScope);
     }
     demand_complete(snapshot)?;
-    all_or_nothing(out, |out| {
-        push_context(snapshot, out)?;
-        push_page(snapshot, page, budget, out, |budget, visit| {
-            snapshot.owner_page(query, budget, visit)
-        })?;
-        out.push(b'}');
-        Ok(())
-    })
+    let mut out = sink.chunk();
+    push_context(snapshot, &mut out)?;
+    push_page(snapshot, page, budget, &mut out, sink, |budget, visit| {
+        snapshot.owner_page(query, budget, visit)
+    })?;
+    out.push(b'}');
+    sink.write(out)
 }
 
 /// Whether the store has every account that could match: all of the program, or all of one mint.
@@ -81,23 +81,27 @@ fn covers(snapshot: &Snapshot<'_>, query: &ProgramQuery) -> bool {
 
 type Visit<'v> = &'v mut dyn FnMut(&Pubkey, AccountRef<'_>) -> Result<()>;
 
+/// Appends the page to `out`, which the sink takes whenever it is complete.
 fn push_page(
     snapshot: &Snapshot<'_>,
     page: &PageView,
     budget: &mut Budget,
     out: &mut Vec<u8>,
+    sink: &mut dyn ReplySink,
     scan: impl FnOnce(&mut Budget, Visit<'_>) -> Result<PageEnd>,
 ) -> Result<()> {
     let mut writer = AccountWriter::new(page.view, Mints::in_pages(snapshot));
     let deadline = budget.deadline();
     let bytes_max = out.len().saturating_add(page.reply_bytes_max);
     let mut next_look = BYTES_PER_LOOK;
+    let mut spilled = 0;
+    let mut is_first = true;
     out.extend_from_slice(b"{\"accounts\":[");
-    let first = out.len();
     let end = scan(budget, &mut |pubkey, account| {
-        if out.len() > first {
+        if !is_first {
             out.push(b',');
         }
+        is_first = false;
         out.extend_from_slice(b"{\"pubkey\":\"");
         push_pubkey(out, pubkey);
         out.extend_from_slice(b"\",\"account\":");
@@ -108,11 +112,13 @@ fn push_page(
             next_look = writer.read_bytes() + BYTES_PER_LOOK;
             Instant::now() >= deadline
         };
-        if is_late || out.len() > bytes_max {
-            Err(Error::ReadBudget { scanned: 0 })
-        } else {
-            Ok(())
+        if is_late || spilled + out.len() > bytes_max {
+            return Err(Error::ReadBudget { scanned: 0 });
         }
+        let bytes = out.len();
+        spill(sink, out)?;
+        spilled += bytes - out.len();
+        Ok(())
     });
     let end = end.map_err(|error| match error {
         Error::ReadBudget { .. } => Error::ReadBudget {

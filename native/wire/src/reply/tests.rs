@@ -96,3 +96,27 @@ fn a_dropped_writer_is_a_failure() {
     assert!(matches!(reader.failure(), Some(Error::Internal(_))));
     assert!(reader.read(&mut [0; 4]).is_err());
 }
+
+#[test]
+fn chunks_pushed_together_are_queued_together_or_not_at_all() {
+    let in_flight = InFlight::new(10);
+    let (mut first, reader) = pipe(usize::MAX, soon(), Arc::clone(&in_flight));
+    let page = || [vec![1; 9], Vec::new(), vec![2; 5]];
+    first.push_all(page()).unwrap();
+    assert_eq!(in_flight.used(), 14);
+    let deadline = Instant::now() + Duration::from_millis(20);
+    let (mut second, other) = pipe(usize::MAX, deadline, Arc::clone(&in_flight));
+    let ended = second.push_all(page());
+    assert!(matches!(ended, Err(Error::Overloaded)));
+    second.finish(ended);
+    assert!(matches!(other.failure(), Some(Error::Overloaded)));
+    assert_eq!(other.bytes_left(), None);
+    first.finish(Ok(()));
+    assert_eq!(reader.bytes_left(), Some(14));
+    let mut into = [0; 12];
+    assert_eq!(reader.read(&mut into).unwrap(), Read::Bytes(12));
+    assert_eq!(into, [1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
+    assert_eq!(in_flight.used(), 5);
+    reader.close();
+    assert_eq!(in_flight.used(), 0);
+}

@@ -218,10 +218,14 @@ struct Chunks {
 }
 
 impl ReplySink for Chunks {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    fn chunk(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
         self.left = self.left.checked_sub(1).ok_or(Error::ReadTimeout)?;
-        self.longest = self.longest.max(bytes.len());
-        self.bytes.extend_from_slice(bytes);
+        self.longest = self.longest.max(chunk.len());
+        self.bytes.extend_from_slice(&chunk);
         Ok(())
     }
 }

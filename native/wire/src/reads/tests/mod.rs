@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::common::*;
 use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
+use crate::reply::{CHUNK_BYTES, InFlight, Read, pipe};
 use primitives::Pubkey;
 use primitives::token::{
     CLOCK_SYSVAR, NATIVE_MINT, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, TokenProgram,

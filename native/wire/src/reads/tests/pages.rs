@@ -124,3 +124,56 @@ fn page_outside_the_scope_is_an_error() {
     let ended = stream_accounts(&snapshot, &[[1; 32], [2; 32]], BASE64, &mut Vec::new());
     assert_eq!(ended.unwrap_err().name(), "outsideScope");
 }
+
+/// A page of several chunks is sent once it is complete, and never in part.
+#[test]
+fn a_long_page_is_complete_or_an_error() {
+    let rows = 40;
+    let accounts = (1..=rows)
+        .map(|key| account(key, [5; 32], vec![key; 30_000]))
+        .collect();
+    let (_dir, store) = open(accounts, Scope::All);
+    let snapshot = store.snapshot().unwrap();
+    let query = ProgramQuery {
+        program: [5; 32],
+        filters: Vec::new(),
+        limit: 100,
+        after: None,
+        changed_since: None,
+    };
+    let send = |reply_bytes_max: usize| {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let (mut writer, reader) = pipe(usize::MAX, deadline, InFlight::new(usize::MAX));
+        let mut reply = CompleteReply::new(&mut writer);
+        let view = BASE64;
+        let page = PageView {
+            view,
+            reply_bytes_max,
+        };
+        let ended = program_accounts(&snapshot, &query, &page, &mut budget(), &mut reply)
+            .and_then(|()| reply.send());
+        writer.finish(ended);
+        reader
+    };
+    let reader = send(usize::MAX);
+    let length = reader.bytes_left().unwrap();
+    assert!(length > 6 * CHUNK_BYTES);
+    let mut bytes = vec![0; length];
+    assert_eq!(reader.read(&mut bytes).unwrap(), Read::Bytes(length));
+    let mut expected = Vec::new();
+    let page = PageView {
+        view: BASE64,
+        reply_bytes_max: usize::MAX,
+    };
+    program_accounts(&snapshot, &query, &page, &mut budget(), &mut expected).unwrap();
+    assert!(bytes == expected, "the bytes of all chunks");
+    let reply: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(reply["count"], json!(rows));
+
+    let refused = send(5 * CHUNK_BYTES);
+    assert_eq!(refused.bytes_left(), None);
+    assert!(matches!(
+        refused.failure(),
+        Some(Error::ReadBudget { scanned }) if scanned > 30
+    ));
+}
