@@ -12,7 +12,7 @@ use napi_derive::napi;
 use store::{Budget, Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
-use wire::reads::{self, CompleteReply, ReadLimits, ReplySink};
+use wire::reads::{self, CompleteReply, ReadLimits};
 
 use crate::arguments::{deadline, pubkeys, view, whole, wrong};
 use crate::failure::{Result, guard, thrown};
@@ -199,13 +199,10 @@ impl Reader {
         deadline_ms: f64,
     ) -> Result<Object<'env>> {
         let mint = guard(|| mint.pubkey())?;
-        let time = deadline(deadline_ms)
-            .map_err(|error| thrown(&error))?
-            .saturating_duration_since(Instant::now());
+        let ends = deadline(deadline_ms).map_err(|error| thrown(&error))?;
+        let time = ends.saturating_duration_since(Instant::now());
         self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
-            let mut out = reply.chunk();
-            reads::scan_largest_accounts(snapshot, &mint, budget, &mut out)?;
-            reply.write(out)
+            reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
         })
     }
 
@@ -298,9 +295,7 @@ impl Reader {
         })?;
         let minute = Duration::from_secs(60);
         self.page(env, deadline_ms, minute, move |snapshot, _, reply| {
-            let mut out = reply.chunk();
-            push_outcomes(snapshot, &rows, &mut out)?;
-            reply.write(out)
+            reply.append(|out| push_outcomes(snapshot, &rows, out))
         })
     }
 
@@ -392,8 +387,7 @@ impl Reader {
         let task = Task {
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
-            // A page is already bounded, and its snapshot has ended.
-            queue_bytes_max: usize::MAX,
+            queue_bytes_max: usize::MAX, // A page is already bounded, and its snapshot has ended.
             deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
         };
         start(env, task, move |writer| {

@@ -86,6 +86,14 @@ impl<'w> CompleteReply<'w> {
         }
     }
 
+    /// Writes one chunk, of any length.
+    pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let mut out = self.writer.chunk();
+        write(&mut out)?;
+        self.chunks.push(out);
+        Ok(())
+    }
+
     /// Sends what was written.
     pub fn send(self) -> Result<()> {
         self.writer.push_all(self.chunks)
