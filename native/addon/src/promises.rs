@@ -11,13 +11,14 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 
 use ::sys::error::Error;
 use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue};
 use napi::{Env, JsError, sys};
 
-use crate::failure::{Result, thrown};
+use crate::failure::{Result, guard, thrown};
 
 /// What the event loop runs for one promise.
 type Settle = Box<dyn FnOnce(&Env) + Send>;
@@ -57,6 +58,9 @@ struct Shared {
     /// `None` once the loop has ended: later settlements are dropped.
     queue: Mutex<Option<Vec<Settle>>>,
     handle: Handle,
+    /// Whether the loop may be woken. Threads hold it while they do so, and the loop, which never
+    /// takes it before, waits for them before it closes its handle.
+    is_open: RwLock<bool>,
 }
 
 impl Shared {
@@ -66,14 +70,18 @@ impl Shared {
     }
 
     fn push(&self, settle: Settle) {
+        let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
+        if !*is_open {
+            return;
+        }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiting) = queue.as_mut() else {
             return;
         };
         waiting.push(settle);
         drop(queue);
-        // SAFETY: the handle was made by `uv_async_init` and its memory is never freed. Where the
-        // loop has just ended the call has no effect.
+        // SAFETY: the handle was made by `uv_async_init`, and is closed only after `is_open` was
+        // taken for writing.
         unsafe { uv_async_send(self.handle.0) };
     }
 }
@@ -122,6 +130,7 @@ impl EventLoop {
             shared: Arc::new(Shared {
                 queue: Mutex::new(Some(Vec::new())),
                 handle,
+                is_open: RwLock::new(true),
             }),
             waiting: Cell::new(0),
         }));
@@ -234,6 +243,10 @@ unsafe extern "C" fn close(event_loop: *mut c_void) {
     drop(queue);
     // Drop the queue outside the lock.
     drop(waiting);
+    *shared
+        .is_open
+        .write()
+        .unwrap_or_else(PoisonError::into_inner) = false;
     // SAFETY: the handle of this thread's loop, closed once.
     unsafe { uv_close(shared.handle.0, None) };
 }
@@ -313,4 +326,29 @@ pub fn deferred<T: ToNapiValue + 'static>(env: &Env) -> Result<(Deferred<T>, Obj
         value: PhantomData,
     };
     Ok((deferred, object))
+}
+
+/// Runs `work` on a thread of its own and promises what `make` makes of its result. Another thread
+/// waits for its end before the promise settles: LMDB gives the slot of a reader back at the very
+/// end of its thread, and the caller may close the store as soon as the promise has settled.
+pub fn on_own_thread<'env, R: Send + 'static, T: ToNapiValue + 'static>(
+    env: &'env Env,
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+    make: impl FnOnce(R) -> T + Send + 'static,
+) -> Result<Object<'env>> {
+    let (deferred, promise) = deferred::<T>(env)?;
+    guard(|| {
+        let thread = thread::Builder::new().name(name.into()).spawn(work)?;
+        thread::Builder::new()
+            .name(format!("{name}-end"))
+            .spawn(move || {
+                // After a panic `deferred` is dropped, which rejects.
+                if let Ok(result) = thread.join() {
+                    deferred.resolve(Box::new(move |_| Ok(make(result))));
+                }
+            })?;
+        Ok(())
+    })?;
+    Ok(promise)
 }

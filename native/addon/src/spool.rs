@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use ingest::spool::{self as ingest_spool, ReplayLimits, Replayed, Replaying};
 use napi::Env;
@@ -18,7 +17,7 @@ use crate::failure::{Failure, Result, guard, thrown};
 use crate::feed::{FeedOptions, OnEvent, start, to_config};
 use crate::indexer::Indexer;
 use crate::options::StoreOptions;
-use crate::promises::deferred;
+use crate::promises::on_own_thread;
 
 /// Bounds of a spool and of its replay.
 #[napi(object)]
@@ -148,10 +147,9 @@ impl Spool {
         let is_cancelled = Arc::clone(&self.is_cancelled);
         let replayed = Arc::clone(&self.replayed);
         is_cancelled.store(false, Ordering::Relaxed);
-        let (deferred, promise) = deferred::<ReplayResult>(env)?;
         let work = move || {
             let dir = PathBuf::from(dir);
-            let outcome = Store::open_writer(&dir, &options).and_then(|store| {
+            Store::open_writer(&dir, &options).and_then(|store| {
                 let store = Arc::new(store);
                 let done = spool.replay(&Replaying {
                     store: Arc::clone(&store),
@@ -162,18 +160,16 @@ impl Spool {
                 })?;
                 *replayed.lock().unwrap_or_else(PoisonError::into_inner) = Some(store);
                 Ok(done)
-            });
-            deferred.resolve(Box::new(move |_| {
-                let done: Replayed = outcome.as_ref().copied().unwrap_or_default();
-                Ok(ReplayResult {
-                    slot: done.slot as f64,
-                    blocks: done.blocks as f64,
-                    failure: outcome.as_ref().err().map(Failure::from),
-                })
-            }));
+            })
         };
-        guard(|| Ok(thread::Builder::new().name("replay".into()).spawn(work)?))?;
-        Ok(promise)
+        on_own_thread(env, "replay", work, |outcome| {
+            let done: Replayed = outcome.as_ref().copied().unwrap_or_default();
+            ReplayResult {
+                slot: done.slot as f64,
+                blocks: done.blocks as f64,
+                failure: outcome.as_ref().err().map(Failure::from),
+            }
+        })
     }
 
     /// Ends the replay that runs; its promise says so.

@@ -68,7 +68,8 @@ pub struct Progress {
 /// The writer thread of one reader. It ends when this value is stopped or dropped.
 pub struct Applier {
     shared: Arc<Shared>,
-    thread: JoinHandle<()>,
+    /// `None` once it was joined.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// The stream reader's handle to the applier.
@@ -126,7 +127,10 @@ impl Applier {
         let thread = std::thread::Builder::new()
             .name("slotline-apply".into())
             .spawn(move || of_thread.run(sink.as_ref(), &on_event))?;
-        Ok(Applier { shared, thread })
+        Ok(Applier {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     pub fn handle(&self) -> ApplierHandle {
@@ -145,9 +149,18 @@ impl Applier {
         self.shared.news.notify_one();
     }
 
-    /// Whether the thread has ended. After that nothing more is written.
+    /// Whether the thread has done its work. After that nothing more is written.
     pub fn is_finished(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end of the thread. LMDB gives a reader's slot back at the very end of its
+    /// thread, after `is_finished`, and the store must not be closed before that.
+    pub fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported as a failure of the store.
+            let _ = thread.join();
+        }
     }
 }
 

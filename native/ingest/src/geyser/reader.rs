@@ -74,7 +74,7 @@ pub fn start<S: BlockSink>(
 impl FeedReader {
     /// Ends the subscription, finishes the current commit and drops the queued blocks, which a
     /// later replay delivers again. Fails when the writer does not finish within `stop_timeout_ms`.
-    pub fn stop(self) -> Result<()> {
+    pub fn stop(mut self) -> Result<()> {
         self.signal();
         let start = Instant::now();
         while !(self.applier.is_finished() && self.thread.is_finished()) {
@@ -86,6 +86,7 @@ impl FeedReader {
             }
             std::thread::sleep(Duration::from_millis(STOP_POLL_MS));
         }
+        self.applier.join();
         Ok(())
     }
 
