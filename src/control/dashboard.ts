@@ -29,6 +29,7 @@ import { createEventRoute } from '../dashboard/events/route.js'
 import { createStateOf } from '../dashboard/events/state.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
 import type { Secret } from '../shared/secret.js'
 import { createAuditRecord } from './audit-record.js'
 import { openDeliveries } from './deliveries.js'
@@ -48,6 +49,7 @@ export type ControlDashboardParts = {
   readonly adminToken: Secret | undefined
   readonly adminRoutes: readonly Route[]
   readonly log: Log
+  readonly metrics: Metrics
   readonly now: () => number
   /** The built page. */
   readonly pagesDir: string

@@ -134,6 +134,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
       now: Date.now,
     }),
     log,
+    metrics,
     now: Date.now,
     pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
   })

@@ -81,6 +81,7 @@ export const METRICS = {
   machineCertificateEnd: { name: 'slotline_machine_certificate_end_seconds', type: 'gauge', unit: 'seconds since 1970', labels: [], help: 'When the certificate of a machine of a cluster ends' },
   machineLag:        { name: 'slotline_machine_lag_slots', type: 'gauge', unit: 'slots', labels: ['network'], help: 'Slots that the tip of a network is behind the other machines of the location, as of their last beats' },
   peerCalls:         { name: 'slotline_peer_calls_total', type: 'counter', unit: 'calls', labels: ['machine', 'outcome'], help: 'Calls to another machine of the cluster, by whether it answered or was missing' },
+  webhookAttempts:   { name: 'slotline_webhook_attempts_total', type: 'counter', unit: 'attempts', labels: ['outcome'], help: 'Attempts to send warnings, and tests, to webhooks of holders: delivered or failed' },
   processUp:         { name: 'slotline_process_up', type: 'gauge', unit: '0 or 1', labels: ['child'], help: 'Whether the child answered this request; 0: its metrics are those of its last answer' },
   childStuck:        { name: 'slotline_process_stuck_total', type: 'counter', unit: 'processes', labels: ['role'], help: 'Children that were restarted because they answered nothing, or one of their reads stayed open' },
   childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },

@@ -74,6 +74,9 @@ t.test('a warning is delivered once, through 500, silence and kill -9', async t 
   t.equal(new Set(receiver.received.map(({ id }) => id)).size, 1)
   for (const received of receiver.received)
     t.equal(received.signature, signatureOf(secret, received))
+  const metrics = await (await fetch(deployment.description.metricsUrl)).text()
+  // Those of the process that was killed are gone with it.
+  t.match(metrics, /^slotline_webhook_attempts_total\{[^}]*outcome="delivered"[^}]*\} 1$/m)
   t.match(receiver.received[0]?.body, {
     type: 'access.rental-ending',
     data: { accessId, warnings: [{ network: null, location: null }] },
