@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Fanout, Pass } from '../native/fanout.js'
 
 /** Delivers the frames of one fan-out. */
@@ -10,39 +11,50 @@ export type Driver = {
 
 export type DriverParts = {
   readonly fanout: Fanout
-  readonly onFrame: (id: number, frame: Uint8Array, isLast: boolean) => void
+  /** Sends a frame. Returns the number of sockets that it is sent to. */
+  readonly onFrame: (id: number, frame: Uint8Array, isLast: boolean) => number
   /** Frames were missed, and cannot be made any more. */
   readonly onLost: () => void
   readonly onPass: (frames: number, bytes: number) => void
   readonly onFault: (fault: unknown) => void
+  /** Frames that are sent per turn of the event loop, each counted for every socket. */
+  readonly turnFramesMax: number
 }
 
 const LAST = 1
 
-/** Three numbers for each frame: id, length, flags. */
-const deliver = ({ frames, index }: Pass, onFrame: DriverParts['onFrame']): void => {
-  let start = 0
-  for (let at = 0; at + 2 < index.length; at += 3) {
-    const end = start + (index[at + 1] ?? 0)
-    onFrame(index[at] ?? 0, frames.subarray(start, end), ((index[at + 2] ?? 0) & LAST) !== 0)
-    start = end
-  }
-}
-
 export const createDriver = (parts: DriverParts): Driver => {
-  const { fanout, onFrame, onLost, onPass, onFault } = parts
+  const { fanout, onFrame, onLost, onPass, onFault, turnFramesMax } = parts
   let isWanted = false
   let isRunning = false
   let isClosed = false
   /** Why the last pass failed; undefined where it succeeded. */
   let lastFailure: string | undefined
 
-  const onPassEnd = (pass: Pass): void => {
+  /** Three numbers for each frame: id, length, flags. */
+  const deliver = async ({ frames, index }: Pass): Promise<void> => {
+    let start = 0
+    let sentCount = 0
+    for (let at = 0; at + 2 < index.length; at += 3) {
+      if (sentCount >= turnFramesMax) {
+        await nextTurn()
+        sentCount = 0
+        if (isClosed) return
+      }
+      const end = start + (index[at + 1] ?? 0)
+      const isLast = ((index[at + 2] ?? 0) & LAST) !== 0
+      sentCount += onFrame(index[at] ?? 0, frames.subarray(start, end), isLast)
+      start = end
+    }
+  }
+
+  const onPassEnd = async (pass: Pass): Promise<void> => {
     lastFailure = undefined
     if (pass.hasMore) isWanted = true
     // Subscribers are closed: the frames of this pass are incomplete.
     if (pass.isLost) return onLost()
-    deliver(pass, onFrame)
+    await deliver(pass)
+    if (isClosed) return
     onPass(pass.index.length / 3, pass.frames.byteLength)
   }
 
@@ -61,7 +73,7 @@ export const createDriver = (parts: DriverParts): Driver => {
       isWanted = false
       try {
         const pass = await fanout.pass()
-        if (!isClosed) onPassEnd(pass)
+        if (!isClosed) await onPassEnd(pass)
       } catch (fault) {
         if (!isClosed) fail(fault)
       }

@@ -14,6 +14,11 @@ export const defaults = {
    * repeat a failure without end.
    */
   idsRememberedMax: 1_024,
-  /** Bytes of frames that are delivered per turn of the event loop; one frame may be larger. */
+  /** Bytes of frames that are made at once; one frame may be larger. */
   chunkBytesMax: 4 * 1024 ** 2,
+  /**
+   * Frames that are sent per turn of the event loop, each counted for every socket that it is sent
+   * to; one frame may be sent to more. 512 take about 1.5 ms.
+   */
+  turnFramesMax: 512,
 }

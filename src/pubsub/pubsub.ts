@@ -112,6 +112,7 @@ export class PubSub {
           this.bytes += byteCount
         },
         onFault,
+        turnFramesMax: this.parts.options.turnFramesMax,
       })
       this.useFanout(fanout)
     } catch (fault) {
@@ -138,12 +139,15 @@ export class PubSub {
     this.registry.setFanout(undefined)
   }
 
-  private onFrame(id: number, frame: Uint8Array, isLast: boolean): void {
+  /** Returns the number of sockets that are subscribed. */
+  private onFrame(id: number, frame: Uint8Array, isLast: boolean): number {
     // The id may have ended since the pass began.
     const entry = this.registry.byId(id)
-    if (entry === undefined) return
+    if (entry === undefined) return 0
+    const { refCount } = entry
     if (entry.topic !== undefined) this.parts.publish(entry.topic, frame)
     else entry.onFrame?.(frame, isLast)
+    return refCount
   }
 
   private drop(reason: string): void {

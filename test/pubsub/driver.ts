@@ -1,16 +1,25 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createDriver } from '../../src/pubsub/driver.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
+import { until } from '../fixtures/until.js'
 
-const create = () => {
+/** An id that ten sockets are subscribed to. */
+const HOT = 7
+
+const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefined) => {
   const native = createFakeFanout()
   const events: unknown[] = []
   const driver = createDriver({
     fanout: native.fanout,
-    onFrame: (id, frame, isLast) => events.push([id, Buffer.from(frame).toString(), isLast]),
+    onFrame: (id, frame, isLast) => {
+      events.push([id, Buffer.from(frame).toString(), isLast])
+      onSent(id)
+      return id === HOT ? 10 : 1
+    },
     onLost: () => events.push('lost'),
     onPass: (frames, bytes) => events.push({ frames, bytes }),
     onFault: fault => events.push(String(fault)),
+    turnFramesMax,
   })
   return { native, driver, events }
 }
@@ -111,4 +120,43 @@ t.test('nothing is delivered after close', async t => {
   failing.driver.close()
   await failing.native.settle(new Error('closed'))
   t.strictSame(failing.events, [])
+})
+
+/** Counts the turns of the event loop until the test ends. */
+const countTurns = (t: Test) => {
+  let count = 0
+  const next = (): void => {
+    count += 1
+    immediate = setImmediate(next)
+  }
+  let immediate = setImmediate(next)
+  t.teardown(() => clearImmediate(immediate))
+  return () => count
+}
+
+t.test('a turn of the event loop sends a bounded number of frames', async t => {
+  const turns = countTurns(t)
+  const sentIn = new Map<number, number[]>()
+  const { native, driver, events } = create(12, id => {
+    const ids = sentIn.get(turns()) ?? []
+    sentIn.set(turns(), [...ids, id])
+  })
+  driver.advance()
+  await native.settle(toPass([1, HOT, 2, 3, HOT, HOT, 4].map(id => ({ id, text: 'x' }))))
+  driver.advance()
+  t.equal(native.waiting(), 0, 'the next pass begins after the last frame')
+  await until('all are sent', () => events.length === 8)
+  // Each turn ends with the frame that reaches the bound.
+  t.strictSame([...sentIn.values()], [[1, HOT, 2], [3, HOT, HOT], [4]])
+  await until('the next pass begins', () => native.waiting() === 1)
+})
+
+t.test('what is left of a pass is not sent after the driver is closed', async t => {
+  const { native, driver, events } = create(1, id => id === 2 && driver.close())
+  driver.advance()
+  await native.settle(toPass([1, 2, 3].map(id => ({ id, text: 'x' }))))
+  await until('the driver is closed', () => native.isClosed)
+  const turns = countTurns(t)
+  await until('some turns have passed', () => turns() > 5)
+  t.equal(events.length, 2)
 })
