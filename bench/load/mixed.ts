@@ -20,7 +20,7 @@ import {
   SAMPLE_COUNT,
   STORE_OPTIONS,
 } from '../options.js'
-import { NETWORK, type Edge } from '../service/deployment.js'
+import { longestTurnMs, NETWORK, type Edge } from '../service/deployment.js'
 import { recordBundles } from './submission.js'
 
 /** Of twenty requests, so many are of each kind. */
@@ -40,11 +40,6 @@ const TURN_MS_MAX = 5
 const MEMORY_GROWTH_MAX = 1.1
 /** Of the measured time, after which memory has settled. */
 const SETTLED = 0.2
-
-const TURN = /^slotline_loop_turn_max_seconds\{.*clock="cpu"\} (\S+)$/m
-
-const longestTurnMs = async (edge: Edge): Promise<number> =>
-  Number(TURN.exec(await edge.metrics())?.[1] ?? NaN) * 1_000
 
 /** Memory of its own: pages of the store that are mapped are not in it. */
 const ownBytes = (pid: number): number => {

@@ -205,3 +205,9 @@ export const startEdge = async (
     stop: () => stopProcess(child),
   }
 }
+
+const TURN = /^slotline_loop_turn_max_seconds\{.*clock="cpu"\} (\S+)$/m
+
+/** Processor time of the longest turn of the event loop since the last call, in milliseconds. */
+export const longestTurnMs = async (edge: Edge): Promise<number> =>
+  Number(TURN.exec(await edge.metrics())?.[1] ?? NaN) * 1_000

@@ -9,7 +9,7 @@ import {
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
-import type { Entry, Registry } from './registry.js'
+import type { Entry, Group, Registry } from './registry.js'
 import type { SubscriptionRules, ToSubscription } from './subscription.js'
 
 export type ConnectionParts = {
@@ -31,6 +31,8 @@ const NO_ENTRIES: readonly Entry[] = []
 export class SubscriptionConnection implements Connection {
   private readonly parts: ConnectionParts
   private readonly entries = new Map<number, Entry>()
+  /** The groups that the socket is in, by id. */
+  private readonly groups = new Map<number, Group>()
   /** Ids that have ended, the oldest first. */
   private readonly endedIds = new Set<number>()
   /** Subscriptions whose reply is not sent yet, by message. */
@@ -69,8 +71,9 @@ export class SubscriptionConnection implements Connection {
     if (this.isClosed) return
     this.isClosed = true
     const { registry, onClose } = this.parts
-    for (const entry of this.entries.values()) registry.release(entry)
+    for (const entry of this.entries.values()) registry.release(entry, this.groups.get(entry.id))
     this.entries.clear()
+    this.groups.clear()
     this.endedIds.clear()
     this.unstarted.clear()
     onClose(this)
@@ -115,7 +118,8 @@ export class SubscriptionConnection implements Connection {
       throw new RpcError('subscriptionId')
     }
     // Before the reply, so that no frame follows it.
-    if (entry.topic !== undefined) this.parts.socket.unsubscribe(entry.topic)
+    const group = this.groups.get(id)
+    if (group !== undefined) this.parts.socket.unsubscribe(group.topic)
     this.release(entry)
     return TRUE
   }
@@ -131,13 +135,16 @@ export class SubscriptionConnection implements Connection {
       onFault(fault)
       return this.closeSocket(CLOSE.overload, 'subscription failed')
     }
-    if (entry.topic === undefined) onSignature()
-    else socket.subscribe(entry.topic)
+    const group = registry.join(entry)
+    if (group === undefined) return onSignature()
+    this.groups.set(entry.id, group)
+    socket.subscribe(group.topic)
   }
 
   private release(entry: Entry): void {
     this.entries.delete(entry.id)
-    this.parts.registry.release(entry)
+    this.parts.registry.release(entry, this.groups.get(entry.id))
+    this.groups.delete(entry.id)
     this.endedIds.add(entry.id)
     if (this.endedIds.size <= this.parts.options.idsRememberedMax) return
     const [oldest] = this.endedIds

@@ -11,8 +11,8 @@ export type Driver = {
 
 export type DriverParts = {
   readonly fanout: Fanout
-  /** Sends a frame. Returns the number of sockets that it is sent to. */
-  readonly onFrame: (id: number, frame: Uint8Array, isLast: boolean) => number
+  /** Sends a frame to one group of sockets after the other, and yields how many they are. */
+  readonly send: (id: number, frame: Uint8Array, isLast: boolean) => Iterable<number>
   /** Frames were missed, and cannot be made any more. */
   readonly onLost: () => void
   readonly onPass: (frames: number, bytes: number) => void
@@ -24,7 +24,7 @@ export type DriverParts = {
 const LAST = 1
 
 export const createDriver = (parts: DriverParts): Driver => {
-  const { fanout, onFrame, onLost, onPass, onFault, turnFramesMax } = parts
+  const { fanout, send, onLost, onPass, onFault, turnFramesMax } = parts
   let isWanted = false
   let isRunning = false
   let isClosed = false
@@ -36,14 +36,15 @@ export const createDriver = (parts: DriverParts): Driver => {
     let start = 0
     let sentCount = 0
     for (let at = 0; at + 2 < index.length; at += 3) {
-      if (sentCount >= turnFramesMax) {
+      const end = start + (index[at + 1] ?? 0)
+      const isLast = ((index[at + 2] ?? 0) & LAST) !== 0
+      for (const count of send(index[at] ?? 0, frames.subarray(start, end), isLast)) {
+        sentCount += count
+        if (sentCount < turnFramesMax) continue
         await nextTurn()
         sentCount = 0
         if (isClosed) return
       }
-      const end = start + (index[at + 1] ?? 0)
-      const isLast = ((index[at + 2] ?? 0) & LAST) !== 0
-      sentCount += onFrame(index[at] ?? 0, frames.subarray(start, end), isLast)
       start = end
     }
   }

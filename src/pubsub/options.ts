@@ -18,7 +18,7 @@ export const defaults = {
   chunkBytesMax: 4 * 1024 ** 2,
   /**
    * Frames that are sent per turn of the event loop, each counted for every socket that it is sent
-   * to; one frame may be sent to more. 512 take about 1.5 ms.
+   * to: at most twice as many. 512 take about 1.5 ms.
    */
   turnFramesMax: 512,
 }

@@ -46,7 +46,7 @@ export class PubSub {
   constructor(parts: PubSubParts) {
     const { network, options, transactions, scope } = parts
     this.parts = parts
-    this.registry = new Registry(network, options.subscriptionsMax)
+    this.registry = new Registry(network, options)
     this.rules = { filtersMax: options.filtersMax, transactions, scope }
   }
 
@@ -105,7 +105,7 @@ export class PubSub {
       this.openFailure = undefined
       this.driver = createDriver({
         fanout,
-        onFrame: (id, frame, isLast) => this.onFrame(id, frame, isLast),
+        send: (id, frame, isLast) => this.send(id, frame, isLast),
         onLost: () => this.drop('missed slots'),
         onPass: (frameCount, byteCount) => {
           this.frames += frameCount
@@ -139,15 +139,20 @@ export class PubSub {
     this.registry.setFanout(undefined)
   }
 
-  /** Returns the number of sockets that are subscribed. */
-  private onFrame(id: number, frame: Uint8Array, isLast: boolean): number {
+  /** Sends a frame to one group of sockets after the other, and yields how many they are. */
+  private *send(id: number, frame: Uint8Array, isLast: boolean): Iterable<number> {
     // The id may have ended since the pass began.
     const entry = this.registry.byId(id)
-    if (entry === undefined) return 0
-    const { refCount } = entry
-    if (entry.topic !== undefined) this.parts.publish(entry.topic, frame)
-    else entry.onFrame?.(frame, isLast)
-    return refCount
+    if (entry?.groups === undefined) {
+      entry?.onFrame?.(frame, isLast)
+      yield 1
+      return
+    }
+    for (const { topic, size } of entry.groups) {
+      if (size === 0) continue
+      this.parts.publish(topic, frame)
+      yield size
+    }
   }
 
   private drop(reason: string): void {

@@ -1,15 +1,24 @@
 import type { Fanout } from '../native/fanout.js'
 import { RpcError } from '../shared/errors.js'
+import type { Options } from './options.js'
 import type { Subscription } from './subscription.js'
 
 /** Ids are numbers in JSON and u32 in the native addon. */
 const ID_MAX = 2 ** 32 - 1
 
+/** Sockets that get the frames of an id in the same turn of the event loop. */
+export type Group = {
+  /** Topic that the frames are published on. */
+  readonly topic: string
+  /** Number of sockets. */
+  size: number
+}
+
 /** One subscription id. */
 export type Entry = {
   readonly id: number
-  /** Topic that its frames are published on; undefined where `onFrame` takes them. */
-  readonly topic: string | undefined
+  /** The sockets of a shared id; undefined where `onFrame` takes the frames. */
+  readonly groups: Group[] | undefined
   readonly subscription: Subscription
   /** Takes the frames of a subscription that is not shared; `isLast` ends it. */
   readonly onFrame: ((frame: Uint8Array, isLast: boolean) => void) | undefined
@@ -19,19 +28,22 @@ export type Entry = {
   isStarted: boolean
 }
 
+/** `turnFramesMax` bounds the sockets of a group. */
+export type RegistryBounds = Pick<Options, 'subscriptionsMax' | 'turnFramesMax'>
+
 /** The subscription ids of one network at one edge. */
 export class Registry {
   private readonly network: string
-  private readonly subscriptionsMax: number
+  private readonly bounds: RegistryBounds
   private readonly byKey = new Map<string, Entry>()
   private readonly entries = new Map<number, Entry>()
   private fanout: Fanout | undefined
   private lastId = 0
   private refCount = 0
 
-  constructor(network: string, subscriptionsMax: number) {
+  constructor(network: string, bounds: RegistryBounds) {
     this.network = network
-    this.subscriptionsMax = subscriptionsMax
+    this.bounds = bounds
   }
 
   find(key: string): Entry | undefined {
@@ -49,7 +61,7 @@ export class Registry {
 
   /** Subscribes one connection, to an existing id or a new one. Throws over the bound. */
   acquire(subscription: Subscription, onFrame: Entry['onFrame']): Entry {
-    if (this.refCount >= this.subscriptionsMax) throw new RpcError('nodeSubscriptions')
+    if (this.refCount >= this.bounds.subscriptionsMax) throw new RpcError('nodeSubscriptions')
     const { key } = subscription
     const known = key === undefined ? undefined : this.byKey.get(key)
     const entry = known ?? this.create(subscription, onFrame)
@@ -65,8 +77,22 @@ export class Registry {
     entry.isStarted = true
   }
 
-  /** Unsubscribes one connection. The last one ends the id. */
-  release(entry: Entry): void {
+  /** The group that a socket takes a place in; undefined for an id that is not shared. */
+  join({ id, groups }: Entry): Group | undefined {
+    if (groups === undefined) return undefined
+    let group = groups.find(({ size }) => size < this.bounds.turnFramesMax)
+    if (group === undefined) {
+      const number = groups.length === 0 ? '' : `:${groups.length}`
+      group = { topic: `${this.network}:${id}${number}`, size: 0 }
+      groups.push(group)
+    }
+    group.size += 1
+    return group
+  }
+
+  /** Unsubscribes one connection, whose socket is in the group. The last one ends the id. */
+  release(entry: Entry, group?: Group): void {
+    if (group !== undefined) group.size -= 1
     entry.refCount -= 1
     this.refCount -= 1
     if (entry.refCount > 0) return
@@ -86,8 +112,8 @@ export class Registry {
   private create(subscription: Subscription, onFrame: Entry['onFrame']): Entry {
     const id = this.nextId()
     const { key } = subscription
-    const topic = key === undefined ? undefined : `${this.network}:${id}`
-    const entry = { id, topic, subscription, onFrame, refCount: 0, isStarted: false }
+    const groups = key === undefined ? undefined : []
+    const entry = { id, groups, subscription, onFrame, refCount: 0, isStarted: false }
     this.entries.set(id, entry)
     if (key !== undefined) this.byKey.set(key, entry)
     return entry

@@ -11,10 +11,10 @@ const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefi
   const events: unknown[] = []
   const driver = createDriver({
     fanout: native.fanout,
-    onFrame: (id, frame, isLast) => {
+    *send(id, frame, isLast) {
       events.push([id, Buffer.from(frame).toString(), isLast])
       onSent(id)
-      return id === HOT ? 10 : 1
+      yield id === HOT ? 10 : 1
     },
     onLost: () => events.push('lost'),
     onPass: (frames, bytes) => events.push({ frames, bytes }),

@@ -4,16 +4,17 @@ import { defaults } from '../../src/pubsub/options.js'
 import { PubSub } from '../../src/pubsub/pubsub.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
+import { until } from '../fixtures/until.js'
 
 const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
 
-const create = () => {
+const create = (options = defaults) => {
   const sockets = createFakeSockets()
   const faults: string[] = []
   const pubsub = new PubSub({
     network: 'main',
     transactions: 'logs',
-    options: defaults,
+    options,
     publish: sockets.publish,
     onFault: fault => faults.push(String(fault)),
   })
@@ -50,6 +51,29 @@ t.test('frames are sent to subscribed sockets only', async t => {
   )
   t.strictSame([one.received, other.received, third.received], [['slot'], ['slot'], ['root']])
   t.strictSame(pubsub.stats(), { subscriptions: 3, ids: 2, frames: 3, bytes: 21, dropped: 0 })
+})
+
+t.test('a frame reaches each of many sockets once, some in each turn', async t => {
+  const { pubsub, connect } = create({ ...defaults, turnFramesMax: 2 })
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  await native.settle(toPass([]))
+  const all = Array.from({ length: 5 }, connect)
+  for (const one of all) t.equal(one.call('slotSubscribe'), '1')
+  pubsub.advance()
+  await native.settle(
+    toPass([
+      { id: 1, text: 'first' },
+      { id: 1, text: 'second' },
+    ]),
+  )
+  const counts = () => all.map(({ received }) => received.length)
+  t.strictSame(counts(), [1, 1, 0, 0, 0])
+  // It leaves before its turn has come.
+  all[4]?.call('slotUnsubscribe', [1])
+  await until('all are sent', () => pubsub.stats().frames === 2)
+  t.strictSame(counts(), [2, 2, 2, 2, 0])
+  for (const { received } of all.slice(0, 4)) t.strictSame(received, ['first', 'second'])
 })
 
 t.test('a signature subscription starts a pass at once, and ends with its last frame', async t => {

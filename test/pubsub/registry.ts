@@ -14,16 +14,15 @@ const to = (key: string | undefined): Subscription => ({
 })
 
 t.test('equal keys share an id; a subscription without a key gets its own', async t => {
-  const registry = new Registry('main', 10)
+  const registry = new Registry('main', { subscriptionsMax: 10, turnFramesMax: 2 })
   const a = registry.acquire(to('a'), undefined)
   t.equal(a.id, 1)
-  t.equal(a.topic, 'main:1')
   t.equal(registry.acquire(to('a'), undefined), a)
   t.equal(registry.find('a'), a)
   t.equal(registry.byId(1), a)
   const own = [registry.acquire(to(undefined), () => {}), registry.acquire(to(undefined), () => {})]
   t.strictSame(
-    own.map(({ id, topic }) => [id, topic]),
+    own.map(({ id, groups }) => [id, groups]),
     [
       [2, undefined],
       [3, undefined],
@@ -34,7 +33,7 @@ t.test('equal keys share an id; a subscription without a key gets its own', asyn
 
 t.test('an id ends with its last subscription, and is not reused', async t => {
   const { fanout, added, counts } = createFakeFanout()
-  const registry = new Registry('main', 10)
+  const registry = new Registry('main', { subscriptionsMax: 10, turnFramesMax: 2 })
   registry.setFanout(fanout)
   const entry = registry.acquire(to('a'), undefined)
   registry.acquire(to('a'), undefined)
@@ -57,8 +56,28 @@ t.test('an id ends with its last subscription, and is not reused', async t => {
   )
 })
 
+t.test('the sockets of an id are in groups of a bounded size', async t => {
+  const registry = new Registry('main', { subscriptionsMax: 10, turnFramesMax: 2 })
+  const entry = registry.acquire(to('a'), undefined)
+  for (let count = 1; count < 5; count++) registry.acquire(to('a'), undefined)
+  const groups = Array.from({ length: 5 }, () => registry.join(entry))
+  t.strictSame(
+    groups.map(group => group?.topic),
+    ['main:1', 'main:1', 'main:1:1', 'main:1:1', 'main:1:2'],
+  )
+  registry.release(entry, groups[2])
+  registry.acquire(to('a'), undefined)
+  t.equal(registry.join(entry)?.topic, 'main:1:1', 'a place that is free is taken again')
+  t.strictSame(
+    entry.groups?.map(({ size }) => size),
+    [2, 2, 1],
+  )
+  const own = registry.acquire(to(undefined), () => undefined)
+  t.equal(registry.join(own), undefined)
+})
+
 t.test('the bound counts subscriptions', async t => {
-  const registry = new Registry('main', 2)
+  const registry = new Registry('main', { subscriptionsMax: 2, turnFramesMax: 2 })
   const entry = registry.acquire(to('a'), undefined)
   registry.acquire(to('a'), undefined)
   t.equal(
@@ -70,7 +89,7 @@ t.test('the bound counts subscriptions', async t => {
 })
 
 t.test('another fan-out gets all started ids', async t => {
-  const registry = new Registry('main', 10)
+  const registry = new Registry('main', { subscriptionsMax: 10, turnFramesMax: 2 })
   const started = registry.acquire(to('a'), undefined)
   registry.acquire(to('b'), undefined)
   registry.start(started)
@@ -91,7 +110,7 @@ t.test('random subscriptions leave nothing behind', async () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), steps => {
       let native = createFakeFanout()
-      const registry = new Registry('main', 1_000)
+      const registry = new Registry('main', { subscriptionsMax: 1_000, turnFramesMax: 2 })
       registry.setFanout(native.fanout)
       const acquired: Entry[] = []
       for (const { what, key, at } of steps) {
