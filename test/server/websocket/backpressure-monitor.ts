@@ -1,0 +1,101 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { defaults } from '../../../src/server/options.js'
+import {
+  BackpressureMonitor,
+  type MonitoredSocket,
+} from '../../../src/server/websocket/backpressure-monitor.js'
+import { createLog } from '../../../src/shared/log.js'
+import { until } from '../../fixtures/until.js'
+
+const SUBSCRIBERS = 1_000
+/** What it takes to look at one socket. */
+const LOOK_MS = 0.02
+const MIB = 1024 ** 2
+
+/** A monitor of subscribers that take time to look at, on a clock of its own. */
+const create = (t: Test, queued: readonly number[]) => {
+  let nowMs = 0
+  let turn = 0
+  const looks = new Map<number, number>()
+  const checked: number[] = []
+  const monitor = new BackpressureMonitor(
+    { publish: () => true, numSubscribers: () => SUBSCRIBERS },
+    {
+      options: { ...defaults, socketSweepMs: 1 },
+      log: createLog('test', () => undefined),
+      now: () => nowMs,
+    },
+  )
+  t.teardown(() => monitor.close())
+  const sockets = Array.from({ length: SUBSCRIBERS }, (_, index): MonitoredSocket => {
+    const bytes = queued.includes(index) ? 1 : 0
+    return {
+      get queuedBytes() {
+        nowMs += LOOK_MS
+        looks.set(turn, (looks.get(turn) ?? 0) + 1)
+        return bytes
+      },
+      bufferedBytes: bytes,
+      queuedBytesMax: MIB,
+      progressAtMs: 0,
+      terminateAtMs: Infinity,
+      isBusy: false,
+      close: () => undefined,
+      closeOnceIdle: () => undefined,
+      check: () => void checked.push(index),
+      terminate: () => undefined,
+      onDrained: () => undefined,
+    }
+  })
+  for (const socket of sockets) {
+    monitor.add(socket)
+    monitor.addSubscriber(socket)
+  }
+  const countTurns = async (): Promise<void> => {
+    for (;;) {
+      await nextTurn()
+      if (isEnded) return
+      turn += 1
+    }
+  }
+  let isEnded = false
+  const counting = countTurns()
+  t.teardown(() => {
+    isEnded = true
+    return counting
+  })
+  const looked = (): number => [...looks.values()].reduce((sum, count) => sum + count, 0)
+  return { monitor, looks, looked, checked }
+}
+
+t.test('a scan of subscribers takes some time of each turn, and finds all that queue', async t => {
+  const { monitor, looks, looked, checked } = create(t, [3, 999])
+  monitor.publish('topic', Buffer.alloc(1))
+  t.equal(looked(), 0, 'not at once')
+  await until('both are found and checked', () => checked.includes(3) && checked.includes(999))
+  t.ok(looked() >= SUBSCRIBERS)
+  const perTurn = defaults.socketTurnMs / LOOK_MS
+  t.ok(Math.max(...looks.values()) <= 2 * perTurn + 2, `${Math.max(...looks.values())} in a turn`)
+  t.strictSame([...new Set(checked)], [3, 999])
+})
+
+t.test('nobody is looked at where nothing was published', async t => {
+  const { monitor, looked, checked } = create(t, [3])
+  for (let turns = 0; turns < 200; turns++) await nextTurn()
+  t.equal(looked(), 0)
+  t.strictSame(checked, [])
+  t.equal(monitor.stats().sockets, SUBSCRIBERS)
+})
+
+t.test('what may exceed the bound of all queues is measured at once', async t => {
+  const { monitor, looked } = create(t, [5])
+  const bytes = Math.ceil(defaults.socketsQueuedBytesMax / 4 / SUBSCRIBERS)
+  monitor.publish('topic', Buffer.alloc(bytes / 4))
+  t.equal(looked(), 0)
+  monitor.publish('topic', Buffer.alloc(bytes / 2))
+  t.ok(looked() > 0 && looked() < SUBSCRIBERS, 'a scan has begun')
+  monitor.publish('topic', Buffer.alloc(bytes))
+  t.ok(looked() >= SUBSCRIBERS)
+  t.equal(monitor.stats().socketQueuedBytes, 1)
+})
