@@ -4,11 +4,9 @@ import {
   choose,
   clipboardOf,
   copy,
-  forcedColorFaults,
+  look,
   openBrowser,
   openVisit,
-  overflowPx,
-  saveScreenshot,
   signIn,
 } from '../fixtures/dashboard/browser.js'
 import { samplesOf } from '../fixtures/docs/samples.js'
@@ -23,16 +21,24 @@ const ROUTES = [
   '/relay-bundle',
 ]
 
+const VIEWS = [
+  { width: 1280, scheme: 'light' },
+  { width: 1920, scheme: 'dark' },
+  { width: 360, scheme: 'dark' },
+  { width: 360, scheme: 'dark', hasForcedColors: true },
+] as const
+
 const browser = await openBrowser(t)
 if (browser !== undefined) {
   const deployment = await startDeployment(t, { args: ['--edges', '1'] })
   const { dashboardUrl, locations, tips } = deployment.description
 
+  const { page, faults } = await openVisit(browser)
+  await page.goto(dashboardUrl)
+  await signIn(page, deployment, 'ada')
+  await choose(page, 'Frankfurt')
+
   await t.test('Connect shows where and with which tips to submit', async t => {
-    const { page, context, faults } = await openVisit(browser)
-    await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ada')
-    await choose(page, 'Frankfurt')
     for (const route of ROUTES)
       t.equal(await copy(page, `${route} URL`), `${locations[0].submitUrl}${route}`)
     const reveal = page.getByRole('button', { name: 'Reveal /relay URL', exact: true })
@@ -57,15 +63,16 @@ if (browser !== undefined) {
     t.equal(await clipboardOf(page), tips.engine[0])
     await page.getByText('Authentication: none, the dev chain accepts every client').waitFor()
     t.strictSame(await axeFaults(page), [])
+
+    await page.getByRole('radio', { name: 'Relay', exact: true }).check()
+    await page.getByRole('radio', { name: 'web3.js', exact: true }).check()
+    await page.getByLabel(/^relay sample for web3.js/).waitFor()
+    await page.getByText(/^Lander tip/).click()
+    await look(t, page, 'connect', VIEWS)
     t.strictSame(faults, [])
-    await context.close()
   })
 
   await t.test('each sample is copied as the tests run it', async t => {
-    const { page, context, faults } = await openVisit(browser)
-    await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ada')
-    await choose(page, 'Frankfurt')
     const sample = await samplesOf(deployment)
     for (const call of SAMPLE_CALLS) {
       await page.getByRole('radio', { name: call.name, exact: true }).check()
@@ -77,27 +84,5 @@ if (browser !== undefined) {
       }
     }
     t.strictSame(faults, [])
-    await context.close()
   })
-
-  for (const view of [
-    { width: 360, scheme: 'dark' },
-    { width: 1280, scheme: 'light' },
-    { width: 1920, scheme: 'dark' },
-  ] as const)
-    await t.test(`Connect fits ${view.width} px in ${view.scheme}`, async t => {
-      const { page, context } = await openVisit(browser, view)
-      await page.goto(dashboardUrl)
-      await signIn(page, deployment, 'ada')
-      await page.getByRole('radio', { name: 'Frankfurt' }).click()
-      await page.getByRole('radio', { name: 'Relay', exact: true }).check()
-      await page.getByRole('radio', { name: 'web3.js', exact: true }).check()
-      await page.getByLabel(/^relay sample for web3.js/).waitFor()
-      await page.getByText(/^Lander tip/).click()
-      t.equal(await overflowPx(page), 0)
-      t.strictSame(await axeFaults(page), [])
-      await saveScreenshot(page, `connect-${view.width}-${view.scheme}`)
-      if (view.width === 360) t.strictSame(await forcedColorFaults(page, 'connect-360'), [])
-      await context.close()
-    })
 }

@@ -3,11 +3,11 @@ import type { MachineView } from '../../src/dashboard/api/shapes.js'
 import {
   axeFaults,
   choose,
-  forcedColorFaults,
+  look,
   openBrowser,
   openVisit,
-  overflowPx,
   saveScreenshot,
+  show,
   signIn,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
@@ -38,6 +38,21 @@ const MACHINES: readonly MachineView[] = [
   machine('ams-1'),
 ]
 
+const ROWS = [
+  'Machine State Slot of Mainnet Lag Lease left Revision Version',
+  'fra-1 fra Serving 1,234,567 0 4.3 s 88 0.1.0',
+  'fra-2 fra Behind 1,234,555 12 4.3 s 88 0.1.0',
+  'nyc-1 nyc Not reachable 1,234,567 0 0.0 s 88 0.1.0',
+  'nyc-2 nyc Not started – – – – –',
+]
+
+const VIEWS = [
+  { width: 360, scheme: 'dark' },
+  { width: 360, scheme: 'dark', hasForcedColors: true },
+  { width: 1280, scheme: 'dark' },
+  { width: 1280, scheme: 'dark', hasForcedColors: true },
+] as const
+
 const PAGES = repositoryPath('dist/dashboard/pages/')
 const AT_MS = new Date(2030, 0, 1, 12, 0, 1, 234).getTime()
 const EFFECT = {
@@ -64,37 +79,24 @@ if (browser !== undefined) {
       }),
     })
     await dashboard.grant(ADA.subject)
-    for (const width of [360, 1280]) {
-      const { page, context, faults } = await openVisit(browser, { width, scheme: 'dark' })
-      await page.goto(dashboard.url)
-      await signIn(page, [ADA], 'ada')
-      await choose(page, 'Frankfurt')
-      await page.getByRole('tab', { name: 'Machines' }).click()
-      const rows = page.getByRole('region', { name: 'Machines' }).getByRole('row')
-      await rows.nth(4).waitFor()
-      t.strictSame(
-        (await rows.allInnerTexts()).map(text => text.split(/\s*[\t\n]\s*/).join(' ')),
-        [
-          'Machine State Slot of Mainnet Lag Lease left Revision Version',
-          'fra-1 fra Serving 1,234,567 0 4.3 s 88 0.1.0',
-          'fra-2 fra Behind 1,234,555 12 4.3 s 88 0.1.0',
-          'nyc-1 nyc Not reachable 1,234,567 0 0.0 s 88 0.1.0',
-          'nyc-2 nyc Not started – – – – –',
-        ],
-      )
-      t.match(page.url(), /\/fra\/machines$/)
-      t.equal(await overflowPx(page), 0, `not wider than ${width} px`)
-      t.strictSame(await axeFaults(page), [])
-      await saveScreenshot(page, `machines-${width}`)
-      t.strictSame(await forcedColorFaults(page, `machines-${width}`), [])
-      t.strictSame(faults, [])
-      await context.close()
-    }
-
-    const { page, context, faults } = await openVisit(browser)
+    const { page, context, faults } = await openVisit(browser, VIEWS[0])
     await page.goto(dashboard.url)
     await signIn(page, [ADA], 'ada')
     await choose(page, 'Frankfurt')
+    await page.getByRole('tab', { name: 'Machines' }).click()
+    const rows = page.getByRole('region', { name: 'Machines' }).getByRole('row')
+    await rows.nth(4).waitFor()
+    t.match(page.url(), /\/fra\/machines$/)
+    await look(t, page, 'machines', VIEWS, async () => {
+      const texts = await rows.allInnerTexts()
+      t.strictSame(
+        texts.map(text => text.split(/\s*[\t\n]\s*/).join(' ')),
+        ROWS,
+      )
+    })
+
+    await show(page, { width: 1280, scheme: 'light' })
+    await page.getByRole('tab', { name: 'Connect' }).click()
     await page.getByRole('button', { name: 'Generate' }).click()
     await page.getByLabel('Public IPv4 address').fill('8.8.8.8')
     await page.getByRole('button', { name: 'Save' }).click()

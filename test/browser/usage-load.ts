@@ -2,13 +2,13 @@
 import type { Locator, Page } from 'playwright-core'
 import t from 'tap'
 import {
-  axeFaults,
-  forcedColorFaults,
+  look,
   openBrowser,
   openVisit,
-  overflowPx,
   saveScreenshot,
+  show,
   signIn,
+  VIEW,
 } from '../fixtures/dashboard/browser.js'
 import { runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 import { openSocket } from '../fixtures/server/socket.js'
@@ -178,13 +178,12 @@ if (browser !== undefined)
     for (const text of texts) t.match(text, /-32600|-32602/)
     t.match([...texts].join('\n'), /getBalance\s+-32602\s+Invalid param: WrongSize\s+127\.0\.0\.1/)
     t.notOk((await page.content()).includes(rpcUrl.slice(-38)), 'no token is in it')
-    await page.setViewportSize({ width: 360, height: 800 })
-    t.equal(await overflowPx(page), 0)
-    t.strictSame(await axeFaults(page), [])
-    await saveScreenshot(page, 'failed-requests-360')
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await saveScreenshot(page, 'failed-requests-1280')
-    t.strictSame(await forcedColorFaults(page, 'failed-requests-1280'), [])
+    await look(t, page, 'failed-requests', [
+      { width: 1280, scheme: 'light', hasForcedColors: true },
+      { width: 360, scheme: 'light' },
+    ])
+    await show(page, VIEW)
+    await saveScreenshot(page, 'failed-requests-1280-light')
     const row = methods.locator('tbody tr').filter({ hasText: 'getAccountInfo' })
     t.match(await row.locator('td').nth(3).innerText(), /^[\d.]+ ms$/, 'of reads in any path')
 

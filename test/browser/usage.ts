@@ -4,13 +4,11 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/access/usage/layout.js'
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createAccessUsage } from '../../src/control/access-usage.js'
 import {
-  axeFaults,
   choose,
-  forcedColorFaults,
+  look,
   openBrowser,
   openVisit,
-  overflowPx,
-  saveScreenshot,
+  show,
   signIn,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, NO_ACCESS_USAGE, startDashboard } from '../fixtures/dashboard/dashboard.js'
@@ -18,6 +16,10 @@ import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
+const VIEWS = [
+  { width: 360, scheme: 'dark' },
+  { width: 1280, scheme: 'light' },
+] as const
 const DAYS = 30
 const CALLS = 12
 
@@ -64,91 +66,73 @@ if (browser !== undefined) {
   const { accessId } = await dashboard.grant(ADA.subject)
   const { total, calls } = await countDays(dataDir, accessId, nowMs)
 
-  for (const view of [
-    { width: 360, scheme: 'dark' },
-    { width: 1280, scheme: 'light' },
-  ] as const)
-    await t.test(`30 days by minute, hour and day, at ${view.width} px`, async t => {
-      const { page, context, faults } = await openVisit(browser, view)
-      await page.goto(dashboard.url)
-      await signIn(page, [ADA], 'ada')
-      await choose(page, 'Frankfurt')
-      await page.getByRole('tab', { name: 'Usage' }).click()
-      const requests = page.locator('.tile').filter({ hasText: 'Requests' }).locator('dd')
-      const shows = (count: number) =>
-        requests.filter({ hasText: new RegExp(`^${count.toLocaleString('en')}$`) }).waitFor()
-      const look = async (name: string): Promise<void> => {
-        t.equal(await overflowPx(page), 0, `${name} is not wider than the window`)
-        t.strictSame(await axeFaults(page), [], name)
-        await saveScreenshot(page, `${name}-${view.width}-${view.scheme}`)
-      }
+  const { page, faults } = await openVisit(browser, VIEWS[0])
+  await page.goto(dashboard.url)
+  await signIn(page, [ADA], 'ada')
+  await choose(page, 'Frankfurt')
+  await page.getByRole('tab', { name: 'Usage' }).click()
 
-      await page.getByRole('radio', { name: '30 days' }).first().check()
-      await shows(total)
-      await page.getByText('Days are of UTC.').waitFor()
-      await look('usage-30-days')
-      await page.getByRole('radio', { name: 'Table' }).check()
-      const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')
-      t.equal(await rows.count(), DAYS + 1)
-      const dayStartMs = (Math.floor(nowMs / DAY_MS) - 3) * DAY_MS
-      const hours = Array.from({ length: 24 }, (_, hour) => dayStartMs + hour * HOUR_MS)
-      const ofDay = hours.reduce((sum, atMs) => sum + requestsAt(atMs), 0)
-      t.match(await rows.nth(4).innerText(), new RegExp(`\\s${ofDay.toLocaleString('en')}\\s`))
+  await t.test('30 days by minute, hour and day', async t => {
+    const requests = page.locator('.tile').filter({ hasText: 'Requests' }).locator('dd')
+    const shows = (count: number) =>
+      requests.filter({ hasText: new RegExp(`^${count.toLocaleString('en')}$`) }).waitFor()
 
-      await page.getByRole('radio', { name: '7 days' }).first().check()
-      t.equal(await rows.count(), 169)
-      await page.getByRole('radio', { name: 'Chart' }).check()
-      await look('usage-7-days')
+    await page.getByRole('radio', { name: '30 days' }).first().check()
+    await shows(total)
+    await page.getByText('Days are of UTC.').waitFor()
+    await look(t, page, 'usage-30-days', VIEWS)
+    await page.getByRole('radio', { name: 'Table' }).check()
+    const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')
+    t.equal(await rows.count(), DAYS + 1)
+    const dayStartMs = (Math.floor(nowMs / DAY_MS) - 3) * DAY_MS
+    const hours = Array.from({ length: 24 }, (_, hour) => dayStartMs + hour * HOUR_MS)
+    const ofDay = hours.reduce((sum, atMs) => sum + requestsAt(atMs), 0)
+    const row = new RegExp(`\\s${ofDay.toLocaleString('en')}\\s`)
+    for (const view of VIEWS.toReversed()) {
+      await show(page, view)
+      t.match(await rows.nth(4).innerText(), row)
+    }
 
-      await page.getByRole('radio', { name: '1 hour' }).check()
-      const untilMs = dayStartMs + 5 * HOUR_MS + 20 * MINUTE_MS
-      const until = page.getByLabel('Until')
-      // Playwright types it as a person whose browser has this time zone.
-      const local = new Date(untilMs - new Date(untilMs).getTimezoneOffset() * MINUTE_MS)
-      await until.fill(local.toISOString().slice(0, 16))
-      await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
-      await page.getByRole('button', { name: 'Earlier' }).press('Enter')
-      await shows(requestsAt(dayStartMs + 4 * HOUR_MS))
-      await look('usage-of-a-past-hour')
-      await page.getByRole('button', { name: 'Later' }).press('Enter')
-      await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
-      await page.getByRole('button', { name: 'Now' }).press('Enter')
-      t.equal(await page.getByRole('button', { name: 'Now' }).count(), 0)
-      t.equal(
-        await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'),
-        'true',
-      )
-      t.strictSame(faults, [])
-      await context.close()
-    })
+    await page.getByRole('radio', { name: '7 days' }).first().check()
+    t.equal(await rows.count(), 169)
+    await page.getByRole('radio', { name: 'Chart' }).check()
+    await look(t, page, 'usage-7-days', VIEWS)
 
-  for (const view of [
-    { width: 360, scheme: 'dark' },
-    { width: 1280, scheme: 'light' },
-  ] as const)
-    await t.test(`each method with its errors and percentiles, at ${view.width} px`, async t => {
-      const { page, context, faults } = await openVisit(browser, view)
-      await page.goto(dashboard.url)
-      await signIn(page, [ADA], 'ada')
-      await choose(page, 'Frankfurt')
-      await page.getByRole('tab', { name: 'Usage' }).click()
-      const card = page.getByRole('region', { name: 'By method' })
-      await card.getByRole('radio', { name: '30 days' }).focus()
-      await page.keyboard.press('Space')
-      const row = card.locator('tbody tr').filter({ hasText: 'getSlot' })
-      // Of each hour 12 calls, three of which fail.
-      await row.getByText(calls.toLocaleString('en'), { exact: true }).waitFor()
-      t.match(await row.innerText(), new RegExp(`-32602: ${(calls / 6).toLocaleString('en')}`))
-      t.match(await row.innerText(), new RegExp(`-32005: ${(calls / 12).toLocaleString('en')}`))
+    await page.getByRole('radio', { name: '1 hour' }).check()
+    const untilMs = dayStartMs + 5 * HOUR_MS + 20 * MINUTE_MS
+    const until = page.getByLabel('Until')
+    // Playwright types it as a person whose browser has this time zone.
+    const local = new Date(untilMs - new Date(untilMs).getTimezoneOffset() * MINUTE_MS)
+    await until.fill(local.toISOString().slice(0, 16))
+    await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
+    await page.getByRole('button', { name: 'Earlier' }).press('Enter')
+    await shows(requestsAt(dayStartMs + 4 * HOUR_MS))
+    await look(t, page, 'usage-of-a-past-hour', VIEWS)
+    await page.getByRole('button', { name: 'Later' }).press('Enter')
+    await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
+    await page.getByRole('button', { name: 'Now' }).press('Enter')
+    t.equal(await page.getByRole('button', { name: 'Now' }).count(), 0)
+    t.equal(await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'), 'true')
+    t.strictSame(faults, [])
+  })
+
+  await t.test('each method with its errors and percentiles', async t => {
+    const card = page.getByRole('region', { name: 'By method' })
+    await card.getByRole('radio', { name: '30 days' }).focus()
+    await page.keyboard.press('Space')
+    const row = card.locator('tbody tr').filter({ hasText: 'getSlot' })
+    // Of each hour 12 calls, three of which fail.
+    await row.getByText(calls.toLocaleString('en'), { exact: true }).waitFor()
+    const views = VIEWS.flatMap(view => [view, { ...view, hasForcedColors: true }])
+    await look(t, page, 'usage-methods', views, async () => {
+      const text = await row.innerText()
+      t.match(text, new RegExp(`-32602: ${(calls / 6).toLocaleString('en')}`))
+      t.match(text, new RegExp(`-32005: ${(calls / 12).toLocaleString('en')}`))
       // From 1/16 ms to 128 ms, each doubled.
-      t.match(await row.innerText(), /2(\.\d+)? ms\s+(p95\s+)?1\d\d(\.\d+)? ms\s+(p99\s+)?1\d\d/)
-      t.equal(await overflowPx(page), 0)
+      t.match(text, /2(\.\d+)? ms\s+(p95\s+)?1\d\d(\.\d+)? ms\s+(p99\s+)?1\d\d/)
       const cut = await card.locator('.scroll').evaluate(one => one.scrollWidth - one.clientWidth)
       t.equal(cut, 0, 'every column is visible')
-      t.strictSame(await axeFaults(page), [])
-      await saveScreenshot(page, `usage-methods-${view.width}-${view.scheme}`)
-      t.strictSame(await forcedColorFaults(page, `usage-methods-${view.width}`), [])
-      t.strictSame(faults, [])
-      await context.close()
     })
+    t.strictSame(faults, [])
+  })
 }
