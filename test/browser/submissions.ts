@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Page } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
   choose,
   clipboardOf,
-  forcedColorFaults,
+  look,
   openBrowser,
   openVisit,
-  overflowPx,
   saveScreenshot,
   signIn,
   untilFocused,
@@ -23,12 +21,23 @@ import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
 /** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
 const EXPIRY_MS = 30_000
 const INVALID_COUNT = 30
+const VIEWS = viewsOf(
+  { width: 360, scheme: 'dark', hasForcedColors: true },
+  { width: 360, scheme: 'light' },
+  { width: 360, scheme: 'dark' },
+  { width: 1280, scheme: 'dark' },
+  { width: 1280, scheme: 'light' },
+)
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
   const args = ['--edges', '2', '--slot-ms', '50']
   const deployment = await startDeployment(t, { args })
   const { dashboardUrl } = deployment.description
+  const { page, faults } = await openVisit(browser)
+  await page.goto(dashboardUrl)
+  await signIn(page, deployment, 'ada')
+
   const submitter = createSubmitter(deployment.description)
   const one = await submitter.forLander()
   const poor = await submitter.forLander({ tip: 1n })
@@ -38,28 +47,25 @@ if (browser !== undefined) {
   const failing = await submitter.forLander({ lamports: 10n ** 17n })
   const refused = await submitter.forRelay({ blockhash: randomBytes(32) })
 
-  const openTab = async (page: Page): Promise<void> => {
+  const openTab = async (): Promise<void> => {
     await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ada')
     await choose(page, 'Frankfurt')
     await page.getByRole('tab', { name: 'Submissions' }).click()
     await page.getByRole('list', { name: 'Submissions', exact: true }).waitFor()
   }
-  const items = (page: Page) =>
-    page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
-  const itemOf = (page: Page, signature: string) => items(page).filter({ hasText: signature })
+  const items = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
+  const itemOf = (signature: string) => items.filter({ hasText: signature })
 
-  await t.test('what is sent is seen until it has landed or expired', async t => {
-    const { page, context, faults } = await openVisit(browser)
+  await t.test('what is sent is seen until it has landed', async t => {
     await submitter.lander(lost)
     await submitter.lander(one)
-    await openTab(page)
-    const landed = itemOf(page, one.signature)
+    await openTab()
+    const landed = itemOf(one.signature)
     await landed.getByText('Landed', { exact: true }).waitFor()
     await landed.getByText(/^Landed in slot [\d,]+/).waitFor()
     t.match(await landed.textContent(), /\/lander/)
-    await itemOf(page, lost.signature).getByText('Accepted', { exact: true }).waitFor()
-    await itemOf(page, lost.signature)
+    await itemOf(lost.signature).getByText('Accepted', { exact: true }).waitFor()
+    await itemOf(lost.signature)
       .getByText(/^Not seen yet/)
       .waitFor()
 
@@ -77,7 +83,7 @@ if (browser !== undefined) {
     await submitter.relay([refused])
     await submitter.lander(failing)
     await submitter.post('/lander', 'not JSON')
-    const ofBatch = itemOf(page, batch[1].signature)
+    const ofBatch = itemOf(batch[1].signature)
     await ofBatch.getByText('Partly landed', { exact: true }).waitFor()
     await ofBatch.getByText('2 of 3 transactions accepted').waitFor()
     await ofBatch
@@ -85,76 +91,15 @@ if (browser !== undefined) {
       .nth(1)
       .waitFor()
     t.equal(await ofBatch.getByText(/^Landed in slot/).count(), 2)
-    await itemOf(page, bundle[0].signature).getByText('Landed', { exact: true }).waitFor()
-    const ofRefused = itemOf(page, refused.signature)
+    await itemOf(bundle[0].signature).getByText('Landed', { exact: true }).waitFor()
+    const ofRefused = itemOf(refused.signature)
     await ofRefused.getByText('Refused', { exact: true }).waitFor()
     await ofRefused.getByText('bundle contains an invalid blockhash').waitFor()
-    await itemOf(page, failing.signature)
+    await itemOf(failing.signature)
       .getByText(/^Failed in slot [\d,]+: instruction 1: /)
       .waitFor()
-    await items(page).filter({ hasText: 'Failed our checks' }).getByText('Parse error').waitFor()
-    const expired = itemOf(page, lost.signature)
-    await expired.getByText('Expired', { exact: true }).waitFor({ timeout: EXPIRY_MS })
-    await expired.getByText(/^Not in a block, expired/).waitFor()
-    t.strictSame(await axeFaults(page), [])
-    await saveScreenshot(page, 'submissions-states')
+    await items.filter({ hasText: 'Failed our checks' }).getByText('Parse error').waitFor()
     t.strictSame(faults, [])
-    await context.close()
-  })
-
-  await t.test('filters and pages, by keyboard alone', async t => {
-    for (let count = 0; count < INVALID_COUNT; count++)
-      await submitter.post('/lander-submit-bundle', `not JSON ${count}`)
-    const { page, context, faults } = await openVisit(browser)
-    await openTab(page)
-    await items(page).nth(24).waitFor()
-    t.equal(await items(page).count(), 25)
-    const older = page.getByRole('button', { name: 'Older' })
-    await older.focus()
-    await page.keyboard.press('Enter')
-    await page.getByRole('button', { name: 'Newest' }).waitFor()
-    await page.getByRole('group', { name: 'Older submissions' }).locator(':scope:focus').waitFor()
-    await itemOf(page, one.signature).waitFor()
-    t.ok((await items(page).count()) >= 10)
-    await page.getByRole('button', { name: 'Newest' }).click()
-    await page.getByRole('button', { name: 'Newest' }).waitFor({ state: 'detached' })
-
-    await page.getByLabel('Route').focus()
-    await page.keyboard.type('/relay-b')
-    await itemOf(page, bundle[0].signature).waitFor()
-    t.equal(await items(page).count(), 1)
-    await page.getByRole('button', { name: 'Clear' }).click()
-    await page.getByLabel('State').selectOption({ label: 'Expired' })
-    await itemOf(page, lost.signature).waitFor()
-    t.equal(await items(page).count(), 1)
-    await page.getByLabel('State').selectOption({ label: 'No capacity' })
-    await page.getByText('No submissions match.').waitFor()
-    await page.getByRole('button', { name: 'Clear' }).click()
-    const field = page.getByLabel('Signature', { exact: true })
-    await field.focus()
-    await page.keyboard.type('0OIl')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').filter({ hasText: 'This is not a signature' }).waitFor()
-    await field.fill(batch[0].signature)
-    await page.keyboard.press('Enter')
-    await itemOf(page, batch[0].signature).waitFor()
-    await page.waitForFunction("document.querySelectorAll('.submission').length === 1")
-    t.equal(await page.getByRole('alert').count(), 0)
-    const [file] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: /^CSV/ }).press('Enter'),
-    ])
-    t.match(file.suggestedFilename(), /^submissions-acc_\w+\.csv$/)
-    const lines = readFileSync(await file.path(), 'utf8')
-      .trim()
-      .split('\r\n')
-    t.equal(lines.length, 4, 'the three transactions of the submission that is shown, and a head')
-    t.ok(lines[1]?.includes(batch[0].signature))
-    await page.getByRole('tab', { name: 'Submissions' }).focus()
-    await untilFocused(page, 'Submissions')
-    t.strictSame(await axeFaults(page), [])
-    t.strictSame(faults, [])
-    await context.close()
   })
 
   await t.test('a file that was cut says so, and is continued', async t => {
@@ -190,10 +135,10 @@ if (browser !== undefined) {
     const part = `submissions-${accessId}-part.csv`
     t.strictSame(await saveBy(/^CSV/), { name: part, count: 2 })
     await page.locator('.notice').getByText(`${part} is saved. It was cut at the limit`).waitFor()
-    t.equal(await overflowPx(page), 0)
-    t.strictSame(await axeFaults(page), [])
-    await saveScreenshot(page, 'submissions-part')
-    t.strictSame(await forcedColorFaults(page, 'submissions-part'), [])
+    await look(t, page, 'submissions-part', [
+      { width: 360, scheme: 'light' },
+      { width: 360, scheme: 'light', hasForcedColors: true },
+    ])
     const last = `submissions-${accessId}.csv`
     t.strictSame(await saveBy(/^Save the next part/), { name: last, count: 1 })
     await page.locator('.notice').getByText(`${last} is saved.`, { exact: true }).waitFor()
@@ -201,21 +146,74 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  for (const view of viewsOf(
-    { width: 360, scheme: 'dark', hasForcedColors: true },
-    { width: 360, scheme: 'light' },
-    { width: 360, scheme: 'dark' },
-    { width: 1280, scheme: 'dark' },
-    { width: 1280, scheme: 'light' },
-  )) {
-    const name = `${view.width}-${view.scheme}${'hasForcedColors' in view ? '-forced' : ''}`
-    await t.test(`every submission is seen whole at ${name}`, async t => {
-      const { page, context, faults } = await openVisit(browser, view)
-      await openTab(page)
-      await page.getByRole('button', { name: 'Older' }).click()
-      const whole = itemOf(page, one.signature)
-      await whole.waitFor()
-      t.equal(await overflowPx(page), 0)
+  await t.test('what never lands is seen to expire', async t => {
+    const expired = itemOf(lost.signature)
+    await expired.getByText('Expired', { exact: true }).waitFor({ timeout: EXPIRY_MS })
+    await expired.getByText(/^Not in a block, expired/).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'submissions-states')
+    t.strictSame(faults, [])
+  })
+
+  await t.test('filters and pages, by keyboard alone', async t => {
+    for (let count = 0; count < INVALID_COUNT; count++)
+      await submitter.post('/lander-submit-bundle', `not JSON ${count}`)
+    await openTab()
+    await items.nth(24).waitFor()
+    t.equal(await items.count(), 25)
+    const older = page.getByRole('button', { name: 'Older' })
+    await older.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Newest' }).waitFor()
+    await page.getByRole('group', { name: 'Older submissions' }).locator(':scope:focus').waitFor()
+    await itemOf(one.signature).waitFor()
+    t.ok((await items.count()) >= 10)
+    await page.getByRole('button', { name: 'Newest' }).click()
+    await page.getByRole('button', { name: 'Newest' }).waitFor({ state: 'detached' })
+
+    await page.getByLabel('Route').focus()
+    await page.keyboard.type('/relay-b')
+    await itemOf(bundle[0].signature).waitFor()
+    t.equal(await items.count(), 1)
+    await page.getByRole('button', { name: 'Clear' }).click()
+    await page.getByLabel('State').selectOption({ label: 'Expired' })
+    await itemOf(lost.signature).waitFor()
+    t.equal(await items.count(), 1)
+    await page.getByLabel('State').selectOption({ label: 'No capacity' })
+    await page.getByText('No submissions match.').waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+    const field = page.getByLabel('Signature', { exact: true })
+    await field.focus()
+    await page.keyboard.type('0OIl')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').filter({ hasText: 'This is not a signature' }).waitFor()
+    await field.fill(batch[0].signature)
+    await page.keyboard.press('Enter')
+    await itemOf(batch[0].signature).waitFor()
+    await page.waitForFunction("document.querySelectorAll('.submission').length === 1")
+    t.equal(await page.getByRole('alert').count(), 0)
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: /^CSV/ }).press('Enter'),
+    ])
+    t.match(file.suggestedFilename(), /^submissions-acc_\w+\.csv$/)
+    const lines = readFileSync(await file.path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    t.equal(lines.length, 4, 'the three transactions of the submission that is shown, and a head')
+    t.ok(lines[1]?.includes(batch[0].signature))
+    await page.getByRole('tab', { name: 'Submissions' }).focus()
+    await untilFocused(page, 'Submissions')
+    t.strictSame(await axeFaults(page), [])
+    t.strictSame(faults, [])
+  })
+
+  await t.test('every submission is seen whole in each window', async t => {
+    await openTab()
+    await page.getByRole('button', { name: 'Older' }).click()
+    const whole = itemOf(one.signature)
+    await whole.waitFor()
+    await look(t, page, 'submissions-all', VIEWS, async () => {
       const hidden = await page
         .locator('.submission *:not(.unseen)')
         .evaluateAll(all =>
@@ -228,10 +226,7 @@ if (browser !== undefined) {
       t.strictSame(hidden, [], 'nothing is cut or must be scrolled to')
       const shown = await whole.locator('.transactions code').first().innerText()
       t.equal(shown, one.signature)
-      t.strictSame(await axeFaults(page), [])
-      await saveScreenshot(page, `submissions-all-${name}`)
-      t.strictSame(faults, [])
-      await context.close()
     })
-  }
+    t.strictSame(faults, [])
+  })
 }
