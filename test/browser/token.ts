@@ -26,10 +26,11 @@ if (browser !== undefined) {
     return response.json()
   }
 
+  const { page, context, faults } = await openVisit(browser)
+  await page.goto(dashboardUrl)
+  await signIn(page, deployment, 'ben')
+
   await t.test('Ben creates, changes and revokes a token', async t => {
-    const { page, context, faults } = await openVisit(browser)
-    await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ben')
     await choose(page, 'New York')
     await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     t.strictSame(await axeFaults(page), [])
@@ -118,6 +119,7 @@ if (browser !== undefined) {
     const other = await context.newPage()
     await other.goto(page.url())
     await other.getByLabel('RPC URL, masked').waitFor()
+    await page.bringToFront()
     await page.getByRole('button', { name: 'Revoke', exact: true }).click()
     await page.getByText(/Your rental stays/).waitFor()
     await page.getByRole('button', { name: 'Revoke token' }).click()
@@ -127,48 +129,44 @@ if (browser !== undefined) {
     await other.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     await page.getByRole('radio', { name: 'New York No token' }).waitFor()
     t.strictSame(faults, [])
-    await context.close()
+    await other.close()
   })
 
   await t.test('a change from elsewhere is shown at the next attempt', async t => {
-    const here = await openVisit(browser)
-    const there = await openVisit(browser)
+    const other = await openVisit(browser)
+    const [here, there] = [other.page, page]
     // One page learns of nothing by itself.
-    await here.context.route('**/api/events', route => route.abort())
-    for (const { page } of [here, there]) {
-      await page.goto(dashboardUrl)
-      await signIn(page, deployment, 'ben')
-      await choose(page, 'Frankfurt')
-      await page.getByRole('button', { name: 'Generate token' }).waitFor()
+    await here.route('**/api/events', route => route.abort())
+    await here.goto(dashboardUrl)
+    await signIn(here, deployment, 'ben')
+    for (const one of [here, there]) {
+      await choose(one, 'Frankfurt')
+      await one.getByRole('button', { name: 'Generate token' }).waitFor()
     }
-    await here.context.route('**/api/accesses', route => route.abort())
-    await there.page.getByRole('button', { name: 'Generate token' }).click()
-    await there.page.getByLabel('RPC URL, masked').waitFor()
-    await here.page.getByRole('button', { name: 'Generate token' }).click()
-    await here.page
+    await here.route('**/api/accesses', route => route.abort())
+    await there.getByRole('button', { name: 'Generate token' }).click()
+    await there.getByLabel('RPC URL, masked').waitFor()
+    await here.getByRole('button', { name: 'Generate token' }).click()
+    await here
       .getByText(/changed in another tab/)
       .first()
       .waitFor()
-    t.equal(await copy(here.page, 'RPC URL'), await copy(there.page, 'RPC URL'))
+    t.equal(await copy(here, 'RPC URL'), await copy(there, 'RPC URL'))
 
-    await there.page.getByRole('button', { name: 'Revoke', exact: true }).click()
-    await there.page.getByRole('button', { name: 'Revoke token' }).click()
-    await there.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
-    await here.page.getByRole('button', { name: 'Copy RPC URL' }).click()
-    await here.page.getByRole('heading', { name: /^No token yet/ }).waitFor()
-    await here.page
+    await there.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await there.getByRole('button', { name: 'Revoke token' }).click()
+    await there.getByRole('heading', { name: /^No token yet/ }).waitFor()
+    await here.getByRole('button', { name: 'Copy RPC URL' }).click()
+    await here.getByRole('heading', { name: /^No token yet/ }).waitFor()
+    await here
       .getByText(/changed in another tab/)
       .first()
       .waitFor()
-    t.strictSame([...here.faults, ...there.faults], [])
-    await here.context.close()
-    await there.context.close()
+    t.strictSame([...faults, ...other.faults], [])
+    await other.context.close()
   })
 
   await t.test('usage, refusals and limits are shown', async t => {
-    const { page, context, faults } = await openVisit(browser)
-    await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ben')
     await choose(page, 'New York')
     await page.getByRole('button', { name: 'Generate token' }).click()
     const url = await copy(page, 'RPC URL')
@@ -225,7 +223,6 @@ if (browser !== undefined) {
       'the table has the values of the chart',
     )
     t.strictSame(faults, [])
-    await context.close()
   })
 
   await t.test('an access is shown as ended, and as valid after its extension', async t => {
@@ -236,9 +233,7 @@ if (browser !== undefined) {
       locations: ['fra'],
     })
     const accessId = String(Object.entries(granted ?? {}).find(([key]) => key === 'accessId')?.[1])
-    const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
-    await signIn(page, deployment, 'ben')
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await saveScreenshot(page, 'choose-access')
     t.strictSame(await axeFaults(page), [])
