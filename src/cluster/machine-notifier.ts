@@ -58,6 +58,9 @@ export class MachineNotifier implements EdgeNotifier {
     )
     // Not even which machines there are.
     if (ids === undefined) throw new RpcError('notConfirmed')
+    // A timer may be early, by as long as the event loop was busy when it was set.
+    const isWaited = leaseMs <= options.waitMs && !ids.every(id => confirmed.has(id))
+    while (isWaited && bootMs() < endMs) await sleep(Math.ceil(endMs - bootMs()))
     const machines = ids.map(id => ({
       id,
       by: confirmed.has(id) ? ('confirmed' as const) : ('lease' as const),

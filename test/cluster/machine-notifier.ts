@@ -23,12 +23,13 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   for (const id of ['fra-1', 'fra-2']) await administration.add(id, 'fra', false)
   await administration.add('nyc-1', 'nyc', false)
 
-  const openNotifier = (waitMs: number, proposed = 0): MachineNotifier => {
+  const openNotifier = (waitMs: number, proposed = 0, clock = bootMs): MachineNotifier => {
     const options = { ...defaults, leaseMs: LEASE_MS, callMs: 500, retryMs: 20, waitMs }
     const log = new EtcdLog({ etcd, keys, epoch: () => '', options, randomBytes })
     log.knownRevision = proposed
     const logger = createLog('notifier', () => {})
-    return new MachineNotifier({ etcd, keys, log, options, bootMs, now: Date.now, logger })
+    const clocks = { bootMs: clock, now: Date.now }
+    return new MachineNotifier({ etcd, keys, log, options, ...clocks, logger })
   }
   const [patient, hasty] = [openNotifier(60_000), openNotifier(WAIT_MS)]
   const beat = async (id: string): Promise<void> => {
@@ -56,6 +57,11 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   t.match(leased, { isPending: false, machines })
   t.ok(leaseMs >= LEASE_MS * 1.01 - 5, `${leaseMs.toFixed(0)} ms: the whole lease`)
   t.ok(Math.abs(leased.atMs - Date.now()) < 500)
+
+  // By this clock every timer is early.
+  const slowClock = (): number => bootMs() * 0.99
+  const early = await openNotifier(60_000, 0, slowClock).awaitAcknowledged(['fra'])
+  t.match(early, { isPending: false, machines })
 
   const waiting = timed(patient.awaitAcknowledged(['fra']))
   await beat('fra-2')
