@@ -39,6 +39,8 @@ type Range = { readonly from: number; readonly to: number }
 /** What can happen to a request. Everything but `ok` fails the run. */
 export type Outcome = 'ok' | 'wrong' | 'lost'
 
+/** Bytes of a wrong reply that are shown. */
+export const SHOWN_BYTES = 400
 const HEAD_END = Buffer.from('\r\n\r\n')
 const STATUS = Buffer.from('HTTP/1.1 200 ')
 const LENGTH = /\r\ncontent-length: *(\d+)/i
@@ -86,6 +88,8 @@ export class Connection {
    */
   #headBytes = 0
   sentAt = 0
+  /** The beginning of the last reply that was wrong; empty before the first. */
+  wrongReply = ''
   /** Time at which the last bytes of a reply were received, before they were checked. */
   receivedAt = 0
 
@@ -157,6 +161,8 @@ export class Connection {
   }
 
   #finish(outcome: Outcome): void {
+    if (outcome === 'wrong')
+      this.wrongReply = Buffer.concat(this.#parts).toString('latin1', 0, SHOWN_BYTES)
     this.#wire = undefined
     if (this.#parts.length > 0) this.#parts = []
     this.#partsBytes = 0

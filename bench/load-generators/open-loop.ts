@@ -28,12 +28,16 @@ export type Latency = {
   readonly p999: number
   readonly count: number
   readonly failures: number
+  /** How the first requests failed. */
+  readonly failed: readonly string[]
 }
 
 /** A connection with at most one request in flight. */
 type AnyConnection = Connection | WebSocketConnection
 
 const TICK_MS = 1
+/** Failures that are described. */
+const DESCRIBED_MAX = 5
 
 const quantile = (sorted: Float64Array, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
@@ -55,6 +59,7 @@ onStart<OpenLoop, Latency>(async job => {
   const overdue: number[] = []
   const owed = new Map<AnyConnection, number>()
   let failures = 0
+  const failed: string[] = []
   let next = 0
   let measureFrom = Infinity
 
@@ -70,8 +75,12 @@ onStart<OpenLoop, Latency>(async job => {
   const onReply = (connection: AnyConnection, outcome: Outcome): void => {
     const now = performance.now()
     const from = owed.get(connection) ?? now
-    if (outcome !== 'ok') failures += 1
-    else if (from >= measureFrom) samples.push(now - from)
+    if (outcome !== 'ok') {
+      failures += 1
+      const afterMs = Math.round(now - (measureFrom - job.warmMs))
+      if (failed.length < DESCRIBED_MAX)
+        failed.push(`${outcome} after ${afterMs} ms: ${connection.wrongReply}`)
+    } else if (from >= measureFrom) samples.push(now - from)
     if (outcome === 'lost') return
     const dueAt = overdue.shift()
     if (dueAt === undefined) idle.push(connection)
@@ -105,7 +114,9 @@ onStart<OpenLoop, Latency>(async job => {
   })
   for (let waited = 0; waited < 2_000 && connections.some(one => one.isBusy); waited += 10)
     await new Promise(resolve => setTimeout(resolve, 10))
-  failures += overdue.length + connections.filter(one => one.isBusy).length
+  const unanswered = overdue.length + connections.filter(one => one.isBusy).length
+  failures += unanswered
+  if (unanswered > 0) failed.push(`${unanswered} unanswered at the end`)
   for (const connection of connections) connection.close()
 
   const sorted = Float64Array.from(samples).toSorted()
@@ -115,5 +126,6 @@ onStart<OpenLoop, Latency>(async job => {
     p999: quantile(sorted, 0.999),
     count: sorted.length,
     failures,
+    failed,
   }
 })

@@ -1,5 +1,12 @@
 import { connect, type Socket } from 'node:net'
-import { isRight, type Exchange, type Outcome, type Target, type Wire } from './connection.js'
+import {
+  isRight,
+  SHOWN_BYTES,
+  type Exchange,
+  type Outcome,
+  type Target,
+  type Wire,
+} from './connection.js'
 import { toFrame, toHandshake, toLength } from './socket.js'
 
 /** The text frames of each exchange. */
@@ -27,6 +34,8 @@ export class WebSocketConnection {
   #wire: Wire | undefined
   #received: Buffer = Buffer.alloc(0)
   sentAt = 0
+  /** The beginning of the last reply that was wrong; empty before the first. */
+  wrongReply = ''
 
   constructor(
     { port, path }: Target,
@@ -66,8 +75,13 @@ export class WebSocketConnection {
     if (this.#wire === undefined) return
     const wire = this.#wire
     const received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-    if (received.length < wire.reply.length) this.#received = received
-    else this.#finish(isReply(wire, received) ? 'ok' : 'wrong')
+    if (received.length < wire.reply.length) {
+      this.#received = received
+      return
+    }
+    if (isReply(wire, received)) return this.#finish('ok')
+    this.wrongReply = received.toString('latin1', 0, SHOWN_BYTES)
+    this.#finish('wrong')
   }
 
   #finish(outcome: Outcome): void {

@@ -143,7 +143,8 @@ const runOpenLoop = (
     durationMs: plan.mixedMs,
   })
 
-const reportLatency = ({ report }: Context, name: string, latency: Latency): void => {
+const reportLatency = ({ report, note }: Context, name: string, latency: Latency): void => {
+  for (const text of latency.failed) note(`${name}, failed: ${text}`)
   report({
     name: `mixed: ${name}, failed`,
     value: latency.failures,

@@ -73,7 +73,8 @@ export const benchConfig = async (
   upstreamPort: number,
   rpc: Partial<Config['rpc']> = {},
 ): Promise<Config> => {
-  const upstream = { urls: [`http://${HOST}:${upstreamPort}`] }
+  // uWebSockets.js, which the upstream runs on, closes an idle connection after 10 s.
+  const upstream = { urls: [`http://${HOST}:${upstreamPort}`], idleMs: 5_000 }
   const relay = {
     upstream,
     serviceTipAddresses: [bs58.encode(SERVICE_TIP)],
