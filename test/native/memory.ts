@@ -1,3 +1,4 @@
+import '../fixtures/native/small-young-generation.js'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
