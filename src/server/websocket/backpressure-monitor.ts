@@ -252,13 +252,19 @@ export class BackpressureMonitor {
     this.hasPublished = false
     this.sweepsSinceScan = 0
     this.growthBeforeScan = this.growthBytes
-    this.continueScan()
+    this.scheduleScan(this.scanning)
+  }
+
+  /** In another turn: a scan checks sockets, and may begin while one of them is written to. */
+  private scheduleScan(scanning: Iterator<MonitoredSocket>): void {
+    setImmediate(() => {
+      // Not one that was replaced meanwhile.
+      if (scanning === this.scanning) this.continueScan(scanning)
+    })
   }
 
   /** Looks at subscribers for at most `socketTurnMs` per turn of the event loop. */
-  private continueScan(): void {
-    const { scanning } = this
-    if (scanning === undefined) return
+  private continueScan(scanning: Iterator<MonitoredSocket>): void {
     const startMs = this.now()
     while (this.now() - startMs <= this.options.socketTurnMs) {
       const next = scanning.next()
@@ -269,7 +275,7 @@ export class BackpressureMonitor {
       }
       this.trackQueued(next.value)
     }
-    setImmediate(() => this.continueScan())
+    this.scheduleScan(scanning)
   }
 
   private trackQueued(socket: MonitoredSocket): void {

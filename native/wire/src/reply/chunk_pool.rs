@@ -1,5 +1,5 @@
-//! Chunks of replies that are used again. Growing one buffer for a page copies it several times,
-//! and freed buffers of many sizes leave gaps that the allocator returns late or never.
+//! Reused chunks of replies. Growing one buffer for a page copies it several times, and buffers of
+//! many sizes fragment the heap of the allocator.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,15 @@
 use super::*;
 
+fn program_query(limit: usize, after: Option<Pubkey>) -> ProgramQuery {
+    ProgramQuery {
+        program: [5; 32],
+        filters: Vec::new(),
+        limit,
+        after,
+        changed_since: None,
+    }
+}
+
 fn owner_page(
     snapshot: &Snapshot<'_>,
     limit: usize,
@@ -74,13 +84,7 @@ fn a_program_page_has_no_context() {
         .collect();
     let (_dir, store) = open(accounts, Scope::All);
     let snapshot = store.snapshot().unwrap();
-    let query = ProgramQuery {
-        program: [5; 32],
-        filters: Vec::new(),
-        limit: 2,
-        after: Some([1; 32]),
-        changed_since: None,
-    };
+    let query = program_query(2, Some([1; 32]));
     let page = PageView {
         view: BASE64,
         reply_bytes_max: usize::MAX,
@@ -134,20 +138,13 @@ fn a_long_page_is_complete_or_an_error() {
         .collect();
     let (_dir, store) = open(accounts, Scope::All);
     let snapshot = store.snapshot().unwrap();
-    let query = ProgramQuery {
-        program: [5; 32],
-        filters: Vec::new(),
-        limit: 100,
-        after: None,
-        changed_since: None,
-    };
+    let query = program_query(100, None);
     let send = |reply_bytes_max: usize| {
         let deadline = Instant::now() + Duration::from_secs(5);
         let (mut writer, reader) = pipe(usize::MAX, deadline, InFlight::new(usize::MAX));
         let mut reply = CompleteReply::new(&mut writer);
-        let view = BASE64;
         let page = PageView {
-            view,
+            view: BASE64,
             reply_bytes_max,
         };
         let ended = program_accounts(&snapshot, &query, &page, &mut budget(), &mut reply)
