@@ -79,6 +79,7 @@ export class Connection {
   readonly #socket: Socket
   readonly #onReply: (connection: Connection, outcome: Outcome) => void
   #wire: Wire | undefined
+  #isEnded = false
   #parts: Buffer[] = []
   #partsBytes = 0
   /** A reply is compared from this many bytes on: each comparison costs a copy. */
@@ -108,7 +109,7 @@ export class Connection {
     this.#socket.on('data', chunk => this.#onData(chunk))
     this.#socket.on('error', () => this.#socket.destroy())
     this.#socket.on('close', () => {
-      if (this.#wire !== undefined) this.#finish('lost')
+      if (!this.#isEnded) this.#finish('lost')
     })
   }
 
@@ -123,6 +124,7 @@ export class Connection {
   }
 
   close(): void {
+    this.#isEnded = true
     this.#wire = undefined
     this.#socket.destroy()
   }

@@ -81,7 +81,11 @@ onStart<OpenLoop, Latency>(async job => {
       if (failed.length < DESCRIBED_MAX)
         failed.push(`${outcome} after ${afterMs} ms: ${connection.wrongReply}`)
     } else if (from >= measureFrom) samples.push(now - from)
-    if (outcome === 'lost') return
+    if (outcome === 'lost') {
+      const at = idle.indexOf(connection)
+      if (at >= 0) idle.splice(at, 1)
+      return
+    }
     const dueAt = overdue.shift()
     if (dueAt === undefined) idle.push(connection)
     else send(connection, dueAt)
@@ -106,7 +110,8 @@ onStart<OpenLoop, Latency>(async job => {
       }
       const due = Math.floor(((now - startedAt) / 1000) * job.requestsPerSecond)
       for (; sent < due; sent++) {
-        const connection = idle.pop()
+        // In turn: a server closes a connection that is not used for long.
+        const connection = idle.shift()
         if (connection === undefined) overdue.push(now)
         else send(connection, undefined)
       }

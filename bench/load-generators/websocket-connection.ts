@@ -32,6 +32,7 @@ export class WebSocketConnection {
   readonly #socket: Socket
   readonly #onReply: (connection: WebSocketConnection, outcome: Outcome) => void
   #wire: Wire | undefined
+  #isEnded = false
   #received: Buffer = Buffer.alloc(0)
   sentAt = 0
   /** The beginning of the last reply that was wrong; empty before the first. */
@@ -52,7 +53,7 @@ export class WebSocketConnection {
     })
     this.#socket.on('error', () => this.#socket.destroy())
     this.#socket.on('close', () => {
-      if (this.#wire !== undefined) this.#finish('lost')
+      if (!this.#isEnded) this.#finish('lost')
     })
   }
 
@@ -67,6 +68,7 @@ export class WebSocketConnection {
   }
 
   close(): void {
+    this.#isEnded = true
     this.#wire = undefined
     this.#socket.destroy()
   }
