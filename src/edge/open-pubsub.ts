@@ -47,6 +47,7 @@ export const openPubSub = (
     transactions: feed.transactions,
     options: config.pubsub,
     publish,
+    now: () => performance.now(),
     onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
   })
   meter(metrics, network, pubsub)

@@ -26,6 +26,8 @@ export type PubSubParts = {
   readonly options: Options
   /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
+  /** Milliseconds of a clock that never goes back. */
+  readonly now: () => number
   readonly onFault: (fault: unknown) => void
 }
 
@@ -113,6 +115,8 @@ export class PubSub {
         },
         onFault,
         turnFramesMax: this.parts.options.turnFramesMax,
+        turnMs: this.parts.options.turnMs,
+        now: this.parts.now,
       })
       this.useFanout(fanout)
     } catch (fault) {

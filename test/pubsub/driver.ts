@@ -6,8 +6,12 @@ import { until } from '../fixtures/until.js'
 /** An id that ten sockets are subscribed to. */
 const HOT = 7
 
+/** Milliseconds of a turn. */
+const TURN_MS = 2
+
 const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefined) => {
   const native = createFakeFanout()
+  const clock = { ms: 0 }
   const events: unknown[] = []
   const driver = createDriver({
     fanout: native.fanout,
@@ -20,8 +24,10 @@ const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefi
     onPass: (frames, bytes) => events.push({ frames, bytes }),
     onFault: fault => events.push(String(fault)),
     turnFramesMax,
+    turnMs: TURN_MS,
+    now: () => clock.ms,
   })
-  return { native, driver, events }
+  return { native, driver, events, clock }
 }
 
 t.test('frames are delivered in order, and the last of an id is marked', async t => {
@@ -149,6 +155,20 @@ t.test('a turn of the event loop sends a bounded number of frames', async t => {
   // Each turn ends with the frame that reaches the bound.
   t.strictSame([...sentIn.values()], [[1, HOT, 2], [3, HOT, HOT], [4]])
   await until('the next pass begins', () => native.waiting() === 1)
+})
+
+t.test('a turn of the event loop sends frames for a bounded time', async t => {
+  const turns = countTurns(t)
+  const sentIn = new Map<number, number[]>()
+  const { native, driver, events, clock } = create(100, id => {
+    sentIn.set(turns(), [...(sentIn.get(turns()) ?? []), id])
+    clock.ms += id
+  })
+  driver.advance()
+  await native.settle(toPass([1, 1, 1, 5, 1, 0, 1, 0].map(id => ({ id, text: 'x' }))))
+  await until('all are sent', () => events.length === 9)
+  // Each turn ends with the frame that uses up its time.
+  t.strictSame([...sentIn.values()], [[1, 1], [1, 5], [1, 0, 1], [0]])
 })
 
 t.test('what is left of a pass is not sent after the driver is closed', async t => {

@@ -16,6 +16,7 @@ const create = (options = defaults) => {
     transactions: 'logs',
     options,
     publish: sockets.publish,
+    now: () => performance.now(),
     onFault: fault => faults.push(String(fault)),
   })
   const connect = () => {

@@ -49,6 +49,7 @@ const openHarness = (t: Test) => {
       transactions: 'logs',
       options: { ...defaults, chunkBytesMax: 512 },
       publish: sockets.publish,
+      now: () => performance.now(),
       onFault: fault => faults.push(fault),
     })
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))
