@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IndexOutcomes, Reader } from '../../native/reader.js'
 import type { SentSubmission } from '../store/submission-store.js'
 import type { Landing } from '../store/submission.js'
@@ -7,6 +8,8 @@ import { AwaitedSubmission } from './awaited-submission.js'
 const LOOKUP_MS = 5_000
 /** Transactions of one look-up: reading its answer takes 0.1 ms of the event loop. */
 const LOOKUP_COUNT_MAX = 256
+/** What was found is written for so long in one turn of the event loop. */
+const TURN_MS = 1
 
 /** The index of a network, or why it does not know what landed. */
 export type OutcomeIndex = Pick<Reader, 'outcomes'> | 'no-outcomes' | undefined
@@ -104,8 +107,14 @@ export class LandingTracker {
     const wanted = chunk.map(({ awaited }) => awaited.wanted())
     const answer = await index.outcomes(wanted.flat(), LOOKUP_MS)
     if (answer === undefined) return
+    const { now } = this.parts
     let start = 0
+    let endMs = now() + TURN_MS
     for (const [at, entry] of chunk.entries()) {
+      if (now() >= endMs) {
+        await nextTurn()
+        endMs = now() + TURN_MS
+      }
       const end = start + (wanted[at]?.length ?? 0)
       this.settle(entries, entry, {
         ...answer,
