@@ -119,9 +119,11 @@ export declare class Indexer {
 
 /**
  * A reply in transfer from a pool thread. `close` frees the rest of it; dropping it does so
- * too, but late.
+ * too, but late. After that it can take the reply of another task: an object for each one would be
+ * old before it is collected, and thousands of them would be finalised in one turn.
  */
 export declare class NativeReply {
+  constructor()
   /** Bytes that are left, where the whole reply has been produced; otherwise undefined. */
   get byteLength(): number | null
   /**
@@ -146,8 +148,8 @@ export declare class PointReadLane {
 }
 
 /**
- * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run
- * on pools.
+ * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks of
+ * `tasks` run on pools.
  */
 export declare class Reader {
   /**
@@ -181,21 +183,8 @@ export declare class Reader {
   tokenSupply(mint: Uint8Array, out: Uint8Array): number
   /** Result of getTokenLargestAccounts. */
   largestHolders(mint: Uint8Array, out: Uint8Array): number
-  /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
-  largestHoldersTask(mint: Uint8Array, deadlineMs: number): Promise<TaskResult>
-  /**
-   * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
-   * snapshot lives until the last byte is produced or the deadline is met.
-   */
-  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number): Promise<TaskResult>
   /** Takes the lists of addresses out of a long message, of which it keeps a copy. */
   packMessage(body: Uint8Array, limits: MessageLimits): Promise<PackedMessage>
-  /** Result of getProgramAccountsV2. */
-  programPage(query: ProgramPageQuery, deadlineMs: number): Promise<TaskResult>
-  /** Result of getTokenAccountsByOwnerV2. */
-  ownerPage(query: OwnerPageQuery, deadlineMs: number): Promise<TaskResult>
-  /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
-  outcomes(transactions: Uint8Array, deadlineMs: number): Promise<TaskResult>
   stats(): StoreStats
   /** Load of the process's pools. */
   poolStats(): PoolStats
@@ -203,6 +192,19 @@ export declare class Reader {
   openFanout(options: FanoutOptions): Fanout
   /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
+  /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
+  largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  /**
+   * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
+   * snapshot lives until the last byte is produced or the deadline is met.
+   */
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  /** Result of getProgramAccountsV2. */
+  programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  /** Result of getTokenAccountsByOwnerV2. */
+  ownerPage(query: OwnerPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
+  outcomes(transactions: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
 }
 
 /** One answer in transfer. It takes the memory of its largest account. */
@@ -902,9 +904,8 @@ export interface StoreStats {
  */
 export declare function systemAuthorities(): Array<Uint8Array>
 
-/** What a task resolves to: `reply` or `failure`. */
+/** What a task resolves to: its reply can be read where there is no `failure`. */
 export interface TaskResult {
-  reply?: NativeReply
   failure?: Failure
 }
 

@@ -109,30 +109,63 @@ const OUT_BYTES = 1024 * 1024
 // One buffer per process: each point read is written to its socket before the next one begins.
 const out = Buffer.allocUnsafeSlow(OUT_BYTES)
 
-const toSource = (reply: addon.NativeReply): BodySource => {
-  const byteLength = reply.byteLength ?? undefined
-  const readWhenThere = async (into: Uint8Array): Promise<number> => {
+/**
+ * Replies that no source reads, which later tasks use: V8 keeps an object of the addon until it
+ * collects the old generation, and thousands of them would be finalised in one turn.
+ */
+const unused: addon.NativeReply[] = []
+/** More are left to the garbage collector. */
+const UNUSED_MAX = 1_024
+
+/** The reply of one task. */
+class TaskReply implements BodySource {
+  readonly byteLength: number | undefined
+  /** Undefined once closed: another task may use it. */
+  private reply: addon.NativeReply | undefined
+
+  constructor(reply: addon.NativeReply) {
+    this.reply = reply
+    this.byteLength = reply.byteLength ?? undefined
+  }
+
+  read(into: Uint8Array): number | Promise<number> {
+    const count = this.readNow(into)
+    return count >= 0 ? count : this.readWhenThere(into)
+  }
+
+  close(): void {
+    const { reply } = this
+    if (reply === undefined) return
+    this.reply = undefined
+    reply.close()
+    if (unused.length < UNUSED_MAX) unused.push(reply)
+  }
+
+  private async readWhenThere(into: Uint8Array): Promise<number> {
     for (;;) {
-      await reply.wait()
-      const count = callNative(() => reply.read(into))
+      await this.reply?.wait()
+      const count = this.readNow(into)
       if (count >= 0) return count
     }
   }
-  return {
-    byteLength,
-    read: into => {
-      const count = callNative(() => reply.read(into))
-      return count >= 0 ? count : readWhenThere(into)
-    },
-    close: () => reply.close(),
+
+  private readNow(into: Uint8Array): number {
+    const { reply } = this
+    if (reply === undefined) throw new NativeError('internal', 'the reply of a task is closed')
+    return callNative(() => reply.read(into))
   }
 }
 
-/** The reply of a task. `limit` is the page size, for the failure's `data`. */
-const taken = async (task: Promise<addon.TaskResult>, limit?: number): Promise<BodySource> => {
-  const { reply, failure = { code: 'internal' } } = await task
-  if (reply === undefined) throw toFailure(failure, limit)
-  return toSource(reply)
+type Start = (reply: addon.NativeReply) => Promise<addon.TaskResult>
+
+/** The reply of the task that `start` starts. `limit` is the page size, for a failure's `data`. */
+const taken = async (start: Start, limit?: number): Promise<BodySource> => {
+  const reply = unused.pop() ?? new addon.NativeReply()
+  const { failure } = await callNative(() => start(reply))
+  const source = new TaskReply(reply)
+  if (failure === undefined) return source
+  source.close()
+  throw toFailure(failure, limit)
 }
 
 const toRefusal = (
@@ -194,10 +227,8 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
         : native.accounts(keys, code, offset, length, out),
     )
     if (count >= 0) return out.subarray(0, count)
-    return taken(
-      callNative(() =>
-        native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs),
-      ),
+    return taken(reply =>
+      native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs, reply),
     )
   }
   return {
@@ -220,11 +251,11 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     largestHolders: mint => {
       const count = callNative(() => native.largestHolders(mint, out))
       if (count >= 0) return out.subarray(0, count)
-      return taken(callNative(() => native.largestHoldersTask(mint, limits.readTimeoutMs)))
+      return taken(reply => native.largestHoldersTask(mint, limits.readTimeoutMs, reply))
     },
     programPage: page =>
       taken(
-        callNative(() =>
+        reply =>
           native.programPage(
             {
               program: page.program,
@@ -233,18 +264,18 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
               page: toPage(page, limits),
             },
             limits.readTimeoutMs,
+            reply,
           ),
-        ),
         page.limit,
       ),
     ownerPage: page =>
       taken(
-        callNative(() =>
+        reply =>
           native.ownerPage(
             { wallet: page.wallet, ...page.filter, page: toPage(page, limits) },
             limits.readTimeoutMs,
+            reply,
           ),
-        ),
         page.limit,
       ),
   }
@@ -258,7 +289,8 @@ export const toReader = (native: addon.Reader): Reader => ({
   stats: () => callNative(() => native.stats()),
   poolStats: () => callNative(() => native.poolStats()),
   outcomes: async (awaited, timeoutMs) => {
-    const source = await taken(callNative(() => native.outcomes(toAwaitedRows(awaited), timeoutMs)))
+    const rows = toAwaitedRows(awaited)
+    const source = await taken(reply => native.outcomes(rows, timeoutMs, reply))
     try {
       // The addon wrote it.
       return ((await readJson(source)) as IndexOutcomes | null) ?? undefined

@@ -122,10 +122,14 @@ t.test('wrong arguments are refused', async t => {
   t.strictSame(notRefused(reader, 'programPage', wrongCalls([pageOf(compared), ms])), [])
   t.match(indexer.tip(), { slot: 10 }, 'and the store still answers')
 
-  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
-  if (reply === undefined) throw new Error('no reply')
+  const reply = new addon.NativeReply()
+  t.throws(() => reply.read(new Uint8Array(8)), 'before a task')
+  t.throws(() => reply.wait(), 'before a task')
+  t.match(await reader.accountsTask(KEY, true, 0, -1, 0, 1_000, reply), {})
   t.strictSame(notRefused(reply, 'read', wrongCalls([bytes(KEY)])), [])
   t.equal(reply.read(new Uint8Array(0)) <= 0, true)
+  reply.close()
+  t.throws(() => reply.read(new Uint8Array(8)), 'after its end')
 })
 
 t.test('wrong arguments of a inspector are refused', async t => {
@@ -252,7 +256,8 @@ t.test('a method called on another object is refused', async t => {
     for (const name of membersOf(prototype))
       for (const other of [{}, undefined, prototype === addon.Indexer.prototype ? reader : indexer])
         t.throws(() => Reflect.apply(methodOf(prototype, name), other, []), name)
-  t.throws(() => Reflect.construct(addon.NativeReply, []))
+  const args = [KEY, true, 0, -1, 0, 1_000, indexer]
+  t.throws(() => Reflect.apply(methodOf(reader, 'accountsTask'), reader, args), 'as an argument')
 })
 
 t.test('the fast lane declines values that are no body', async t => {
@@ -286,8 +291,9 @@ t.test('the fast lane declines values that are no body', async t => {
 t.test('closed objects throw', async t => {
   const { indexer, reader } = openBoth(t)
   indexer.applyBlock(blockSpec.right as addon.BlockData)
-  const { reply } = await reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
-  const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000)
+  const [reply, lateReply] = [new addon.NativeReply(), new addon.NativeReply()]
+  await reader.accountsTask(KEY, true, 0, -1, 0, 1_000, reply)
+  const late = reader.accountsTask(KEY, true, 0, -1, 0, 1_000, lateReply)
   const fast = reader.fastLane(8).asFunction()
   const out = new Uint8Array(4_096)
   const known = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
@@ -301,9 +307,10 @@ t.test('closed objects throw', async t => {
     t.strictSame(notRefused(indexer, name, [specs.map(({ right }) => right)]), [], name)
   reader.close()
   indexer.close()
-  t.ok((await late).reply !== undefined, 'what ran has ended')
-  reply?.close()
-  await reply?.wait()
-  t.equal(reply?.read(new Uint8Array(8)), 0, 'nothing more')
-  t.doesNotThrow(() => reply?.close())
+  t.equal((await late).failure, undefined, 'what ran has ended')
+  t.ok(lateReply.read(new Uint8Array(8)) > 0)
+  reply.close()
+  t.throws(() => reply.wait())
+  t.throws(() => reply.read(new Uint8Array(8)))
+  t.doesNotThrow(() => reply.close())
 })

@@ -18,7 +18,6 @@ mod options;
 mod pages;
 mod promises;
 mod reader;
-mod reply;
 mod rpc_answer;
 mod spool;
 mod stats;

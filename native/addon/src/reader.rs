@@ -1,37 +1,34 @@
-//! Reads of one store by an edge.
+//! Reads of one store by an edge: those that the event loop makes itself.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use fanout::{AwaitedTransaction, push_outcomes};
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
-use store::{Budget, Snapshot, Store};
+use store::{Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
-use wire::reads::{self, CompleteReply, ReadLimits};
+use wire::reads::{self, ReadLimits};
 
-use crate::arguments::{deadline, pubkeys, view, whole, wrong};
-use crate::failure::{Result, guard, thrown};
+use crate::arguments::{pubkeys, view, whole, wrong};
+use crate::failure::{Result, guard};
 use crate::fanout::{Fanout, FanoutOptions};
 use crate::fast_lane::direct_reads::PointReadLane;
 use crate::fast_lane::lane::{self, Lane};
 use crate::js_bytes::{Bytes, Output};
 use crate::message::{MessageLimits, pack_later};
 use crate::options::{PoolOptions, StoreOptions};
-use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
 use crate::stats::{PoolStats, StoreStats, TipData};
-use crate::tasks::{Pools, Task, pools, start};
+use crate::tasks::{Pools, pools};
 
-/// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks run
-/// on pools.
+/// Reads of one store. The point reads write into the caller's buffer and never wait; the tasks of
+/// `tasks` run on pools.
 #[napi]
 pub struct Reader {
     store: Option<Arc<Store>>,
-    pools: Arc<Pools>,
+    pub(crate) pools: Arc<Pools>,
     /// Reused: a reply is built here, and copied out whole or not at all.
     scratch: Vec<u8>,
     /// Functions that must close the store when this reader is closed.
@@ -190,54 +187,6 @@ impl Reader {
         })
     }
 
-    /// Result of getTokenLargestAccounts while the mint's row of holders is refilled.
-    #[napi(ts_return_type = "Promise<TaskResult>")]
-    pub fn largest_holders_task<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
-        deadline_ms: f64,
-    ) -> Result<Object<'env>> {
-        let mint = guard(|| mint.pubkey())?;
-        let ends = deadline(deadline_ms).map_err(|error| thrown(&error))?;
-        let time = ends.saturating_duration_since(Instant::now());
-        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
-            reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
-        })
-    }
-
-    /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
-    /// snapshot lives until the last byte is produced or the deadline is met.
-    #[napi(ts_return_type = "Promise<TaskResult>")]
-    #[allow(clippy::too_many_arguments)]
-    pub fn accounts_task<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "Uint8Array")] keys: Bytes<'_>,
-        is_single: bool,
-        encoding: f64,
-        slice_offset: f64,
-        slice_length: f64,
-        deadline_ms: f64,
-    ) -> Result<Object<'env>> {
-        let keys = guard(|| keys.read(|keys| pubkeys(keys).map(<[_]>::to_vec)))?;
-        let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
-        let store = self.shared_store().map_err(|error| thrown(&error))?;
-        let task = Task {
-            pool: &self.pools.stream,
-            in_flight: &self.pools.in_flight,
-            queue_bytes_max: self.pools.stream_bytes_max,
-            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
-        };
-        start(env, task, move |writer| {
-            let snapshot = store.snapshot()?;
-            match keys.first() {
-                Some(key) if is_single => reads::stream_account(&snapshot, key, view, writer),
-                _ => reads::stream_accounts(&snapshot, &keys, view, writer),
-            }
-        })
-    }
-
     /// Takes the lists of addresses out of a long message, of which it keeps a copy.
     #[napi(ts_return_type = "Promise<PackedMessage>")]
     pub fn pack_message<'env>(
@@ -248,55 +197,6 @@ impl Reader {
     ) -> Result<Object<'env>> {
         guard(|| self.store().map(drop))?;
         pack_later(env, &self.pools, &body, &limits)
-    }
-
-    /// Result of getProgramAccountsV2.
-    #[napi(ts_return_type = "Promise<TaskResult>")]
-    pub fn program_page<'env>(
-        &self,
-        env: &'env Env,
-        query: ProgramPageQuery,
-        deadline_ms: f64,
-    ) -> Result<Object<'env>> {
-        let (native_query, view, time) =
-            to_program_query(&query).map_err(|error| thrown(&error))?;
-        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
-            reads::program_accounts(snapshot, &native_query, &view, budget, reply)
-        })
-    }
-
-    /// Result of getTokenAccountsByOwnerV2.
-    #[napi(ts_return_type = "Promise<TaskResult>")]
-    pub fn owner_page<'env>(
-        &self,
-        env: &'env Env,
-        query: OwnerPageQuery,
-        deadline_ms: f64,
-    ) -> Result<Object<'env>> {
-        let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
-        self.page(env, deadline_ms, time, move |snapshot, budget, reply| {
-            reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
-        })
-    }
-
-    /// Outcomes of transactions: rows of signature, blockhash or zeros, and first slot.
-    #[napi(ts_return_type = "Promise<TaskResult>")]
-    pub fn outcomes<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "Uint8Array")] transactions: Bytes<'_>,
-        deadline_ms: f64,
-    ) -> Result<Object<'env>> {
-        let decode = |bytes: &[u8]| Ok(AwaitedTransaction::decode_all(bytes));
-        let rows = guard(|| {
-            transactions
-                .read(decode)?
-                .ok_or_else(|| wrong("transactions"))
-        })?;
-        let minute = Duration::from_secs(60);
-        self.page(env, deadline_ms, minute, move |snapshot, _, reply| {
-            reply.append(|out| push_outcomes(snapshot, &rows, out))
-        })
     }
 
     #[napi]
@@ -349,7 +249,7 @@ impl Reader {
             .ok_or_else(|| wrong("this reader is closed"))
     }
 
-    fn shared_store(&self) -> Checked<Arc<Store>> {
+    pub(crate) fn shared_store(&self) -> Checked<Arc<Store>> {
         self.store
             .clone()
             .ok_or_else(|| wrong("this reader is closed"))
@@ -371,30 +271,6 @@ impl Reader {
                 reads::Outcome::Written => out.copy(scratch),
                 reads::Outcome::TooLarge => Ok(-1),
             }
-        })
-    }
-
-    fn page<'env>(
-        &self,
-        env: &'env Env,
-        deadline_ms: f64,
-        scan_time: Duration,
-        read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut CompleteReply<'_>) -> Checked<()>
-        + Send
-        + 'static,
-    ) -> Result<Object<'env>> {
-        let store = self.shared_store().map_err(|error| thrown(&error))?;
-        let task = Task {
-            pool: &self.pools.scan,
-            in_flight: &self.pools.in_flight,
-            queue_bytes_max: usize::MAX, // A page is already bounded, and its snapshot has ended.
-            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
-        };
-        start(env, task, move |writer| {
-            let mut reply = CompleteReply::new(writer);
-            let mut budget = Budget::until(Instant::now() + scan_time);
-            read(&store.snapshot()?, &mut budget, &mut reply)?;
-            reply.send()
         })
     }
 }

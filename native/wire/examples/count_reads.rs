@@ -2,7 +2,8 @@
 //! caches: what two runs with different counts of reads differ by is the cost of the reads.
 //!
 //! `count_reads fill <folder> <accounts>`, then `valgrind --tool=cachegrind --cache-sim=yes` with
-//! `count_reads read <folder> <accounts> <distinct> <reads>`
+//! `count_reads read <folder> <accounts> <distinct> <reads>`, or
+//! `count_reads list <folder> <accounts> <distinct> <reads> <addresses>`
 
 mod data;
 
@@ -23,20 +24,41 @@ fn options() -> Options {
     }
 }
 
-/// Canonical calls of `getAccountInfo`, of different accounts.
-fn bodies(accounts: u64, distinct: u64) -> Vec<String> {
-    let body = |index| {
-        let key = encode_pubkey(&key(1, scatter(index) % accounts));
-        format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["{key}",{{"encoding":"base64"}}]}}"#
-        )
-    };
-    (0..distinct).map(body).collect()
+fn address(accounts: u64, index: u64) -> String {
+    encode_pubkey(&key(1, scatter(index) % accounts))
 }
 
-fn read(dir: &Path, accounts: u64, distinct: u64, reads: usize) {
+fn body(method: &str, params: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[{params},{{"encoding":"base64"}}]}}"#
+    )
+}
+
+/// Canonical calls of `getAccountInfo`, of different accounts.
+fn single(accounts: u64, distinct: u64) -> Vec<String> {
+    let of = |index| {
+        body(
+            "getAccountInfo",
+            &format!("\"{}\"", address(accounts, index)),
+        )
+    };
+    (0..distinct).map(of).collect()
+}
+
+/// Canonical calls of `getMultipleAccounts`, of different accounts.
+fn lists(accounts: u64, distinct: u64, length: u64) -> Vec<String> {
+    let of = |nth| {
+        let addresses = (nth * length..(nth + 1) * length).map(|index| address(accounts, index));
+        body(
+            "getMultipleAccounts",
+            &format!("{:?}", addresses.collect::<Vec<_>>()),
+        )
+    };
+    (0..distinct).map(of).collect()
+}
+
+fn read(dir: &Path, bodies: &[String], reads: usize) {
     let store = Store::open_reader(dir, &options()).expect("a filled store");
-    let bodies = bodies(accounts, distinct);
     // Each read reads: no result is cached.
     let mut recent = Recent::new(0);
     let mut out = Vec::with_capacity(1 << 16);
@@ -56,7 +78,11 @@ fn main() {
             let store = Store::open_writer(dir, &options()).expect("an empty folder");
             fill(&store, number(2), MINTS);
         }
-        "read" => read(dir, number(2), number(3), number(4) as usize),
+        "read" => read(dir, &single(number(2), number(3)), number(4) as usize),
+        "list" => {
+            let bodies = lists(number(2), number(3), number(5));
+            read(dir, &bodies, number(4) as usize);
+        }
         other => panic!("{other}: unknown"),
     }
 }

@@ -1,5 +1,8 @@
 //! Reads that run on the native pools.
 
+pub mod reads;
+pub mod reply;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -14,12 +17,11 @@ use crate::arguments::{count, whole};
 use crate::failure::{Failure, Result};
 use crate::options::PoolOptions;
 use crate::promises::deferred;
-use crate::reply::NativeReply;
+use crate::tasks::reply::NativeReply;
 
-/// What a task resolves to: `reply` or `failure`.
+/// What a task resolves to: its reply can be read where there is no `failure`.
 #[napi(object, object_from_js = false)]
 pub struct TaskResult {
-    pub reply: Option<NativeReply>,
     pub failure: Option<Failure>,
 }
 
@@ -75,10 +77,11 @@ pub struct Task<'p> {
     pub deadline: Instant,
 }
 
-/// Queues `work` and returns a promise of its [`TaskResult`].
+/// Queues `work`, whose reply `reply` takes, and returns a promise of its [`TaskResult`].
 pub fn start<'env>(
     env: &'env Env,
     task: Task<'_>,
+    reply: &NativeReply,
     work: impl FnOnce(&mut ReplyWriter) -> Checked<()> + Send + 'static,
 ) -> Result<Object<'env>> {
     let (deferred, promise) = deferred::<TaskResult>(env)?;
@@ -88,18 +91,13 @@ pub fn start<'env>(
         Arc::clone(task.in_flight),
     );
     let reader = Arc::new(reader);
+    reply.open(Arc::clone(&reader));
     let taken = Arc::clone(&reader);
     reader.wake(move || {
         deferred.resolve(Box::new(move |_| {
-            Ok(match taken.failure() {
-                Some(error) => TaskResult {
-                    reply: None,
-                    failure: Some(Failure::from(&error)),
-                },
-                None => TaskResult {
-                    reply: Some(NativeReply { reader: taken }),
-                    failure: None,
-                },
+            let failure = taken.failure();
+            Ok(TaskResult {
+                failure: failure.map(|error| Failure::from(&error)),
             })
         }));
     });

@@ -1,0 +1,173 @@
+//! Reads of a store that run on pools.
+
+use std::time::{Duration, Instant};
+
+use fanout::{AwaitedTransaction, push_outcomes};
+use napi::Env;
+use napi::bindgen_prelude::Object;
+use napi_derive::napi;
+use store::{Budget, Snapshot};
+use sys::error::Result as Checked;
+use wire::reads::{self, CompleteReply};
+
+use crate::arguments::{deadline, pubkeys, view, wrong};
+use crate::failure::{Result, guard, thrown};
+use crate::js_bytes::Bytes;
+use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
+use crate::reader::Reader;
+use crate::tasks::reply::NativeReply;
+use crate::tasks::{Task, start};
+
+#[napi]
+impl Reader {
+    /// Result of getTokenLargestAccounts while the mint's row of holders is refilled.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn largest_holders_task<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
+        deadline_ms: f64,
+        reply: &NativeReply,
+    ) -> Result<Object<'env>> {
+        let mint = guard(|| mint.pubkey())?;
+        let ends = deadline(deadline_ms).map_err(|error| thrown(&error))?;
+        let time = ends.saturating_duration_since(Instant::now());
+        self.page(
+            env,
+            reply,
+            deadline_ms,
+            time,
+            move |snapshot, budget, reply| {
+                reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
+            },
+        )
+    }
+
+    /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
+    /// snapshot lives until the last byte is produced or the deadline is met.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    #[allow(clippy::too_many_arguments)]
+    pub fn accounts_task<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Uint8Array")] keys: Bytes<'_>,
+        is_single: bool,
+        encoding: f64,
+        slice_offset: f64,
+        slice_length: f64,
+        deadline_ms: f64,
+        reply: &NativeReply,
+    ) -> Result<Object<'env>> {
+        let keys = guard(|| keys.read(|keys| pubkeys(keys).map(<[_]>::to_vec)))?;
+        let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
+        let store = self.shared_store().map_err(|error| thrown(&error))?;
+        let task = Task {
+            pool: &self.pools.stream,
+            in_flight: &self.pools.in_flight,
+            queue_bytes_max: self.pools.stream_bytes_max,
+            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
+        };
+        start(env, task, reply, move |writer| {
+            let snapshot = store.snapshot()?;
+            match keys.first() {
+                Some(key) if is_single => reads::stream_account(&snapshot, key, view, writer),
+                _ => reads::stream_accounts(&snapshot, &keys, view, writer),
+            }
+        })
+    }
+
+    /// Result of getProgramAccountsV2.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn program_page<'env>(
+        &self,
+        env: &'env Env,
+        query: ProgramPageQuery,
+        deadline_ms: f64,
+        reply: &NativeReply,
+    ) -> Result<Object<'env>> {
+        let (native_query, view, time) =
+            to_program_query(&query).map_err(|error| thrown(&error))?;
+        self.page(
+            env,
+            reply,
+            deadline_ms,
+            time,
+            move |snapshot, budget, reply| {
+                reads::program_accounts(snapshot, &native_query, &view, budget, reply)
+            },
+        )
+    }
+
+    /// Result of getTokenAccountsByOwnerV2.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn owner_page<'env>(
+        &self,
+        env: &'env Env,
+        query: OwnerPageQuery,
+        deadline_ms: f64,
+        reply: &NativeReply,
+    ) -> Result<Object<'env>> {
+        let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
+        self.page(
+            env,
+            reply,
+            deadline_ms,
+            time,
+            move |snapshot, budget, reply| {
+                reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
+            },
+        )
+    }
+
+    /// Outcomes of transactions: rows of signature, blockhash or zeros, and first slot.
+    #[napi(ts_return_type = "Promise<TaskResult>")]
+    pub fn outcomes<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Uint8Array")] transactions: Bytes<'_>,
+        deadline_ms: f64,
+        reply: &NativeReply,
+    ) -> Result<Object<'env>> {
+        let decode = |bytes: &[u8]| Ok(AwaitedTransaction::decode_all(bytes));
+        let rows = guard(|| {
+            transactions
+                .read(decode)?
+                .ok_or_else(|| wrong("transactions"))
+        })?;
+        let minute = Duration::from_secs(60);
+        self.page(
+            env,
+            reply,
+            deadline_ms,
+            minute,
+            move |snapshot, _, reply| reply.append(|out| push_outcomes(snapshot, &rows, out)),
+        )
+    }
+}
+
+impl Reader {
+    fn page<'env>(
+        &self,
+        env: &'env Env,
+        reply: &NativeReply,
+        deadline_ms: f64,
+        scan_time: Duration,
+        read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut CompleteReply<'_>) -> Checked<()>
+        + Send
+        + 'static,
+    ) -> Result<Object<'env>> {
+        let store = self.shared_store().map_err(|error| thrown(&error))?;
+        let task = Task {
+            pool: &self.pools.scan,
+            in_flight: &self.pools.in_flight,
+            queue_bytes_max: usize::MAX, // A page is already bounded, and its snapshot has ended.
+            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
+        };
+        start(env, task, reply, move |writer| {
+            let mut reply = CompleteReply::new(writer);
+            let mut budget = Budget::until(Instant::now() + scan_time);
+            read(&store.snapshot()?, &mut budget, &mut reply)?;
+            reply.send()
+        })
+    }
+}
