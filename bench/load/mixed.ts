@@ -20,7 +20,7 @@ import {
   SAMPLE_COUNT,
   STORE_OPTIONS,
 } from '../options.js'
-import { longestTurnMs, NETWORK, type Edge } from '../service/deployment.js'
+import { forgetTurns, longestTurnMs, NETWORK, type Edge } from '../service/deployment.js'
 import { recordBundles } from './submission.js'
 
 /** Of twenty requests, so many are of each kind. */
@@ -187,9 +187,7 @@ export const benchMixed = async (context: Context): Promise<void> => {
         `${plan.mixedMs / 1_000} s, beside a block of ${BLOCK_ACCOUNTS} accounts each ` +
         `${BLOCK_EVERY_MS} ms and ${SUBSCRIPTIONS} subscriptions`,
     )
-    // The first one compiles what collects metrics, which is a turn of 5 to 9 ms.
-    await longestTurnMs(edge)
-    await longestTurnMs(edge)
+    await forgetTurns(edge)
     let settledBytes = NaN
     const settled = setTimeout(() => {
       settledBytes = ownBytes(edge.pid)

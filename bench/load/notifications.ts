@@ -13,6 +13,7 @@ import type { Context } from '../context.js'
 import {
   benchConfig,
   createToken,
+  forgetTurns,
   longestTurnMs,
   NETWORK,
   startEdge,
@@ -274,7 +275,7 @@ export const benchNotifications = async (context: Context): Promise<void> => {
         seen.add(subscription)
       })
       if (seen.size !== ids.size) throw new Error(`${seen.size} different notifications`)
-      await longestTurnMs(edge)
+      await forgetTurns(edge)
       const times: number[] = []
       for (let count = 0; count < plan.notifiedBlocks; count++) {
         times.push(await round(read, spread.each))

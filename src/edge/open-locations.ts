@@ -18,7 +18,7 @@ import { Submissions } from './submission/submissions.js'
 import { SYSTEM_TIMERS } from './websocket/failure-backoff.js'
 import type { ReplyBudget } from './websocket/host.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
-import { SubscriptionCounts } from './websocket/subscription-counts.js'
+import { SubscriptionCounts, type SocketSubscriptions } from './websocket/subscription-counts.js'
 
 export type LocationsModules = {
   readonly access: OpenAccess
@@ -63,7 +63,7 @@ export class EdgeLocations {
   constructor(config: EdgeConfig, modules: LocationsModules) {
     this.config = config
     this.modules = modules
-    this.subscriptions = new SubscriptionCounts(modules.access.limiter)
+    this.subscriptions = new SubscriptionCounts(modules.access.limiter, () => performance.now())
   }
 
   /** Opens one server for each location. */
@@ -94,8 +94,12 @@ export class EdgeLocations {
   }
 
   /** Reports the subscriptions of each access at this edge. */
-  reportSubscriptions(): void {
-    this.subscriptions.report(this.sockets.flatMap(sockets => [...sockets.subscriptions()]))
+  async reportSubscriptions(): Promise<void> {
+    await this.subscriptions.report(this.eachSubscribed())
+  }
+
+  private *eachSubscribed(): Generator<SocketSubscriptions> {
+    for (const sockets of this.sockets) yield* sockets.subscriptions()
   }
 
   /** Bounds the connections of each location by the descriptors that this process may have. */

@@ -71,7 +71,9 @@ class Edge implements Running {
     await locations.open()
     const checkSockets = (): void => {
       locations.revalidateSockets()
-      locations.reportSubscriptions()
+      locations.reportSubscriptions().catch((fault: unknown) => {
+        log.error({ err: fault }, 'subscriptions were not counted')
+      })
     }
     this.timers.push(setInterval(checkSockets, socketCheckMs))
     meterServers(metrics, locations.servers)

@@ -20,7 +20,7 @@ export const defaults = {
    * Frames that are sent per turn of the event loop, each counted for every socket that it is sent
    * to: at most twice as many. A write to a socket takes 3 to 7 µs.
    */
-  turnFramesMax: 256,
+  turnFramesMax: 128,
   /** Milliseconds of a turn of the event loop that frames are sent for. */
   turnMs: 1,
 }

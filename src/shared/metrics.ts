@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { readdir, stat } from 'node:fs/promises'
+import { collectDefaultMetrics, Gauge as NodeGauge, Registry } from 'prom-client'
 
 /** One metric. Times are in seconds and sizes in bytes, as Prometheus expects them. */
 type Row = {
@@ -218,6 +219,37 @@ export type Metrics = {
 const toLabels = (labels: Readonly<Record<string, string | number | undefined>>): Labels =>
   Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
 
+const DESCRIPTORS = '/proc/self/fd'
+
+const countDescriptors = async (): Promise<number> => {
+  const { size } = await stat(DESCRIPTORS)
+  // Linux before 6.2 gives no size. The one that lists them is among them.
+  return size > 0 ? size : (await readdir(DESCRIPTORS)).length - 1
+}
+
+/**
+ * In place of prom-client's, which lists the descriptors on the event loop: 10,000 take 10 ms, in
+ * each second.
+ */
+const replaceOpenDescriptors = (registry: Registry): void => {
+  const name = 'process_open_fds'
+  const known = registry.getSingleMetric(name)
+  // Only where the system has them.
+  if (known === undefined) return
+  registry.removeSingleMetric(name)
+  const gauge: NodeGauge = new NodeGauge({
+    name,
+    help: 'Number of open file descriptors.',
+    registers: [registry],
+    // A process that may open no more keeps its last figure.
+    collect: (): Promise<void> =>
+      countDescriptors().then(
+        count => gauge.set(count),
+        () => undefined,
+      ),
+  })
+}
+
 /** Metrics of the process that carries this name (`edge 0`, `indexer main` …). */
 export const createMetrics = (process: string): Metrics => {
   const series = new Map<string, { metric: MetricName; labels: Labels; cells: Float64Array }>()
@@ -225,6 +257,7 @@ export const createMetrics = (process: string): Metrics => {
   const collectors: (() => void)[] = []
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  replaceOpenDescriptors(registry)
 
   const find = <T extends Counter | Gauge | Histogram>(
     Kind: new () => T,

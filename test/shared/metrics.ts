@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -128,6 +129,21 @@ t.test('collectors run before each snapshot', async t => {
     formatMetrics([await take(metrics)]),
     'slotline_queue_depth{process="edge",pool="scan"} 2',
   )
+})
+
+t.test('open descriptors are counted', { skip: process.platform !== 'linux' }, async t => {
+  const metrics = createMetrics('edge 0')
+  const count = async (): Promise<number> => {
+    const { node } = await take(metrics)
+    return node.find(({ name }) => name === 'process_open_fds')?.values[0]?.value ?? Number.NaN
+  }
+  const before = await count()
+  const opened = Array.from({ length: 100 }, () => openSync('/dev/null', 'r'))
+  const with100 = await count()
+  for (const descriptor of opened) closeSync(descriptor)
+  // Others of the process come and go.
+  t.ok(before > 2 && Math.abs(with100 - before - 100) <= 10, `${before} and ${with100}`)
+  t.ok(Math.abs((await count()) - before) <= 10)
 })
 
 t.test('the number of series is bounded', t => {
