@@ -16,8 +16,17 @@ const EVENTS = {
 } as const
 type Counts = Record<keyof typeof EVENTS, number>
 
-/** What a point read takes of each, at most: a tenth over what it took when this was written. */
-const CASES: readonly { name: string; distinct: number; reads: number; atMost: Counts }[] = [
+type Case = {
+  readonly name: string
+  readonly distinct: number
+  readonly reads: number
+  /** Of each list; undefined for single accounts. */
+  readonly addresses?: number
+  readonly atMost: Counts
+}
+
+/** What a read takes of each, at most: a tenth over what it took when this was written. */
+const CASES: readonly Case[] = [
   {
     name: 'of one account',
     distinct: 1,
@@ -29,6 +38,13 @@ const CASES: readonly { name: string; distinct: number; reads: number; atMost: C
     distinct: 200_000,
     reads: 100_000,
     atMost: { instructions: 9_400, dataLines: 51, memoryLines: 15 },
+  },
+  {
+    name: 'of a list of 100 accounts',
+    distinct: 1_000,
+    reads: 500,
+    addresses: 100,
+    atMost: { instructions: 682_000, dataLines: 6_480, memoryLines: 1_115 },
   },
 ]
 
@@ -57,10 +73,12 @@ soakTest('a point read takes no more instructions and cache lines than it did', 
   const program = buildExample()
   const dir = ownDir(t)
   run(program, ['fill', dir, ACCOUNTS])
-  const count = (distinct: number, reads: number): Counts => {
+  const count = ({ distinct, addresses }: Case, reads: number): Counts => {
     const valgrind = ['--tool=cachegrind', '--cache-sim=yes', ...CACHES]
     const file = `--cachegrind-out-file=${join(dir, 'cachegrind.out')}`
-    const own = [program, 'read', dir, ACCOUNTS, String(distinct), String(reads)]
+    const ofLists = addresses === undefined ? [] : [String(addresses)]
+    const kind = addresses === undefined ? 'read' : 'list'
+    const own = [program, kind, dir, ACCOUNTS, String(distinct), String(reads), ...ofLists]
     const text = run('valgrind', [...valgrind, file, ...own])
     const of = (event: keyof Counts): number =>
       Number(EVENTS[event].exec(text)?.[1]?.replaceAll(',', '') ?? NaN)
@@ -71,9 +89,10 @@ soakTest('a point read takes no more instructions and cache lines than it did', 
     ]
     return { instructions, dataLines, memoryLines }
   }
-  for (const { name, distinct, reads, atMost } of CASES) {
+  for (const one of CASES) {
+    const { name, reads, atMost } = one
     // The start of the program is in both.
-    const [once, twice] = [count(distinct, reads), count(distinct, 2 * reads)]
+    const [once, twice] = [count(one, reads), count(one, 2 * reads)]
     for (const event of Object.keys(EVENTS) as (keyof Counts)[]) {
       const perRead = (twice[event] - once[event]) / reads
       const most = atMost[event]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use heed::types::Bytes;
 use heed::{Env, RoTxn};
 
-use super::walk::{Pages, Tree};
+use super::walk::{PAGE_BYTES, Page, Pages, Tree};
 use crate::tables::Db;
 
 /// The table whose records are prefetched.
@@ -21,7 +21,6 @@ pub struct Mapped {
     /// The unnamed table, which has a row for each named table.
     main: Db,
     addresses: Range<usize>,
-    page_bytes: usize,
 }
 
 impl Mapped {
@@ -35,11 +34,8 @@ impl Mapped {
         let maps = fs::read_to_string("/proc/self/maps").ok()?;
         let addresses = mapping_of(&maps, row.as_ptr().expose_provenance())?;
         let page_bytes = usize::try_from(env.stat().page_size).ok()?;
-        (page_bytes.is_power_of_two() && size_of::<usize>() == size_of::<u64>()).then_some(Mapped {
-            main,
-            addresses,
-            page_bytes,
-        })
+        (page_bytes == PAGE_BYTES && size_of::<usize>() == size_of::<u64>())
+            .then_some(Mapped { main, addresses })
     }
 
     /// A table's tree as this transaction sees it.
@@ -50,10 +46,9 @@ impl Mapped {
     /// The pages visible to this transaction, and those written since. `page_last` is the
     /// environment's last page, read after the transaction began.
     pub fn pages<'t>(&self, _txn: &'t RoTxn<'_>, page_last: usize) -> MappedPages<'t> {
-        let room = self.addresses.len() / self.page_bytes;
+        let room = self.addresses.len() / PAGE_BYTES;
         MappedPages {
             base: self.addresses.start,
-            page_bytes: self.page_bytes,
             count: room.min(page_last.saturating_add(1)) as u64,
             txn: PhantomData,
         }
@@ -63,27 +58,25 @@ impl Mapped {
 /// The pages of the map during a transaction.
 pub struct MappedPages<'t> {
     base: usize,
-    page_bytes: usize,
     count: u64,
     txn: PhantomData<&'t ()>,
 }
 
 impl Pages for MappedPages<'_> {
     #[inline]
-    fn page(&self, number: u64) -> Option<&[u8]> {
+    fn page(&self, number: u64) -> Option<&Page> {
         if !(META_PAGES..self.count).contains(&number) {
             return None;
         }
-        let at = self.base + number as usize * self.page_bytes;
+        let at = self.base + number as usize * PAGE_BYTES;
         // SAFETY: the page lies in the map, because `count` pages fit it, and in the file, because
         // its number is not above the last page of a commit, whose pages were written before it.
         // The map stays while the environment is open, which the transaction borrows. A walk comes
         // only to pages of the transaction's own tree, by numbers that `mdb_get` would follow too:
         // LMDB writes none of them while a transaction sees them. LMDB made the map, so no object
-        // of Rust's lies there, and the provenance of an address in it was exposed.
-        Some(unsafe {
-            std::slice::from_raw_parts(std::ptr::with_exposed_provenance(at), self.page_bytes)
-        })
+        // of Rust's lies there, and the provenance of an address in it was exposed. An array of
+        // bytes has no alignment.
+        Some(unsafe { &*std::ptr::with_exposed_provenance::<Page>(at) })
     }
 }
 

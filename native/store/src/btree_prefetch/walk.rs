@@ -2,7 +2,7 @@
 //! key's next step reads, while the other keys take their steps.
 //!
 //! Layouts are those of liblmdb 0.9.70 on 64 bits (`MDB_db`, `MDB_page`, `MDB_node` in mdb.c), in
-//! the machine's byte order. Every read is bounds-checked: invalid bytes end the walk or give a
+//! the machine's byte order. Every read is inside of its page: invalid bytes end the walk or give a
 //! wrong hint, but cause no other fault.
 
 use std::borrow::Borrow;
@@ -42,10 +42,15 @@ const NODE_VALUE_AT: usize = NODE_KEY_AT + size_of::<Pubkey>();
 /// The value is the number of the overflow page on which the data starts.
 const NODE_IS_ELSEWHERE: u16 = 0x01;
 
+/// Bytes of a page. LMDB takes the system's; trees of other pages are not walked.
+pub const PAGE_BYTES: usize = 4_096;
+/// A whole page. Its length is known, so that reads inside of it need no checks.
+pub type Page = [u8; PAGE_BYTES];
+
 /// Gives access to pages.
 pub trait Pages {
-    /// A whole page by its number; `None` if it does not exist.
-    fn page(&self, number: u64) -> Option<&[u8]>;
+    /// A page by its number; `None` if it does not exist.
+    fn page(&self, number: u64) -> Option<&Page>;
 }
 
 /// The root of a tree of 32-byte keys in byte order.
@@ -58,9 +63,10 @@ pub struct Tree {
 impl Tree {
     /// The tree described by a table's row; `None` if it is empty or has another key order.
     pub fn of(row: &[u8]) -> Option<Tree> {
-        let is_plain = row.len() == ROW_BYTES && u16_at(row, ROW_FLAGS_AT)? == 0;
-        let depth = u16_at(row, ROW_DEPTH_AT)?;
-        let root = u64_at(row, ROW_ROOT_AT)?;
+        let row: &[u8; ROW_BYTES] = row.try_into().ok()?;
+        let is_plain = u16::from_ne_bytes(field(row, ROW_FLAGS_AT)?) == 0;
+        let depth = u16::from_ne_bytes(field(row, ROW_DEPTH_AT)?);
+        let root = u64::from_ne_bytes(field(row, ROW_ROOT_AT)?);
         (is_plain && (1..=DEPTH_MAX).contains(&depth)).then_some(Tree { root, depth })
     }
 }
@@ -68,8 +74,8 @@ impl Tree {
 /// The search state of one key: between `low` and `high` of this page; `node` is compared next.
 #[derive(Clone, Copy)]
 struct Walk<'p> {
-    /// Empty once the walk has ended.
-    page: &'p [u8],
+    /// [`NO_PAGE`] once the walk has ended.
+    page: &'p Page,
     low: usize,
     high: usize,
     middle: usize,
@@ -77,8 +83,11 @@ struct Walk<'p> {
     is_found: bool,
 }
 
+/// Neither a branch nor a leaf.
+static NO_PAGE: Page = [0; PAGE_BYTES];
+
 const ENDED: Walk<'_> = Walk {
-    page: &[],
+    page: &NO_PAGE,
     low: 0,
     high: 0,
     middle: 0,
@@ -87,48 +96,49 @@ const ENDED: Walk<'_> = Walk {
 };
 
 impl<'p> Walk<'p> {
-    fn begin_page(&mut self, kind: u16) -> Option<()> {
-        if u16_at(self.page, FLAGS_AT)? != kind {
-            return None;
+    /// Begins the search of a page of this kind. A page of another kind ends the walk.
+    fn begin_page(&mut self, kind: u16) {
+        if u16_at(self.page, FLAGS_AT) != kind {
+            *self = ENDED;
+            return;
         }
-        let lower = usize::from(u16_at(self.page, LOWER_AT)?);
-        self.high = lower.checked_sub(PLACES_AT)? / 2;
+        let lower = usize::from(u16_at(self.page, LOWER_AT));
+        self.high = lower.saturating_sub(PLACES_AT) / 2;
         // The first node of a branch covers all keys below the second node's key.
         self.low = usize::from(kind == BRANCH);
         self.is_found = false;
-        self.aim()
+        self.aim();
     }
 
     /// Prefetches the node that LMDB's own search would read next.
     #[inline]
-    fn aim(&mut self) -> Option<()> {
+    fn aim(&mut self) {
         if self.low < self.high {
             self.middle = (self.low + self.high - 1) / 2;
-            self.node = self.node_at(self.middle)?;
+            self.node = self.node_at(self.middle);
             prefetch(self.page, self.node);
             prefetch(self.page, self.node + NODE_VALUE_AT - 1);
         }
-        Some(())
     }
 
     #[inline]
-    fn step(&mut self, key: &Pubkey) -> Option<()> {
-        let node: &[u8; NODE_VALUE_AT] = self.page.get(self.node..)?.first_chunk()?;
-        let (head, theirs) = node.split_first_chunk::<NODE_KEY_AT>()?;
-        if usize::from(u16_at(head, NODE_KEY_BYTES_AT)?) != theirs.len() {
-            return None;
+    fn step(&mut self, key: &Pubkey) {
+        if usize::from(u16_at(self.page, self.node + NODE_KEY_BYTES_AT)) != key.len() {
+            *self = ENDED;
+            return;
         }
         // The first 8 bytes nearly always differ; comparing them as integers avoids an
         // unpredictable branch.
-        let order = match prefix(key)?.cmp(&prefix(theirs)?) {
-            Ordering::Equal => key[..].cmp(theirs),
+        let at = self.node + NODE_KEY_AT;
+        let order = match prefix(key).cmp(&u64::from_be_bytes(bytes_at(self.page, at))) {
+            Ordering::Equal => key.cmp(&bytes_at(self.page, at)),
             order => order,
         };
         if order == Ordering::Equal {
             self.is_found = true;
             self.low = self.middle + 1;
             self.high = self.low;
-            return Some(());
+            return;
         }
         self.low = if order == Ordering::Greater {
             self.middle + 1
@@ -140,17 +150,21 @@ impl<'p> Walk<'p> {
         } else {
             self.high
         };
-        self.aim()
+        self.aim();
     }
 
     /// Moves to the child page that the search of a branch selected, and prefetches its first
     /// lines.
-    fn descend(&mut self, pages: &'p impl Pages, head_bytes: usize) -> Option<()> {
-        let node = self.page.get(self.node_at(self.low.checked_sub(1)?)?..)?;
-        let high = u64::from(u16_at(node, NODE_FLAGS_AT)?) << 32;
-        self.page = pages.page(high | u64::from(u32_at(node, 0)?))?;
-        prefetch_run(self.page, 0, head_bytes);
-        Some(())
+    fn descend(&mut self, pages: &'p impl Pages, head_bytes: usize) {
+        let node = self.node_at(self.low.saturating_sub(1));
+        let high = u64::from(u16_at(self.page, node + NODE_FLAGS_AT)) << 32;
+        match pages.page(high | u64::from(u32_at(self.page, node))) {
+            Some(page) => {
+                self.page = page;
+                prefetch_run(page, 0, head_bytes);
+            }
+            None => *self = ENDED,
+        }
     }
 
     /// Returns and prefetches the first bytes of the value that the search of a leaf found.
@@ -158,30 +172,23 @@ impl<'p> Walk<'p> {
         if !self.is_found {
             return None;
         }
-        let node = self.page.get(self.node..)?;
-        let bytes = usize::try_from(u32_at(node, 0)?).ok()?;
-        let inside = node.get(NODE_VALUE_AT..)?;
-        let source = if u16_at(node, NODE_FLAGS_AT)? & NODE_IS_ELSEWHERE == 0 {
+        let bytes = usize::try_from(u32_at(self.page, self.node)).ok()?;
+        let inside = self.page.get(self.node + NODE_VALUE_AT..)?;
+        let source = if u16_at(self.page, self.node + NODE_FLAGS_AT) & NODE_IS_ELSEWHERE == 0 {
             inside
         } else {
             // Computes the address only; does not wait for the page.
-            pages.page(u64_at(inside, 0)?)?.get(PLACES_AT..)?
+            let number = u64::from_ne_bytes(*inside.first_chunk()?);
+            pages.page(number)?.get(PLACES_AT..)?
         };
         let value = source.get(..bytes.min(source.len()))?;
         prefetch_run(value, 0, RECORD_BYTES);
         Some(value)
     }
 
-    fn node_at(&self, index: usize) -> Option<usize> {
-        u16_at(self.page, PLACES_AT + 2 * index).map(usize::from)
-    }
-
-    /// Ends the walk if the step failed.
-    #[inline]
-    fn or_end(&mut self, step: Option<()>) {
-        if step.is_none() {
-            *self = ENDED;
-        }
+    /// Where a node of this page begins.
+    fn node_at(&self, index: usize) -> usize {
+        usize::from(u16_at(self.page, PLACES_AT + 2 * index))
     }
 }
 
@@ -207,16 +214,14 @@ pub fn walk<'p>(
     for level in 1..=tree.depth {
         let kind = if level == tree.depth { LEAF } else { BRANCH };
         for walk in &mut *walks {
-            let begun = walk.begin_page(kind);
-            walk.or_end(begun);
+            walk.begin_page(kind);
         }
         // Each step halves the remaining range, so the loop ends.
         loop {
             let mut is_done = true;
             for (walk, key) in walks.iter_mut().zip(keys) {
                 if walk.low < walk.high {
-                    let step = walk.step(key.borrow());
-                    walk.or_end(step);
+                    walk.step(key.borrow());
                     is_done = false;
                 }
             }
@@ -234,8 +239,7 @@ pub fn walk<'p>(
             BRANCH_HEAD_BYTES
         };
         for walk in &mut *walks {
-            let step = walk.descend(pages, head_bytes);
-            walk.or_end(step);
+            walk.descend(pages, head_bytes);
         }
     }
     for (value, walk) in values.iter_mut().zip(&*walks) {
@@ -244,27 +248,33 @@ pub fn walk<'p>(
     values
 }
 
-#[inline]
-fn prefix(key: &[u8]) -> Option<u64> {
-    key.first_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+/// A field of a table's row.
+fn field<const N: usize>(row: &[u8; ROW_BYTES], at: usize) -> Option<[u8; N]> {
+    row.get(at..)?.first_chunk().copied()
 }
 
 #[inline]
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    let found = bytes.get(at..)?.first_chunk()?;
-    Some(u16::from_ne_bytes(*found))
+fn prefix(key: &Pubkey) -> u64 {
+    key.first_chunk()
+        .map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The bytes from `at` on, or the last ones of a page that does not have them: a wrong hint.
+#[inline]
+fn bytes_at<const N: usize>(page: &Page, at: usize) -> [u8; N] {
+    // The compiler sees that they are inside.
+    let rest = page.get(at.min(PAGE_BYTES - N)..).unwrap_or_default();
+    rest.first_chunk().copied().unwrap_or([0; N])
+}
+
+#[inline]
+fn u16_at(page: &Page, at: usize) -> u16 {
+    u16::from_ne_bytes(bytes_at(page, at))
 }
 
 /// LMDB stores these as two 16-bit halves, the lower first on a little-endian machine, so one
 /// 32-bit read is correct.
 #[inline]
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    let found = bytes.get(at..)?.first_chunk()?;
-    Some(u32::from_ne_bytes(*found))
-}
-
-#[inline]
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let found = bytes.get(at..)?.first_chunk()?;
-    Some(u64::from_ne_bytes(*found))
+fn u32_at(page: &Page, at: usize) -> u32 {
+    u32::from_ne_bytes(bytes_at(page, at))
 }

@@ -42,7 +42,7 @@ impl Read<'_> {
     }
 }
 
-/// An array of strings, not yet decoded.
+/// An array of strings, not yet decoded. One that is no plain text is no address either.
 #[derive(Clone, Copy)]
 pub(super) struct Addresses<'a> {
     /// The text from the opening bracket on.
@@ -57,7 +57,7 @@ impl Addresses<'_> {
         let mut cursor = Cursor::new(self.text);
         let mut more = cursor.open(b'[', b']')?;
         while more {
-            *keys.get_mut(count)? = decode_pubkey_bytes(cursor.string()?)?;
+            *keys.get_mut(count)? = decode_pubkey_bytes(cursor.quoted()?)?;
             count += 1;
             more = cursor.has_more(b']')?;
         }
@@ -173,7 +173,7 @@ fn read_addresses<'a>(cursor: &mut Cursor<'a>) -> Option<Addresses<'a>> {
     let text = cursor.rest();
     let mut more = cursor.open(b'[', b']')?;
     while more {
-        cursor.string()?;
+        cursor.quoted()?;
         more = cursor.has_more(b']')?;
     }
     Some(Addresses { text })
