@@ -1,6 +1,7 @@
 // A day of mixed use in short: point reads, batches, pages and bundles at half of what the edge can
 // answer of that mix, while blocks are applied and subscribers are notified.
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import bs58 from 'bs58'
 import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import { runJob, startChild } from '../child.js'
@@ -11,6 +12,7 @@ import { pageReads } from '../data/pages.js'
 import { recordExchanges } from '../data/record-exchanges.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
 import type { Exchange } from '../load-generators/connection.js'
+import type { MachineStalls, MachineStallsResult } from '../load-generators/machine-stalls.js'
 import type { Latency, OpenLoop } from '../load-generators/open-loop.js'
 import type { Subscribers } from '../load-generators/subscribers.js'
 import {
@@ -143,6 +145,27 @@ const runOpenLoop = (
     durationMs: plan.mixedMs,
   })
 
+/** Stops of the machine itself, which are in the latencies and turns of the same time. */
+const measureStalls = async ({ plan }: Context): Promise<MachineStallsResult[]> => {
+  const durationMs = WARM_MS + plan.mixedMs
+  const processors = Array.from({ length: availableParallelism() }, (_, nth) => nth)
+  return Promise.all(
+    processors.map(processor =>
+      runJob<MachineStalls, MachineStallsResult>('load-generators/machine-stalls.js', {
+        processor,
+        durationMs,
+      }),
+    ),
+  )
+}
+
+const reportStalls = ({ note }: Context, results: readonly MachineStallsResult[]): void => {
+  const known = results.filter(result => result !== undefined)
+  if (known.length < results.length) return note('stops of the machine are not known: no priority')
+  const texts = known.map(({ longestMs, longCount }) => `${longestMs.toFixed(1)} ms (${longCount})`)
+  note(`longest stop of each processor of the machine, and how many over 5 ms: ${texts.join(', ')}`)
+}
+
 const reportLatency = ({ report, note }: Context, name: string, latency: Latency): void => {
   for (const text of latency.failed) note(`${name}, failed: ${text}`)
   report({
@@ -192,11 +215,13 @@ export const benchMixed = async (context: Context): Promise<void> => {
     const settled = setTimeout(() => {
       settledBytes = ownBytes(edge.pid)
     }, plan.mixedMs * SETTLED)
-    const [points, others] = await Promise.all([
+    const [stalls, points, others] = await Promise.all([
+      measureStalls(context),
       runOpenLoop(context, mix.points, perSecond * ofPoints),
       runOpenLoop(context, mix.others, perSecond * (1 - ofPoints)),
     ])
     clearTimeout(settled)
+    reportStalls(context, stalls)
     reportLatency(context, 'point reads', points)
     reportLatency(context, 'batches, pages and bundles', others)
     report({

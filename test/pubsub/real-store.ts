@@ -49,7 +49,7 @@ const openHarness = (t: Test) => {
       transactions: 'logs',
       options: { ...defaults, chunkBytesMax: 512 },
       publish: sockets.publish,
-      now: () => performance.now(),
+      now: () => 0,
       onFault: fault => faults.push(fault),
     })
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))

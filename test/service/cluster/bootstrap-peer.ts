@@ -1,4 +1,5 @@
 // A machine joins a cluster with the store of another one, under load, and answers as that one.
+import { join } from 'node:path'
 import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
@@ -47,9 +48,13 @@ const toText = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? value.toString() : value
 
 t.test('a store from a peer', { skip: withoutEtcd, timeout: 180_000 }, async t => {
-  const chain = await startDeployment(t, { args: ['--traffic', '50', '--slot-ms', '200'] })
-  const { geyserUrl: endpoint, samples } = chain.description
   const etcd = await openEtcd(t, 1)
+  const chain = await startDeployment(t, {
+    args: ['--traffic', '50', '--slot-ms', '200'],
+    // A folder of its own would replace that of etcd.
+    dataDir: join(etcd.dir, 'chain'),
+  })
+  const { geyserUrl: endpoint, samples } = chain.description
   const prepare = (id: string, feed: object): Promise<TestMachine> =>
     prepareMachine(t, etcd, { id, location: 'fra', network: { feed } })
   const one = await prepare('fra-1', { endpoint, startSlot: 1 })
