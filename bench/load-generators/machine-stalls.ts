@@ -1,5 +1,5 @@
-// How long the machine itself stops: a thread that precedes all others on one processor sleeps, and
-// wakes late where the processor was taken away from the whole system.
+// Stalls of the machine itself: a thread with a higher priority than all others on one processor
+// sleeps, and wakes late where the hypervisor did not run that processor.
 import { execFileSync } from 'node:child_process'
 import { onStart } from '../child.js'
 
@@ -17,7 +17,7 @@ const SLEEPS_AT_ONCE = 50
 /** Above that of edges and clients, which is 1. */
 const PRIORITY = 50
 
-const precedeAll = (processor: number): boolean => {
+const raisePriority = (processor: number): boolean => {
   const pid = String(process.pid)
   try {
     execFileSync('taskset', ['-cp', String(processor), pid], { stdio: 'ignore' })
@@ -29,7 +29,7 @@ const precedeAll = (processor: number): boolean => {
 }
 
 onStart<MachineStalls, MachineStallsResult>(async ({ processor, durationMs }) => {
-  if (!precedeAll(processor)) return undefined
+  if (!raisePriority(processor)) return undefined
   const cell = new Int32Array(new SharedArrayBuffer(4))
   const endMs = performance.now() + durationMs
   let longestMs = 0

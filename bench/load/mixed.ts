@@ -145,7 +145,7 @@ const runOpenLoop = (
     durationMs: plan.mixedMs,
   })
 
-/** Stops of the machine itself, which are in the latencies and turns of the same time. */
+/** Stalls of the machine itself, which latencies and turns of the same time contain. */
 const measureStalls = async ({ plan }: Context): Promise<MachineStallsResult[]> => {
   const durationMs = WARM_MS + plan.mixedMs
   const processors = Array.from({ length: availableParallelism() }, (_, nth) => nth)
@@ -161,9 +161,9 @@ const measureStalls = async ({ plan }: Context): Promise<MachineStallsResult[]> 
 
 const reportStalls = ({ note }: Context, results: readonly MachineStallsResult[]): void => {
   const known = results.filter(result => result !== undefined)
-  if (known.length < results.length) return note('stops of the machine are not known: no priority')
+  if (known.length < results.length) return note('stalls of the machine: not permitted')
   const texts = known.map(({ longestMs, longCount }) => `${longestMs.toFixed(1)} ms (${longCount})`)
-  note(`longest stop of each processor of the machine, and how many over 5 ms: ${texts.join(', ')}`)
+  note(`longest stall of each processor, and how many over 5 ms: ${texts.join(', ')}`)
 }
 
 const reportLatency = ({ report, note }: Context, name: string, latency: Latency): void => {

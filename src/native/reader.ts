@@ -110,8 +110,8 @@ const OUT_BYTES = 1024 * 1024
 const out = Buffer.allocUnsafeSlow(OUT_BYTES)
 
 /**
- * Replies that no source reads, which later tasks use: V8 keeps an object of the addon until it
- * collects the old generation, and thousands of them would be finalised in one turn.
+ * Closed replies, to be reused: V8 keeps an object of the addon until it collects the old
+ * generation, and then runs thousands of finalizers in one turn.
  */
 const unused: addon.NativeReply[] = []
 /** More are left to the garbage collector. */

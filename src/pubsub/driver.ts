@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Fanout, Pass } from '../native/fanout.js'
+import type { LoopTurn } from '../shared/event-loop/loop-turn.js'
 
 /** Delivers the frames of one fan-out. */
 export type Driver = {
@@ -19,16 +19,14 @@ export type DriverParts = {
   readonly onFault: (fault: unknown) => void
   /** Frames that are sent per turn of the event loop, each counted for every socket. */
   readonly turnFramesMax: number
-  /** Milliseconds of a turn that frames are sent for. */
-  readonly turnMs: number
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number
+  /** The time of a turn that frames are sent for. */
+  readonly turn: LoopTurn
 }
 
 const LAST = 1
 
 export const createDriver = (parts: DriverParts): Driver => {
-  const { fanout, send, onLost, onPass, onFault, turnFramesMax, turnMs, now } = parts
+  const { fanout, send, onLost, onPass, onFault, turnFramesMax, turn } = parts
   let isWanted = false
   let isRunning = false
   let isClosed = false
@@ -39,16 +37,14 @@ export const createDriver = (parts: DriverParts): Driver => {
   const deliver = async ({ frames, index }: Pass): Promise<void> => {
     let start = 0
     let sentCount = 0
-    let endMs = now() + turnMs
     for (let at = 0; at + 2 < index.length; at += 3) {
       const end = start + (index[at + 1] ?? 0)
       const isLast = ((index[at + 2] ?? 0) & LAST) !== 0
       for (const count of send(index[at] ?? 0, frames.subarray(start, end), isLast)) {
         sentCount += count
-        if (sentCount < turnFramesMax && now() < endMs) continue
-        await nextTurn()
+        if (sentCount < turnFramesMax && !turn.isOver) continue
+        await turn.next()
         sentCount = 0
-        endMs = now() + turnMs
         if (isClosed) return
       }
       start = end

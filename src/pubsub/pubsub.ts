@@ -1,4 +1,5 @@
 import type { Fanout } from '../native/fanout.js'
+import { LoopTurn } from '../shared/event-loop/loop-turn.js'
 import { CLOSE, type Connection, type Socket, type SubscriptionLimits } from '../shared/socket.js'
 import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
@@ -36,6 +37,7 @@ export class PubSub {
   private readonly parts: PubSubParts
   private readonly registry: Registry
   private readonly rules: SubscriptionRules
+  private readonly turn: LoopTurn
   private readonly connections = new Set<SubscriptionConnection>()
   private driver: Driver | undefined
   /** Opens the fan-out of the live store, until that has succeeded. */
@@ -49,6 +51,7 @@ export class PubSub {
     const { network, options, transactions, scope } = parts
     this.parts = parts
     this.registry = new Registry(network, options)
+    this.turn = new LoopTurn(options.turnMs, parts.now)
     this.rules = { filtersMax: options.filtersMax, transactions, scope }
   }
 
@@ -115,8 +118,7 @@ export class PubSub {
         },
         onFault,
         turnFramesMax: this.parts.options.turnFramesMax,
-        turnMs: this.parts.options.turnMs,
-        now: this.parts.now,
+        turn: this.turn,
       })
       this.useFanout(fanout)
     } catch (fault) {

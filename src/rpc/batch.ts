@@ -2,7 +2,7 @@ import { RpcError } from '../shared/errors.js'
 import type { Body } from '../shared/http.js'
 import { isRefusal, type Call, type Refusal } from '../shared/jsonrpc.js'
 import { joinBody, type Part } from './join-body.js'
-import type { LoopTurn } from './loop-turn.js'
+import type { LoopTurn } from '../shared/event-loop/loop-turn.js'
 import { toParts, type Outcome } from './outcome.js'
 
 const OPEN = Buffer.from('[')

@@ -1,4 +1,5 @@
 import { RpcError } from '../shared/errors.js'
+import { LoopTurn } from '../shared/event-loop/loop-turn.js'
 import type { Body, Reply } from '../shared/http.js'
 import {
   formatError,
@@ -18,7 +19,6 @@ import type { CallContext } from './call-context.js'
 import { CallRunner, type CallModules } from './call-runner.js'
 import { joinBody } from './join-body.js'
 import { packedElements, restoreAddresses } from './long-message/restore-addresses.js'
-import { LoopTurn } from './loop-turn.js'
 import type { Options } from './options.js'
 import { encodeResult, RawReply, toParts, type Outcome } from './outcome.js'
 import { rawElements } from './raw-elements.js'

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { ReplyBytes } from '../../src/native/reads.js'
 import { defaults } from '../../src/rpc/options.js'
 import type { BodySource } from '../../src/shared/http.js'
+import { countTurns } from '../fixtures/count-turns.js'
 import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
 
 const SLOT = 10
@@ -84,12 +85,7 @@ t.test('a turn of the event loop settles some of many tasks', async t => {
   const { reader } = open(t)
   const WORK_MS = 2
   const COUNT = 40
-  let turns = 0
-  let immediate = setImmediate(function next() {
-    turns += 1
-    immediate = setImmediate(next)
-  })
-  t.teardown(() => clearImmediate(immediate))
+  const turns = countTurns(t)
   const busy = (ms: number): void => {
     const endMs = performance.now() + ms
     while (performance.now() < endMs);
@@ -97,7 +93,7 @@ t.test('a turn of the event loop settles some of many tasks', async t => {
   const settledIn: number[] = []
   const tasks = Array.from({ length: COUNT }, async () => {
     await reader.outcomes([], 5_000)
-    settledIn.push(turns)
+    settledIn.push(turns())
     busy(WORK_MS)
   })
   // All are done before the first one can be settled.

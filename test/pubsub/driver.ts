@@ -1,5 +1,7 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { createDriver } from '../../src/pubsub/driver.js'
+import { LoopTurn } from '../../src/shared/event-loop/loop-turn.js'
+import { countTurns } from '../fixtures/count-turns.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 import { until } from '../fixtures/until.js'
 
@@ -24,8 +26,7 @@ const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefi
     onPass: (frames, bytes) => events.push({ frames, bytes }),
     onFault: fault => events.push(String(fault)),
     turnFramesMax,
-    turnMs: TURN_MS,
-    now: () => clock.ms,
+    turn: new LoopTurn(TURN_MS, () => clock.ms),
   })
   return { native, driver, events, clock }
 }
@@ -128,18 +129,6 @@ t.test('nothing is delivered after close', async t => {
   t.strictSame(failing.events, [])
 })
 
-/** Counts the turns of the event loop until the test ends. */
-const countTurns = (t: Test) => {
-  let count = 0
-  const next = (): void => {
-    count += 1
-    immediate = setImmediate(next)
-  }
-  let immediate = setImmediate(next)
-  t.teardown(() => clearImmediate(immediate))
-  return () => count
-}
-
 t.test('a turn of the event loop sends a bounded number of frames', async t => {
   const turns = countTurns(t)
   const sentIn = new Map<number, number[]>()
@@ -167,8 +156,8 @@ t.test('a turn of the event loop sends frames for a bounded time', async t => {
   driver.advance()
   await native.settle(toPass([1, 1, 1, 5, 1, 0, 1, 0].map(id => ({ id, text: 'x' }))))
   await until('all are sent', () => events.length === 9)
-  // Each turn ends with the frame that uses up its time.
-  t.strictSame([...sentIn.values()], [[1, 1], [1, 5], [1, 0, 1], [0]])
+  // The time of a turn begins after its first frame, and ends with the one that uses it up.
+  t.strictSame([...sentIn.values()], [[1, 1, 1], [5, 1, 0, 1], [0]])
 })
 
 t.test('what is left of a pass is not sent after the driver is closed', async t => {

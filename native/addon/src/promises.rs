@@ -81,30 +81,29 @@ impl Shared {
         waiting.drain(..count).collect()
     }
 
-    /// On the loop's thread, whose handle is open.
-    fn wake_if_waiting(&self) {
+    fn has_waiting(&self) -> bool {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        if queue.as_ref().is_some_and(|waiting| !waiting.is_empty()) {
-            drop(queue);
-            // SAFETY: the handle was made by `uv_async_init`, and only this thread closes it.
+        queue.as_ref().is_some_and(|waiting| !waiting.is_empty())
+    }
+
+    /// Has the loop settle what waits, unless it has ended.
+    fn wake_loop(&self) {
+        let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
+        if *is_open {
+            // SAFETY: the handle was made by `uv_async_init`, and is closed only after `is_open`
+            // was taken for writing.
             unsafe { uv_async_send(self.handle.0) };
         }
     }
 
     fn push(&self, settle: Settle) {
-        let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
-        if !*is_open {
-            return;
-        }
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiting) = queue.as_mut() else {
             return;
         };
         waiting.push_back(settle);
         drop(queue);
-        // SAFETY: the handle was made by `uv_async_init`, and is closed only after `is_open` was
-        // taken for writing.
-        unsafe { uv_async_send(self.handle.0) };
+        self.wake_loop();
     }
 }
 
@@ -210,7 +209,9 @@ impl EventLoop {
             }
             self.settle_batch(batch);
         }
-        self.shared.wake_if_waiting();
+        if self.shared.has_waiting() {
+            self.shared.wake_loop();
+        }
     }
 
     /// Microtasks run after all of the batch are settled.

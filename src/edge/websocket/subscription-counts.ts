@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Principal, UsageLimiter } from '../../access/limiter/usage-limiter.js'
+import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 
 /** Subscriptions of one WebSocket, and whose they are. */
 export type SocketSubscriptions = { readonly principal: Principal; readonly count: number }
@@ -14,12 +14,12 @@ export class SubscriptionCounts {
   private readonly limiter: Pick<UsageLimiter, 'setSubscriptions'>
   /** What was reported, by access. */
   private reported = new Map<string, Sum>()
-  private readonly now: () => number
+  private readonly turn: LoopTurn
   private isCounting = false
 
   constructor(limiter: Pick<UsageLimiter, 'setSubscriptions'>, now: () => number) {
     this.limiter = limiter
-    this.now = now
+    this.turn = new LoopTurn(TURN_MS, now)
   }
 
   /** Counts in several turns where the sockets are many; a report meanwhile does nothing. */
@@ -35,16 +35,13 @@ export class SubscriptionCounts {
 
   private async count(sockets: Iterable<SocketSubscriptions>): Promise<Map<string, Sum>> {
     const sums = new Map<string, Sum>()
-    let endMs = this.now() + TURN_MS
     for (const { principal, count } of sockets) {
       const { accessId } = principal.grant
       const sum = sums.get(accessId) ?? { principal, subscriptions: 0, subscriptionsOfSocket: 0 }
       sum.subscriptions += count
       sum.subscriptionsOfSocket = Math.max(sum.subscriptionsOfSocket, count)
       sums.set(accessId, sum)
-      if (this.now() < endMs) continue
-      await nextTurn()
-      endMs = this.now() + TURN_MS
+      if (this.turn.isOver) await this.turn.next()
     }
     return sums
   }

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IndexOutcomes, Reader } from '../../native/reader.js'
+import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import type { SentSubmission } from '../store/submission-store.js'
 import type { Landing } from '../store/submission.js'
 import { AwaitedSubmission } from './awaited-submission.js'
@@ -35,12 +35,14 @@ export class LandingTracker {
   private readonly parts: LandingParts
   /** By network. */
   private readonly entries = new Map<string, Set<Entry>>()
+  private readonly turn: LoopTurn
   private size = 0
   private timer: NodeJS.Timeout | undefined
   private isBusy = false
 
   constructor(parts: LandingParts) {
     this.parts = parts
+    this.turn = new LoopTurn(TURN_MS, parts.now)
   }
 
   /** Submissions that are looked for. */
@@ -107,14 +109,9 @@ export class LandingTracker {
     const wanted = chunk.map(({ awaited }) => awaited.wanted())
     const answer = await index.outcomes(wanted.flat(), LOOKUP_MS)
     if (answer === undefined) return
-    const { now } = this.parts
     let start = 0
-    let endMs = now() + TURN_MS
     for (const [at, entry] of chunk.entries()) {
-      if (now() >= endMs) {
-        await nextTurn()
-        endMs = now() + TURN_MS
-      }
+      if (this.turn.isOver) await this.turn.next()
       const end = start + (wanted[at]?.length ?? 0)
       this.settle(entries, entry, {
         ...answer,

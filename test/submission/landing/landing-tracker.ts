@@ -5,6 +5,7 @@ import {
   type OutcomeIndex,
 } from '../../../src/submission/landing/landing-tracker.js'
 import type { Landing, Submission } from '../../../src/submission/store/submission.js'
+import { countTurns } from '../../fixtures/count-turns.js'
 import { ACCEPTED } from '../../fixtures/submission/submission.js'
 
 const BLOCKHASH = '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM'
@@ -14,7 +15,11 @@ const [FIRST = '', SECOND = ''] = ACCEPTED.signatures
 type Tip = Omit<IndexOutcomes, 'transactions'>
 
 /** An index that a test advances, and a tracker over it. */
-const open = (options = OPTIONS, index?: OutcomeIndex) => {
+const open = (
+  options = OPTIONS,
+  index?: OutcomeIndex,
+  { writeMs = 0, onWrite = (): void => {} } = {},
+) => {
   const chain: { tip: Tip; outcomes: readonly IndexOutcome[] } = {
     tip: { slot: 1_000, blockHeight: 900, knownAfter: 600 },
     outcomes: [],
@@ -32,7 +37,11 @@ const open = (options = OPTIONS, index?: OutcomeIndex) => {
           return { ...chain.tip, transactions: awaited.map((_, at) => chain.outcomes[at] ?? {}) }
         },
       },
-    write: async (id, landing) => void written.push([String(id[0]), landing]),
+    write: async (id, landing) => {
+      clock.ms += writeMs
+      written.push([String(id[0]), landing])
+      onWrite()
+    },
     now: () => clock.ms,
     onFault: fault => faults.push(fault),
   })
@@ -116,6 +125,21 @@ t.test('one that the index learns later counts from its own block', async t => {
   t.match(await look({ blockHeight: 1_061, slot: 1_161 }, late, late), [
     ['1', { state: 'expired' }],
   ])
+})
+
+t.test('what has expired is written for a bounded time in a turn', async t => {
+  const turns = countTurns(t)
+  const writtenIn = new Map<number, number>()
+  const onWrite = (): void => void writtenIn.set(turns(), (writtenIn.get(turns()) ?? 0) + 1)
+  const options = { ...OPTIONS, awaitedMax: 100 }
+  const { look, tracker, watch } = open(options, undefined, { writeMs: 0.25, onWrite })
+  for (let id = 0; id < 40; id++) watch(id)
+  await look({})
+  const written = await look({ blockHeight: 1_051, slot: 1_151 })
+  t.equal(written.length, 40)
+  // The time of a turn that continues begins after its first one.
+  t.strictSame([...writtenIn.values()], [4, 5, 5, 5, 5, 5, 5, 5, 1])
+  t.equal(tracker.awaitedCount, 0)
 })
 
 t.test('what the index cannot know is not called expired', async t => {

@@ -18,6 +18,23 @@ use crate::reader::Reader;
 use crate::tasks::reply::NativeReply;
 use crate::tasks::{Task, start};
 
+/// How a page is made.
+struct PageTask<'r> {
+    reply: &'r NativeReply,
+    deadline_ms: f64,
+    scan_time: Duration,
+}
+
+impl<'r> PageTask<'r> {
+    fn new(reply: &'r NativeReply, deadline_ms: f64, scan_time: Duration) -> Self {
+        PageTask {
+            reply,
+            deadline_ms,
+            scan_time,
+        }
+    }
+}
+
 #[napi]
 impl Reader {
     /// Result of getTokenLargestAccounts while the mint's row of holders is refilled.
@@ -32,15 +49,10 @@ impl Reader {
         let mint = guard(|| mint.pubkey())?;
         let ends = deadline(deadline_ms).map_err(|error| thrown(&error))?;
         let time = ends.saturating_duration_since(Instant::now());
-        self.page(
-            env,
-            reply,
-            deadline_ms,
-            time,
-            move |snapshot, budget, reply| {
-                reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
-            },
-        )
+        let page = PageTask::new(reply, deadline_ms, time);
+        self.page(env, page, move |snapshot, budget, reply| {
+            reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
+        })
     }
 
     /// Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
@@ -87,15 +99,10 @@ impl Reader {
     ) -> Result<Object<'env>> {
         let (native_query, view, time) =
             to_program_query(&query).map_err(|error| thrown(&error))?;
-        self.page(
-            env,
-            reply,
-            deadline_ms,
-            time,
-            move |snapshot, budget, reply| {
-                reads::program_accounts(snapshot, &native_query, &view, budget, reply)
-            },
-        )
+        let page = PageTask::new(reply, deadline_ms, time);
+        self.page(env, page, move |snapshot, budget, reply| {
+            reads::program_accounts(snapshot, &native_query, &view, budget, reply)
+        })
     }
 
     /// Result of getTokenAccountsByOwnerV2.
@@ -108,15 +115,10 @@ impl Reader {
         reply: &NativeReply,
     ) -> Result<Object<'env>> {
         let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
-        self.page(
-            env,
-            reply,
-            deadline_ms,
-            time,
-            move |snapshot, budget, reply| {
-                reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
-            },
-        )
+        let page = PageTask::new(reply, deadline_ms, time);
+        self.page(env, page, move |snapshot, budget, reply| {
+            reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
+        })
     }
 
     /// Outcomes of transactions: rows of signature, blockhash or zeros, and first slot.
@@ -134,14 +136,10 @@ impl Reader {
                 .read(decode)?
                 .ok_or_else(|| wrong("transactions"))
         })?;
-        let minute = Duration::from_secs(60);
-        self.page(
-            env,
-            reply,
-            deadline_ms,
-            minute,
-            move |snapshot, _, reply| reply.append(|out| push_outcomes(snapshot, &rows, out)),
-        )
+        let page = PageTask::new(reply, deadline_ms, Duration::from_secs(60));
+        self.page(env, page, move |snapshot, _, reply| {
+            reply.append(|out| push_outcomes(snapshot, &rows, out))
+        })
     }
 }
 
@@ -149,9 +147,7 @@ impl Reader {
     fn page<'env>(
         &self,
         env: &'env Env,
-        reply: &NativeReply,
-        deadline_ms: f64,
-        scan_time: Duration,
+        page: PageTask<'_>,
         read: impl FnOnce(&Snapshot<'_>, &mut Budget, &mut CompleteReply<'_>) -> Checked<()>
         + Send
         + 'static,
@@ -161,9 +157,10 @@ impl Reader {
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
             queue_bytes_max: usize::MAX, // A page is already bounded, and its snapshot has ended.
-            deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
+            deadline: deadline(page.deadline_ms).map_err(|error| thrown(&error))?,
         };
-        start(env, task, reply, move |writer| {
+        let scan_time = page.scan_time;
+        start(env, task, page.reply, move |writer| {
             let mut reply = CompleteReply::new(writer);
             let mut budget = Budget::until(Instant::now() + scan_time);
             read(&store.snapshot()?, &mut budget, &mut reply)?;

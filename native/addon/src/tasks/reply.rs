@@ -15,8 +15,8 @@ use crate::js_bytes::Output;
 use crate::promises::deferred;
 
 /// A reply in transfer from a pool thread. `close` frees the rest of it; dropping it does so
-/// too, but late. After that it can take the reply of another task: an object for each one would be
-/// old before it is collected, and thousands of them would be finalised in one turn.
+/// too, but late. Reused for other tasks after that: V8 keeps an object with a finalizer until it
+/// collects the old generation, and then runs thousands of finalizers in one turn.
 #[napi]
 pub struct NativeReply {
     reader: RefCell<Option<Arc<ReplyReader>>>,

@@ -73,8 +73,8 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
-    /// What is between a quote and the next one, for a decoder that refuses whatever is no plain
-    /// text.
+    /// The content of a string up to the next quote. The caller must reject escapes and control
+    /// characters.
     pub fn quoted(&mut self) -> Option<&'a [u8]> {
         self.eat(b'"')?;
         let (text, rest) = self.rest.split_at(memchr(b'"', self.rest)?);

@@ -42,7 +42,7 @@ impl Read<'_> {
     }
 }
 
-/// An array of strings, not yet decoded. One that is no plain text is no address either.
+/// An array of strings, not yet decoded. Base58 has no escapes and no control characters.
 #[derive(Clone, Copy)]
 pub(super) struct Addresses<'a> {
     /// The text from the opening bracket on.

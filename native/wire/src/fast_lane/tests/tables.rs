@@ -174,6 +174,23 @@ fn declines_unrecognised_requests() {
         ),
         ("129 addresses", many),
         (
+            "an address with an escape",
+            of("getMultipleAccounts", r#"[["KEY\u0031"]]"#),
+        ),
+        (
+            "an address with an escaped quote",
+            of("getMultipleAccounts", r#"[["\"KEY"]]"#),
+        ),
+        (
+            "an address with a control character",
+            of("getMultipleAccounts", "[[\"KEY\t\"]]"),
+        ),
+        (
+            "an address that does not end",
+            of("getMultipleAccounts", r#"[["KEY]]"#),
+        ),
+        ("an empty address", of("getMultipleAccounts", r#"[[""]]"#)),
+        (
             "a hash of something",
             of("getLatestBlockhash", r#"["KEY"]"#),
         ),

@@ -1,4 +1,4 @@
-/** Shares the time of one turn of the event loop among all batches that run. */
+/** Shares the time of one turn of the event loop among all work that may take several turns. */
 export class LoopTurn {
   private readonly now: () => number
   private readonly turnMs: number
@@ -19,7 +19,7 @@ export class LoopTurn {
     return false
   }
 
-  /** Resolves in a later turn: one waiting batch resumes in each. */
+  /** Resolves in a later turn: one that waits resumes in each. */
   next(): Promise<void> {
     this.schedule()
     return new Promise(resolve => this.waiting.push(resolve))
