@@ -73,11 +73,14 @@ t.test('a process that answers nothing for 5 s is restarted', async t => {
         t.match(listed.output, /the admin API at \S+ has not answered for 1200 ms/)
         t.ok(ms < ANSWER_MS, `access list ended after ${ms} ms`)
       }
-      const [text, pageMs] = await timed(page)
+      // At once: the commands must end before the process is restarted.
+      const [[text, pageMs]] = await Promise.all([
+        timed(page),
+        role === 'indexer' ? loadBeside(t, ['--network', 'one', ...config]) : undefined,
+      ])
       t.ok(pageMs < ANSWER_MS, `the metrics took ${pageMs} ms`)
       t.match(text, `slotline_process_up{process="supervisor",child="${NAMES[role]}"} 0\n`)
       t.ok(slotOf(text) > 0, 'the last values are shown')
-      if (role === 'indexer') await loadBeside(t, ['--network', 'one', ...config])
       const [status, statusMs] = await timed(() => runToEnd(t, ['status', ...config]))
       t.ok([0, 1].includes(status.code ?? 2), status.output)
       t.ok(statusMs < ANSWER_MS, `status took ${statusMs} ms`)
