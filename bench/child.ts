@@ -9,6 +9,8 @@ type Message = { readonly answer: unknown } | { readonly failure: string }
 export type Child<Answer> = {
   readonly pid: number
   readonly answer: Answer
+  /** False once it has ended, stopped or not. */
+  isRunning(): boolean
   /** Ends it, by its pid. Resolves when it has ended. */
   stop(): Promise<void>
 }
@@ -19,10 +21,13 @@ export type Child<Answer> = {
  */
 const ANSWER_MS_MAX = 180_000
 
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode === null && signalCode === null
+
 /** Ends a process that this one started, and waits until it has ended. */
 export const stopProcess = (child: ChildProcess): Promise<void> =>
   new Promise(resolve => {
-    if (child.exitCode !== null || child.signalCode !== null) return resolve()
+    if (!isRunning(child)) return resolve()
     child.once('exit', () => resolve())
     child.kill('SIGKILL')
   })
@@ -56,7 +61,12 @@ export const startChild = async <Start, Answer>(
       child.send({ start })
     })
     if ('failure' in message) throw new Error(`${script}: ${message.failure}`)
-    return { pid: child.pid ?? 0, answer: message.answer as Answer, stop: () => stopProcess(child) }
+    return {
+      pid: child.pid ?? 0,
+      answer: message.answer as Answer,
+      isRunning: () => isRunning(child),
+      stop: () => stopProcess(child),
+    }
   } catch (error) {
     await stopProcess(child)
     throw error

@@ -221,6 +221,7 @@ export const benchMixed = async (context: Context): Promise<void> => {
       runOpenLoop(context, mix.others, perSecond * (1 - ofPoints)),
     ])
     clearTimeout(settled)
+    if (!subscribers.isRunning()) throw new Error('the edge has closed a subscriber')
     reportStalls(context, stalls)
     reportLatency(context, 'point reads', points)
     reportLatency(context, 'batches, pages and bundles', others)

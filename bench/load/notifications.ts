@@ -17,6 +17,7 @@ import {
   longestTurnMs,
   NETWORK,
   startEdge,
+  turnMsOf,
   type Edge,
 } from '../service/deployment.js'
 import { STORE_OPTIONS } from '../options.js'
@@ -44,6 +45,7 @@ const SPREADS: readonly Spread[] = [
 const TOGETHER = 100
 /** Between two blocks, so that each finds an idle edge. */
 const PAUSE_MS = 20
+const CLOSED_MS_MAX = 10_000
 
 const keyOf = (index: number): Buffer => {
   const key = Buffer.alloc(32, 7)
@@ -197,6 +199,21 @@ const openListeners = async ({ target }: Edge, { sockets, each, readOneOf }: Spr
   return { all, read, ids: new Set(ids) }
 }
 
+const OPEN_SOCKETS = /^slotline_websockets\{[^}]*\} (\d+)$/m
+
+/** Closes all at once; the longest turn of the event loop until the edge has closed them, too. */
+const closeAll = async (edge: Edge, listeners: readonly Listener[]): Promise<number> => {
+  for (const listener of listeners) listener.close()
+  let turnMs = 0
+  for (const endMs = performance.now() + CLOSED_MS_MAX; performance.now() < endMs;) {
+    const metrics = await edge.metrics()
+    turnMs = Math.max(turnMs, turnMsOf(metrics))
+    if (OPEN_SOCKETS.exec(metrics)?.[1] === '0') return turnMs
+    await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+  }
+  throw new Error('sockets of closed clients are still open')
+}
+
 const reportSpread = (
   { report, note }: Context,
   { sockets, each, p99MsMax }: Spread,
@@ -282,7 +299,16 @@ export const benchNotifications = async (context: Context): Promise<void> => {
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
       reportSpread(context, spread, { times, turnMs: await longestTurnMs(edge) })
-      for (const listener of all) listener.close()
+      const closingTurnMs = await closeAll(edge, all)
+      if (spread.sockets === 1) continue
+      context.report({
+        name: `${spread.sockets} sockets that are closed at once, longest turn, processor time`,
+        value: closingTurnMs,
+        unit: 'ms',
+        better: 'lower',
+        target: TURN_MS_MAX,
+        isTail: true,
+      })
     }
   } finally {
     for (const listener of opened?.all ?? []) listener.close()

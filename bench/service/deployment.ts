@@ -209,9 +209,11 @@ export const startEdge = async (
 
 const TURN = /^slotline_loop_turn_max_seconds\{.*clock="cpu"\} (\S+)$/m
 
+/** Processor time of the longest turn of the event loop before these metrics were collected, in ms. */
+export const turnMsOf = (metrics: string): number => Number(TURN.exec(metrics)?.[1] ?? NaN) * 1_000
+
 /** Processor time of the longest turn of the event loop since the last call, in milliseconds. */
-export const longestTurnMs = async (edge: Edge): Promise<number> =>
-  Number(TURN.exec(await edge.metrics())?.[1] ?? NaN) * 1_000
+export const longestTurnMs = async (edge: Edge): Promise<number> => turnMsOf(await edge.metrics())
 
 /** The first collection of metrics compiles what collects them: a turn of 5 to 9 ms. */
 export const forgetTurns = async (edge: Edge): Promise<void> => {

@@ -79,17 +79,15 @@ export class BackpressureMonitor {
   private readonly drained: MonitoredSocket[] = []
   private readonly closes = new Map<number, number>()
   private readonly timer: NodeJS.Timeout
-  /**
-   * Sockets of the current sweep and the position in it: a sweep may take several turns of the
-   * event loop.
-   */
-  private sweeping: readonly MonitoredSocket[] = []
-  private sweepIndex = 0
   /** Subscribers that a scan has not looked at yet; undefined where none runs. */
   private scanning: Iterator<MonitoredSocket> | undefined
   private sweepsSinceScan = 0
-  /** `growthBytes` when the scan began. */
-  private growthBeforeScan = 0
+  /** Sockets that a sweep has not looked at yet; undefined where none runs. */
+  private sweeping: Iterator<MonitoredSocket> | undefined
+  /** Of the sockets that the sweep has looked at; undefined once all were measured at once. */
+  private sweptBytes: number | undefined
+  /** Part of `growthBytes` that the sweep will have measured. */
+  private growthBeforeSweep = 0
   private queuedBytes = 0
   /** Upper bound of what queues have grown since they were last measured. */
   private growthBytes = 0
@@ -220,12 +218,8 @@ export class BackpressureMonitor {
   private addGrowth(bytes: number): void {
     this.growthBytes += bytes
     const growthMax = this.options.socketsQueuedBytesMax / 4
-    if (this.growthBytes > growthMax) {
-      // Too much for a scan that takes several turns.
-      this.scanning = undefined
-      for (const socket of this.subscribers) this.trackQueued(socket)
-      this.measure(0)
-    } else if (this.growthBytes > growthMax / 2) this.startScan()
+    if (this.growthBytes > growthMax) this.measureAtOnce()
+    else if (this.growthBytes > growthMax / 2) this.startScan()
   }
 
   private sweep(): void {
@@ -233,77 +227,90 @@ export class BackpressureMonitor {
     const isDue =
       this.growthBytes > this.options.socketQueueBytesMax / 4 ||
       this.sweepsSinceScan >= SWEEPS_PER_SCAN
-    if (this.hasPublished && isDue) return this.startScan()
-    this.measure(this.hasPublished ? this.growthBytes : 0)
-    this.startSweep()
-  }
-
-  private startSweep(): void {
-    if (this.sweeping.length > 0 || this.backlogged.size === 0) return
-    this.sweeping = Array.from(this.backlogged)
-    this.sweepIndex = 0
-    this.continueSweep()
+    if (this.hasPublished && isDue) this.startScan()
+    // What was published may be queued where a sweep does not look.
+    else this.startSweep(this.hasPublished ? 0 : this.growthBytes)
   }
 
   /** Finds subscribers with queued bytes, and then measures and checks all such sockets. */
   private startScan(): void {
-    if (this.scanning !== undefined) return
+    if (this.scanning !== undefined || this.sweeping !== undefined) return
     this.scanning = this.subscribers.values()
     this.hasPublished = false
     this.sweepsSinceScan = 0
-    this.growthBeforeScan = this.growthBytes
-    this.scheduleScan(this.scanning)
+    this.scheduleScan(this.scanning, this.growthBytes)
   }
 
   /** In another turn: a scan checks sockets, and may begin while one of them is written to. */
-  private scheduleScan(scanning: Iterator<MonitoredSocket>): void {
+  private scheduleScan(scanning: Iterator<MonitoredSocket>, growthBefore: number): void {
     setImmediate(() => {
-      // Not one that was replaced meanwhile.
-      if (scanning === this.scanning) this.continueScan(scanning)
+      // Not one that was given up meanwhile.
+      if (scanning === this.scanning) this.continueScan(scanning, growthBefore)
     })
   }
 
   /** Looks at subscribers for at most `socketTurnMs` per turn of the event loop. */
-  private continueScan(scanning: Iterator<MonitoredSocket>): void {
+  private continueScan(scanning: Iterator<MonitoredSocket>, growthBefore: number): void {
     const startMs = this.now()
     while (this.now() - startMs <= this.options.socketTurnMs) {
       const next = scanning.next()
       if (next.done === true) {
         this.scanning = undefined
-        this.measure(this.growthBytes - this.growthBeforeScan)
-        return this.startSweep()
+        return this.startSweep(growthBefore)
       }
       this.trackQueued(next.value)
     }
-    this.scheduleScan(scanning)
+    this.scheduleScan(scanning, growthBefore)
   }
 
   private trackQueued(socket: MonitoredSocket): void {
     if (socket.queuedBytes > 0) this.track(socket)
   }
 
-  /** `growthBytes` may have been queued where this does not see it. */
-  private measure(growthBytes: number): void {
-    this.growthBytes = growthBytes
-    let queuedBytes = this.slowConsumers.bytes
-    for (const socket of this.backlogged) queuedBytes += socket.bufferedBytes
-    this.queuedBytes = queuedBytes
-    if (queuedBytes > this.options.socketsQueuedBytesMax) this.evictSlowest()
+  /** Measures and checks sockets with queued bytes; `growthBefore` is measured at its end. */
+  private startSweep(growthBefore: number): void {
+    if (this.scanning !== undefined || this.sweeping !== undefined) return
+    this.sweeping = Array.from(this.backlogged).values()
+    this.sweptBytes = 0
+    this.growthBeforeSweep = growthBefore
+    this.continueSweep(this.sweeping)
   }
 
-  /** Checks sockets for at most `socketTurnMs` per turn of the event loop. */
-  private continueSweep(): void {
+  /** Looks at sockets for at most `socketTurnMs` per turn of the event loop. */
+  private continueSweep(sweeping: Iterator<MonitoredSocket>): void {
     const startMs = this.now()
     for (let nowMs = startMs; nowMs - startMs <= this.options.socketTurnMs; nowMs = this.now()) {
-      const socket = this.sweeping[this.sweepIndex++]
-      if (socket === undefined) {
-        this.sweeping = []
-        return
-      }
+      const next = sweeping.next()
+      if (next.done === true) return this.endSweep()
+      const socket = next.value
       socket.check(nowMs)
       if (socket.queuedBytes === 0) this.backlogged.delete(socket)
+      else if (this.sweptBytes !== undefined) this.sweptBytes += socket.bufferedBytes
     }
-    setImmediate(() => this.continueSweep())
+    setImmediate(() => this.continueSweep(sweeping))
+  }
+
+  private endSweep(): void {
+    this.sweeping = undefined
+    if (this.sweptBytes === undefined) return
+    this.growthBytes -= this.growthBeforeSweep
+    this.setQueuedBytes(this.sweptBytes)
+  }
+
+  /** In this turn, where so much may be queued that several turns are too late. */
+  private measureAtOnce(): void {
+    this.scanning = undefined
+    this.sweptBytes = undefined
+    for (const socket of this.subscribers) this.trackQueued(socket)
+    this.growthBytes = 0
+    let bufferedBytes = 0
+    for (const socket of this.backlogged) bufferedBytes += socket.bufferedBytes
+    this.setQueuedBytes(bufferedBytes)
+  }
+
+  private setQueuedBytes(bufferedBytes: number): void {
+    this.queuedBytes = this.slowConsumers.bytes + bufferedBytes
+    if (this.queuedBytes > this.options.socketsQueuedBytesMax) this.evictSlowest()
   }
 
   /** Terminates the sockets with the longest queues until the rest fits the bound. */

@@ -28,15 +28,20 @@ const create = (t: Test, queued: readonly number[]) => {
     },
   )
   t.teardown(() => monitor.close())
+  const look = (bytes: number): number => {
+    nowMs += LOOK_MS
+    looks.set(turn, (looks.get(turn) ?? 0) + 1)
+    return bytes
+  }
   const sockets = Array.from({ length: SUBSCRIBERS }, (_, index): MonitoredSocket => {
     const bytes = queued.includes(index) ? 1 : 0
     return {
       get queuedBytes() {
-        nowMs += LOOK_MS
-        looks.set(turn, (looks.get(turn) ?? 0) + 1)
-        return bytes
+        return look(bytes)
       },
-      bufferedBytes: bytes,
+      get bufferedBytes() {
+        return look(bytes)
+      },
       queuedBytesMax: MIB,
       progressAtMs: 0,
       terminateAtMs: Infinity,
@@ -78,6 +83,20 @@ t.test('a scan of subscribers takes some time of each turn, and finds all that q
   const perTurn = defaults.socketTurnMs / LOOK_MS
   t.ok(Math.max(...looks.values()) <= 2 * perTurn + 2, `${Math.max(...looks.values())} in a turn`)
   t.strictSame([...new Set(checked)], [3, 999])
+})
+
+t.test('the queues of all sockets are measured over several turns', async t => {
+  const all = Array.from({ length: SUBSCRIBERS }, (_, index) => index)
+  const { monitor, looks, looked, checked } = create(t, all)
+  monitor.publish('topic', Buffer.alloc(1))
+  await until('all are measured', () => monitor.stats().socketQueuedBytes === SUBSCRIBERS)
+  t.strictSame([...new Set(checked)].length, SUBSCRIBERS)
+  const measured = looked()
+  await until('they are measured again', () => looked() > measured + 2 * SUBSCRIBERS)
+  t.equal(monitor.stats().socketQueuedBytes, SUBSCRIBERS)
+  // The end of a scan, and the beginning of a sweep, may be in one turn; of a socket two are read.
+  const perTurn = defaults.socketTurnMs / LOOK_MS
+  t.ok(Math.max(...looks.values()) <= 2 * perTurn + 4, `${Math.max(...looks.values())} in a turn`)
 })
 
 t.test('nobody is looked at where nothing was published', async t => {
