@@ -209,7 +209,7 @@ export const startEdge = async (
 
 const TURN = /^slotline_loop_turn_max_seconds\{.*clock="cpu"\} (\S+)$/m
 
-/** Processor time of the longest turn of the event loop before these metrics were collected, in ms. */
+/** Processor time of the longest turn of the event loop in collected metrics, in milliseconds. */
 export const turnMsOf = (metrics: string): number => Number(TURN.exec(metrics)?.[1] ?? NaN) * 1_000
 
 /** Processor time of the longest turn of the event loop since the last call, in milliseconds. */
