@@ -10,12 +10,15 @@ import type { StoreOptions, StoreStats, Tip } from './store.js'
 export type PoolOptions = addon.PoolOptions
 export type PoolStats = addon.PoolStats
 
-/** A transaction that may land. */
+/**
+ * A transaction that may land. Thousands are kept for a minute, so bytes are strings of `latin1`:
+ * V8 frees the memory of old arrays of bytes one by one, in one turn of the event loop.
+ */
 export type AwaitedTransaction = {
   /** 64 bytes. */
-  readonly signature: Uint8Array
+  readonly signature: string
   /** 32 bytes; undefined of a durable nonce. */
-  readonly blockhash: Uint8Array | undefined
+  readonly blockhash: string | undefined
   /** Slots before it are not searched, apart from up to 15. */
   readonly sinceSlot: number
 }
@@ -46,8 +49,8 @@ const toAwaitedRows = (awaited: readonly AwaitedTransaction[]): Buffer => {
   const rows = Buffer.alloc(awaited.length * AWAITED_BYTES)
   for (const [index, { signature, blockhash, sinceSlot }] of awaited.entries()) {
     const start = index * AWAITED_BYTES
-    rows.set(signature, start)
-    if (blockhash !== undefined) rows.set(blockhash, start + 64)
+    rows.write(signature, start, 'latin1')
+    if (blockhash !== undefined) rows.write(blockhash, start + 64, 'latin1')
     rows.writeBigUInt64BE(BigInt(sinceSlot), start + 96)
   }
   return rows

@@ -9,10 +9,7 @@ const BLOCKHASH_AGE_MAX = 150
 type Found = Landing['transactions'][number]
 
 /** A transaction of it. */
-type Awaited = {
-  readonly signature: Uint8Array
-  /** Undefined of a durable nonce. */
-  readonly blockhash: Uint8Array | undefined
+type Awaited = Omit<AwaitedTransaction, 'sinceSlot'> & {
   found: Found
   lastValidHeight: number | undefined
   isExpired: boolean
@@ -23,7 +20,8 @@ type Change = 'none' | 'found' | 'ended'
 
 /** A submission whose transactions are looked for in the index, block by block. */
 export class AwaitedSubmission {
-  readonly id: Uint8Array
+  /** As those of its transactions, bytes as `latin1`. */
+  private readonly idText: string
   private readonly transactions: readonly Awaited[]
   private readonly isRecovered: boolean
   /** Of the last look-up; undefined before the first one. */
@@ -34,20 +32,24 @@ export class AwaitedSubmission {
   private state: Landing['state'] = 'waiting'
 
   constructor({ id, isRecovered, submission }: SentSubmission) {
-    this.id = id
+    this.idText = toText(id)
     this.isRecovered = isRecovered
     const { blockhashes, signatures, landing } = submission
     this.transactions = signatures.map((signature, index) => {
       // Of an older build: as long as of a blockhash that is not known.
       const blockhash = blockhashes === undefined ? '' : blockhashes[index]
       return {
-        signature: decodeMemcmp(signature, 'base58'),
+        signature: toText(decodeMemcmp(signature, 'base58')),
         blockhash: toBlockhash(blockhash),
         found: landing?.transactions[index] ?? null,
         lastValidHeight: undefined,
         isExpired: false,
       }
     })
+  }
+
+  get id(): Uint8Array {
+    return Buffer.from(this.idText, 'latin1')
   }
 
   get landing(): Landing {
@@ -119,10 +121,13 @@ export class AwaitedSubmission {
   }
 }
 
-/** No block's hash. */
-const UNKNOWN = new Uint8Array(32).fill(255)
+const toText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 
-const toBlockhash = (text: string | null | undefined): Uint8Array | undefined => {
+/** No block's hash. */
+const UNKNOWN = toText(new Uint8Array(32).fill(255))
+
+const toBlockhash = (text: string | null | undefined): string | undefined => {
   if (text === null) return undefined
-  return text === undefined || text === '' ? UNKNOWN : decodePubkey(text)
+  return text === undefined || text === '' ? UNKNOWN : toText(decodePubkey(text))
 }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { AwaitedTransaction, IndexOutcome, IndexOutcomes } from '../../../src/native/reader.js'
 import {
@@ -244,4 +246,20 @@ t.test('many are looked up in parts, in the order in which they came', async t =
     [256, 144],
   )
   t.not(FIRST, SECOND)
+})
+
+t.test('what is looked for has no memory beside the heap', async t => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const bytes = (): number => {
+    collectGarbage()
+    return process.memoryUsage().arrayBuffers
+  }
+  const count = 2_000
+  const { tracker, watch } = open({ ...OPTIONS, awaitedMax: count })
+  const before = bytes()
+  for (let id = 0; id < count; id++) watch(id)
+  t.equal(tracker.awaitedCount, count)
+  // As arrays, an id and two transactions are 208 bytes.
+  t.ok(bytes() - before < count * 10, `${bytes() - before} bytes`)
 })
