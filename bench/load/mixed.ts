@@ -40,7 +40,7 @@ const WARM_MS = 5_000
 /** Targets of docs/performance.md. */
 const TURN_MS_MAX = 5
 const MEMORY_GROWTH_MAX = 1.1
-const MEMORY_LOOK_MS = 1_000
+const MEMORY_SAMPLE_MS = 1_000
 
 /** Memory of its own: pages of the store that are mapped are not in it. */
 const ownBytes = (pid: number): number => {
@@ -49,12 +49,13 @@ const ownBytes = (pid: number): number => {
 }
 
 /**
- * Looks at the memory of a process until it is asked for the most of the second half of the time by
- * the most of the first: V8 collects its old generation once in 80 s, and grows until then.
+ * Samples the memory of a process. The returned function gives the maximum of the second half of
+ * the time divided by that of the first: V8 collects its old generation about once a minute, and
+ * grows until then.
  */
 const watchMemory = (pid: number): (() => number) => {
   const seen: number[] = []
-  const timer = setInterval(() => seen.push(ownBytes(pid)), MEMORY_LOOK_MS).unref()
+  const timer = setInterval(() => seen.push(ownBytes(pid)), MEMORY_SAMPLE_MS).unref()
   return () => {
     clearInterval(timer)
     const half = seen.length / 2
@@ -244,7 +245,7 @@ export const benchMixed = async (context: Context): Promise<void> => {
       isTail: true,
     })
     report({
-      name: 'mixed: most memory in the second half of the time / in the first',
+      name: 'mixed: maximum of memory, second half of the time / first half',
       value: growth,
       unit: '×',
       better: 'lower',

@@ -11,8 +11,8 @@ export type PoolOptions = addon.PoolOptions
 export type PoolStats = addon.PoolStats
 
 /**
- * A transaction that may land. Thousands are kept for a minute, so bytes are strings of `latin1`:
- * V8 frees the memory of old arrays of bytes one by one, in one turn of the event loop.
+ * A transaction that may land. Bytes are `latin1` strings, because thousands of them are kept for a
+ * minute: V8 frees the memory of each byte array separately, all of them in one turn of the loop.
  */
 export type AwaitedTransaction = {
   /** 64 bytes. */

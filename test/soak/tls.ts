@@ -6,6 +6,7 @@ if (isSoak && loadCompiled() !== undefined) {
   process.env['SLOTLINE_TEST_TLS'] = '1'
   await import('../server/compiled/closed.js')
   await import('../server/compiled/connections.js')
+  await import('../server/compiled/many-closes.js')
   await import('../server/compiled/parser.js')
   await import('../server/compiled/turns.js')
   await import('../server/http/unread-reply-detector.js')

@@ -84,7 +84,7 @@ export class BackpressureMonitor {
   private sweepsSinceScan = 0
   /** Sockets that a sweep has not looked at yet; undefined where none runs. */
   private sweeping: Iterator<MonitoredSocket> | undefined
-  /** Of the sockets that the sweep has looked at; undefined once all were measured at once. */
+  /** Bytes of the sockets that the sweep has looked at; undefined once all are measured at once. */
   private sweptBytes: number | undefined
   /** Part of `growthBytes` that the sweep will have measured. */
   private growthBeforeSweep = 0

@@ -99,6 +99,26 @@ t.test('the queues of all sockets are measured over several turns', async t => {
   t.ok(Math.max(...looks.values()) <= 2 * perTurn + 4, `${Math.max(...looks.values())} in a turn`)
 })
 
+t.test('what is measured at once during a sweep is not measured again by it', async t => {
+  const all = Array.from({ length: SUBSCRIBERS }, (_, index) => index)
+  const { monitor, looked, checked } = create(t, all)
+  const bytes = Math.ceil(defaults.socketsQueuedBytesMax / 4 / SUBSCRIBERS)
+  monitor.publish('topic', Buffer.alloc(1))
+  while (checked.length === 0) await nextTurn()
+  t.ok(checked.length < SUBSCRIBERS, 'a sweep is under way')
+  const publishMuch = (): void => {
+    const before = looked()
+    monitor.publish('topic', Buffer.alloc(bytes))
+    t.ok(looked() - before >= 2 * SUBSCRIBERS, 'measured at once')
+  }
+  publishMuch()
+  // Not later: the next sweep begins after some milliseconds.
+  while (!checked.includes(SUBSCRIBERS - 1)) await nextTurn()
+  // It would be below the bound, had the sweep taken off what was measured already.
+  publishMuch()
+  t.equal(monitor.stats().socketQueuedBytes, SUBSCRIBERS)
+})
+
 t.test('nobody is looked at where nothing was published', async t => {
   const { monitor, looked, checked } = create(t, [3])
   for (let turns = 0; turns < 200; turns++) await nextTurn()
