@@ -30,7 +30,10 @@ type Spread = {
   readonly sockets: number
   /** Accounts that each of them is subscribed to. */
   readonly each: number
-  /** Of so many sockets one is read, in the order of subscribing, which is that of sending. */
+  /**
+   * Of so many sockets one is read at once, in the order of subscribing, which is that of sending.
+   * The others are read between two blocks.
+   */
   readonly readOneOf: number
   /** Bound of p99 on an idle machine. */
   readonly p99MsMax: number
@@ -89,56 +92,86 @@ const toFrame = (text: string): Buffer => {
   return Buffer.concat([head, body])
 }
 
+/** Received bytes of all sockets: a buffer for each read would be collected in a measured round. */
+const received = Buffer.alloc(65_536)
+
 /** A socket with minimal work per message. */
-const openListener = async (port: number, path: string) => {
-  const socket = net.connect(port, '127.0.0.1').setNoDelay(true)
+type Listener = {
+  onMessage: (body: Buffer) => void
+  send(text: string): void
+  /** What comes is left to the operating system. */
+  pause(): void
+  resume(): void
+  close(): void
+}
+
+const openListener = async (port: number, path: string): Promise<Listener> => {
   let unparsed: Buffer = Buffer.alloc(0)
-  let onMessage: (body: Buffer) => void = () => {}
-  let isOpen = false
+  const parse = (data: Buffer): void => {
+    const all = unparsed.length === 0 ? data : Buffer.concat([unparsed, data])
+    for (let at = 0; ;) {
+      const short = all.length >= at + 4 ? (all[at + 1] ?? 0) : -1
+      const start = at + (short === 126 ? 4 : 2)
+      const end = start + (short === 126 ? all.readUInt16BE(at + 2) : short)
+      if (short < 0 || short > 126 || end > all.length) {
+        unparsed = Buffer.from(all.subarray(at))
+        return
+      }
+      listener.onMessage(all.subarray(start, end))
+      at = end
+    }
+  }
+  let onRead: (data: Buffer) => void = () => {}
+  const callback = (bytes: number): boolean => {
+    onRead(received.subarray(0, bytes))
+    return true
+  }
+  const socket = net.connect({
+    port,
+    host: '127.0.0.1',
+    noDelay: true,
+    onread: { buffer: received, callback },
+  })
+  const listener: Listener = {
+    onMessage: () => {},
+    send: text => void socket.write(toFrame(text)),
+    pause: () => void socket.pause(),
+    resume: () => void socket.resume(),
+    close: () => void socket.destroy(),
+  }
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
-    socket.on('data', data => {
-      if (!isOpen) {
-        isOpen = data.toString('latin1').startsWith('HTTP/1.1 101 ')
-        return isOpen ? resolve() : reject(new Error('the edge refused a WebSocket'))
-      }
-      unparsed = unparsed.length === 0 ? data : Buffer.concat([unparsed, data])
-      for (let at = 0; ;) {
-        const short = unparsed.length >= at + 4 ? (unparsed[at + 1] ?? 0) : -1
-        const start = at + (short === 126 ? 4 : 2)
-        const end = start + (short === 126 ? unparsed.readUInt16BE(at + 2) : short)
-        if (short < 0 || short > 126 || end > unparsed.length) {
-          unparsed = unparsed.subarray(at)
-          return
-        }
-        onMessage(unparsed.subarray(start, end))
-        at = end
-      }
-    })
+    onRead = data => {
+      onRead = parse
+      if (data.toString('latin1').startsWith('HTTP/1.1 101 ')) return resolve()
+      reject(new Error('the edge refused a WebSocket'))
+    }
     socket.write(
       `GET ${path} HTTP/1.1\r\nHost: bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
     )
   })
-  return {
-    send: (text: string): void => void socket.write(toFrame(text)),
-    /** Resolves after this many messages. */
-    take: (count: number, inspect: (body: Buffer) => void = () => {}): Promise<void> =>
-      new Promise((resolve, reject) => {
-        let taken = 0
-        const late = setTimeout(() => reject(new Error(`${taken} of ${count} messages`)), 5_000)
-        onMessage = body => {
-          inspect(body)
-          if (++taken < count) return
-          clearTimeout(late)
-          resolve()
-        }
-      }),
-    /** What comes is left to the operating system. */
-    pause: (): void => void socket.pause(),
-    close: (): void => void socket.destroy(),
-  }
+  return listener
 }
+
+/** Resolves after so many messages for each of these. */
+const take = (
+  listeners: readonly Listener[],
+  each: number,
+  inspect: (body: Buffer) => void = () => {},
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let missing = listeners.length * each
+    if (missing === 0) return resolve()
+    const late = setTimeout(() => reject(new Error(`${missing} messages missing`)), 5_000)
+    const onMessage = (body: Buffer): void => {
+      inspect(body)
+      if (--missing > 0) return
+      clearTimeout(late)
+      resolve()
+    }
+    for (const listener of listeners) listener.onMessage = onMessage
+  })
 
 type Notification = {
   readonly params: {
@@ -147,7 +180,7 @@ type Notification = {
   }
 }
 
-type Listener = Awaited<ReturnType<typeof openListener>>
+type Listeners = Awaited<ReturnType<typeof openListeners>>
 
 /** Subscribes to a run of the accounts: the ids. */
 const subscribe = async (
@@ -163,7 +196,7 @@ const subscribe = async (
       method: 'accountSubscribe',
       params: [bs58.encode(keyOf(first + from + at)), { encoding: 'base64' }],
     }))
-    const reply = listener.take(1, body => {
+    const reply = take([listener], 1, body => {
       const results = JSON.parse(body.toString()) as readonly { readonly result: number }[]
       for (const { result } of results) ids.push(result)
     })
@@ -173,30 +206,37 @@ const subscribe = async (
   return ids
 }
 
-/** Opens the sockets of a spread, and subscribes each; the ids of those that are read. */
+/** Opens the sockets of a spread, and subscribes each; the ids of those that are read at once. */
 const openListeners = async ({ target }: Edge, { sockets, each, readOneOf }: Spread) => {
-  const all: Listener[] = []
   const read: Listener[] = []
+  const later: Listener[] = []
   const ids: number[] = []
   // A hundred at a time: more would be over the backlog of the listening socket.
-  while (all.length < sockets) {
-    const first = all.length
+  for (let first = 0; first < sockets; first += TOGETHER) {
     const count = Math.min(TOGETHER, sockets - first)
     const opened = await Promise.all(
       Array.from({ length: count }, () => openListener(target.port, target.path)),
     )
-    all.push(...opened)
     for (const [at, listener] of opened.entries()) {
       const own = await subscribe(listener, ((first + at) * each) % ACCOUNTS, each)
       if ((first + at + 1) % readOneOf !== 0) {
         listener.pause()
+        later.push(listener)
         continue
       }
       read.push(listener)
       ids.push(...own)
     }
   }
-  return { all, read, ids: new Set(ids) }
+  return { read, later, all: [...read, ...later], ids: new Set(ids) }
+}
+
+/** Reads what has come: unread, it would be compacted by the kernel in the turns of the edge. */
+const readLater = async (listeners: readonly Listener[], count: number): Promise<void> => {
+  const all = take(listeners, count)
+  for (const listener of listeners) listener.resume()
+  await all
+  for (const listener of listeners) listener.pause()
 }
 
 const OPEN_SOCKETS = /^slotline_websockets\{[^}]*\} (\d+)$/m
@@ -260,27 +300,29 @@ export const benchNotifications = async (context: Context): Promise<void> => {
     { ...config, store: { ...config.store, mapBytes: 2 ** 32 } },
     await createToken(config),
   )
-  let opened: Awaited<ReturnType<typeof openListeners>> | undefined
+  let opened: Listeners | undefined
   let slot = 1
   const round = async (
-    read: readonly Listener[],
+    { read, later }: Listeners,
     each: number,
     inspect?: (body: Buffer) => void,
   ): Promise<number> => {
     slot += 1
-    const all = read.map(listener => listener.take(each, inspect))
+    const all = take(read, each, inspect)
     applyBlock(indexer, slot)
     const startMs = performance.now()
     edge.send({ kind: 'committed', network: NETWORK, slot })
-    await Promise.all(all)
-    return performance.now() - startMs
+    await all
+    const ms = performance.now() - startMs
+    await readLater(later, each)
+    return ms
   }
   try {
     for (const spread of SPREADS) {
       opened = await openListeners(edge, spread)
-      const { all, read, ids } = opened
+      const { all, ids } = opened
       const seen = new Set<number>()
-      await round(read, spread.each, body => {
+      await round(opened, spread.each, body => {
         const { params } = JSON.parse(body.toString()) as Notification
         const { result, subscription } = params
         if (
@@ -295,7 +337,7 @@ export const benchNotifications = async (context: Context): Promise<void> => {
       await forgetTurns(edge)
       const times: number[] = []
       for (let count = 0; count < plan.notifiedBlocks; count++) {
-        times.push(await round(read, spread.each))
+        times.push(await round(opened, spread.each))
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
       reportSpread(context, spread, { times, turnMs: await longestTurnMs(edge) })
