@@ -83,6 +83,8 @@ export const openTablesToRead = (
 
 /** The LMDB tables with the submissions of one edge. */
 export class SubmissionTables {
+  /** Tables that were written to since they were pruned. */
+  readonly unpruned = new Set<TableName>()
   private readonly root: Lmdb
   private readonly readOnly: boolean
   private readonly tables = new Map<TableName, Table>()
@@ -129,6 +131,7 @@ export class SubmissionTables {
     const name = tableNameOf(submission)
     const table = this.tables.get(name)
     if (table === undefined) return false
+    this.unpruned.add(name)
     const evicted = this.bounds.get(name)?.add(submission.accessId, toHex(id))
     const written = handled(table.put(id, pack(submission)))
     if (evicted !== undefined) await handled(table.remove(Buffer.from(evicted, 'hex')))
@@ -184,17 +187,33 @@ export class SubmissionTables {
     return readLmdbStats(this.root)
   }
 
-  /** Removes the oldest submissions above the bounds of each table, and those before `oldestMs`. */
-  prune(oldestMs: number, options: Options, onFault: (fault: unknown) => void): void {
-    for (const [name, table] of this.tables) {
-      const [oldest] = table.getKeys({ limit: 1 })
-      if (oldest !== undefined) this.bounds.get(name)?.forgetBefore(toHex(oldest))
-      let excess = this.count(name) - options[`${name}Max`]
-      for (const id of table.getKeys({ limit: options.pruneCountMax })) {
-        if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
-        handled(table.remove(id)).catch(onFault)
-      }
+  /**
+   * Removes the oldest submissions of a table above its bound, and those before `oldestMs`. Returns
+   * how many are left.
+   */
+  prune(
+    name: TableName,
+    oldestMs: number,
+    options: Options,
+    onFault: (fault: unknown) => void,
+  ): number {
+    const table = this.tables.get(name)
+    if (table === undefined) return 0
+    const count = this.count(name)
+    let excess = count - options[`${name}Max`]
+    let removed = 0
+    this.unpruned.delete(name)
+    let oldest: Uint8Array | undefined
+    for (const id of table.getKeys({ limit: options.pruneCountMax })) {
+      oldest ??= id
+      if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
+      handled(table.remove(id)).catch(onFault)
+      removed++
     }
+    // There may be more.
+    if (removed === options.pruneCountMax) this.unpruned.add(name)
+    if (oldest !== undefined) this.bounds.get(name)?.forgetBefore(toHex(oldest))
+    return count - removed
   }
 
   /** Waits for what is written. Nothing may be written from now on. */

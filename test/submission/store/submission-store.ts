@@ -240,6 +240,15 @@ t.test('the oldest records of each table are removed above its bound', async t =
   await store.close()
 })
 
+t.test('a table that was written to is pruned before the next look at all tables', async t => {
+  // All of them are looked at first, and then each 40 s.
+  const { openEdge, newId } = await open(t, { forwardedMax: 3, pruneMs: 1_000 })
+  const store = await openEdge(0)
+  for (let n = 0; n < 6; n++) await store.begin(newId(), PENDING)?.end(ACCEPTED)
+  await until('the oldest are gone', () => store.stats().records === 3)
+  await store.close()
+})
+
 t.test('refused submissions are not recorded above their bounds', async t => {
   const invalid = { ...PENDING, outcome: 'invalid', checks: 'no' } as const
   const isKept = (store: { get(id: Uint8Array): unknown }, ids: readonly Uint8Array[]): number =>
