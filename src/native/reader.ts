@@ -17,7 +17,7 @@ export type PoolStats = addon.PoolStats
 export type AwaitedTransaction = {
   /** 64 bytes. */
   readonly signature: string
-  /** 32 bytes; undefined of a durable nonce. */
+  /** 32 bytes; undefined where its block is not wanted. */
   readonly blockhash: string | undefined
   /** Slots before it are not searched, apart from up to 15. */
   readonly sinceSlot: number
@@ -25,6 +25,8 @@ export type AwaitedTransaction = {
 
 /** What the index knows of one: the block that it is in, or how long it may land. */
 export type IndexOutcome = {
+  /** Its position among those that were asked for. */
+  readonly index: number
   readonly slot?: number
   /** The chain's error; null is success. */
   readonly error?: unknown
@@ -39,19 +41,23 @@ export type IndexOutcomes = {
   readonly blockHeight: number
   /** The outcomes of all blocks after this slot are known. */
   readonly knownAfter: number
+  /** Those of which something is known, in the order in which they were asked for. */
   readonly transactions: readonly IndexOutcome[]
 }
 
 /** A row of the addon: signature, blockhash, slot. */
 const AWAITED_BYTES = 64 + 32 + 8
+/** Of the last eight bytes; the others are zeros. */
+const SLOT_BYTES = 6
 
 const toAwaitedRows = (awaited: readonly AwaitedTransaction[]): Buffer => {
   const rows = Buffer.alloc(awaited.length * AWAITED_BYTES)
-  for (const [index, { signature, blockhash, sinceSlot }] of awaited.entries()) {
-    const start = index * AWAITED_BYTES
-    rows.write(signature, start, 'latin1')
-    if (blockhash !== undefined) rows.write(blockhash, start + 64, 'latin1')
-    rows.writeBigUInt64BE(BigInt(sinceSlot), start + 96)
+  let end = 0
+  for (const { signature, blockhash, sinceSlot } of awaited) {
+    rows.write(signature, end, 'latin1')
+    if (blockhash !== undefined) rows.write(blockhash, end + 64, 'latin1')
+    end += AWAITED_BYTES
+    rows.writeUIntBE(sinceSlot, end - SLOT_BYTES, SLOT_BYTES)
   }
   return rows
 }
@@ -104,7 +110,7 @@ const METHOD_SHIFT = 24
 const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
 
 /** Bytes of a JSON answer that are copied at once. */
-const JSON_CHUNK_BYTES = 64 * 1024
+const JSON_CHUNK_BYTES = 4 * 1024
 
 /** Maximum reply of a synchronous point read; a pool makes larger ones. */
 const OUT_BYTES = 1024 * 1024

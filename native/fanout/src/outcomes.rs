@@ -19,7 +19,7 @@ const HEIGHTS_SEARCHED: u64 = store::BLOCKS_KEPT;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AwaitedTransaction {
     pub signature: [u8; 64],
-    /// `None` of a transaction with a durable nonce.
+    /// `None` where its block is not wanted.
     pub blockhash: Option<Pubkey>,
     /// Slots before it need not be searched.
     pub since: u64,
@@ -47,9 +47,10 @@ impl AwaitedTransaction {
 }
 
 /// Appends `{"slot","blockHeight","knownAfter","transactions"}`: the tip, the slot after which
-/// every outcome is known, and for each transaction `{"slot","error"}` where it is in a block, or
-/// else `{"blockhashSlot","lastValidBlockHeight"}` where its blockhash is known, or `{}`. `null` in
-/// an empty store.
+/// every outcome is known, and for each transaction of which something is known, in order,
+/// `{"index","slot","error"}` where it is in a block, or else
+/// `{"index","blockhashSlot","lastValidBlockHeight"}` where its blockhash is known. `null` in an
+/// empty store.
 pub fn push_outcomes(
     snapshot: &Snapshot<'_>,
     awaited: &[AwaitedTransaction],
@@ -66,18 +67,26 @@ pub fn push_outcomes(
     out.extend_from_slice(b",\"knownAfter\":");
     push_u64(out, known_after);
     out.extend_from_slice(b",\"transactions\":[");
-    for (index, transaction) in awaited.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        push_outcome(snapshot, transaction, out)?;
+    let start = out.len();
+    for (index, transaction) in (0..).zip(awaited) {
+        push_outcome(snapshot, index, transaction, out)?;
+    }
+    if out.len() > start {
+        out.pop(); // The last comma.
     }
     out.extend_from_slice(b"]}");
     Ok(())
 }
 
+fn push_index(index: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"index\":");
+    push_u64(out, index);
+}
+
+/// Appends what is known of a transaction and a comma, or nothing.
 fn push_outcome(
     snapshot: &Snapshot<'_>,
+    index: u64,
     transaction: &AwaitedTransaction,
     out: &mut Vec<u8>,
 ) -> Result<()> {
@@ -87,26 +96,25 @@ fn push_outcome(
         since,
     } = transaction;
     if let Some(found) = snapshot.signature_since(signature, *since)? {
-        out.extend_from_slice(b"{\"slot\":");
+        push_index(index, out);
+        out.extend_from_slice(b",\"slot\":");
         push_u64(out, found.slot);
         out.extend_from_slice(b",\"error\":");
         push_error(out, found.error);
-        out.push(b'}');
+        out.extend_from_slice(b"},");
         return Ok(());
     }
     let block = match blockhash {
         Some(blockhash) => snapshot.block_of_hash(blockhash, HEIGHTS_SEARCHED)?,
         None => None,
     };
-    match block {
-        Some(block) => {
-            out.extend_from_slice(b"{\"blockhashSlot\":");
-            push_u64(out, block.slot);
-            out.extend_from_slice(b",\"lastValidBlockHeight\":");
-            push_u64(out, block.block_height.saturating_add(BLOCKHASH_AGE_MAX));
-            out.push(b'}');
-        }
-        None => out.extend_from_slice(b"{}"),
+    if let Some(block) = block {
+        push_index(index, out);
+        out.extend_from_slice(b",\"blockhashSlot\":");
+        push_u64(out, block.slot);
+        out.extend_from_slice(b",\"lastValidBlockHeight\":");
+        push_u64(out, block.block_height.saturating_add(BLOCKHASH_AGE_MAX));
+        out.extend_from_slice(b"},");
     }
     Ok(())
 }

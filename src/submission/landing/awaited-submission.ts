@@ -9,20 +9,29 @@ const BLOCKHASH_AGE_MAX = 150
 type Found = Landing['transactions'][number]
 
 /** A transaction of it. */
-type Awaited = Omit<AwaitedTransaction, 'sinceSlot'> & {
-  found: Found
+type Awaited = {
+  readonly signature: string
+  /** Undefined of a durable nonce, and as soon as `lastValidHeight` is known. */
+  blockhash: string | undefined
+  sinceSlot: number
+  /** That of a durable nonce is infinite. */
   lastValidHeight: number | undefined
+  found: Found
   isExpired: boolean
 }
 
 /** What one look-up in the index changed. */
 type Change = 'none' | 'found' | 'ended'
 
+type Tip = Omit<IndexOutcomes, 'transactions'>
+
 /** A submission whose transactions are looked for in the index, block by block. */
 export class AwaitedSubmission {
   /** As those of its transactions, bytes as `latin1`. */
   private readonly idText: string
   private readonly transactions: readonly Awaited[]
+  /** Those that are looked for. */
+  private open: readonly Awaited[]
   private readonly isRecovered: boolean
   /** Of the last look-up; undefined before the first one. */
   private seenSlot: number | undefined
@@ -37,15 +46,17 @@ export class AwaitedSubmission {
     const { blockhashes, signatures, landing } = submission
     this.transactions = signatures.map((signature, index) => {
       // Of an older build: as long as of a blockhash that is not known.
-      const blockhash = blockhashes === undefined ? '' : blockhashes[index]
+      const blockhash = toBlockhash(blockhashes === undefined ? '' : blockhashes[index])
       return {
         signature: toText(decodeMemcmp(signature, 'base58')),
-        blockhash: toBlockhash(blockhash),
+        blockhash,
+        sinceSlot: 0,
+        lastValidHeight: blockhash === undefined ? Infinity : undefined,
         found: landing?.transactions[index] ?? null,
-        lastValidHeight: undefined,
         isExpired: false,
       }
     })
+    this.open = this.transactions.filter(isOpen)
   }
 
   get id(): Uint8Array {
@@ -56,31 +67,29 @@ export class AwaitedSubmission {
     return { state: this.state, transactions: this.transactions.map(({ found }) => found) }
   }
 
-  get wantedCount(): number {
-    return this.open().length
+  /** What is to be looked up: the same objects each time, until they are found or expired. */
+  get wanted(): readonly AwaitedTransaction[] {
+    return this.open
   }
 
-  /** What is to be looked up. */
-  wanted(): readonly AwaitedTransaction[] {
-    const sinceSlot = this.seenSlot ?? 0
-    return this.open().map(({ signature, blockhash }) => ({ signature, blockhash, sinceSlot }))
-  }
-
-  /** Takes the answers to what was wanted. */
-  take(outcomes: readonly IndexOutcome[], tip: Omit<IndexOutcomes, 'transactions'>): Change {
+  /** Takes what is known of what was wanted, the first of which is number `first` of the answer. */
+  take(outcomes: readonly IndexOutcome[], first: number, tip: Tip): Change {
     this.follow(tip)
-    const open = this.open()
     let change: Change = 'none'
-    for (const [index, outcome] of outcomes.entries()) {
-      const transaction = open[index]
+    for (const outcome of outcomes) {
+      const transaction = this.open[outcome.index - first]
       if (transaction === undefined) continue
-      if (outcome.slot !== undefined) {
+      if (outcome.slot === undefined) this.learnHeight(transaction, outcome, tip)
+      else {
         const { slot, error = null } = outcome
         transaction.found = { slot, error: error === null ? null : JSON.stringify(error) }
         change = 'found'
-      } else this.age(transaction, outcome, tip)
+      }
     }
-    if (this.open().length > 0) return change
+    for (const transaction of this.open) this.age(transaction, tip)
+    if (this.open.every(isOpen)) return change
+    this.open = this.open.filter(isOpen)
+    if (this.open.length > 0) return change
     const areAllFound = this.transactions.every(({ found }) => found !== null)
     this.state = areAllFound ? 'settled' : this.isComplete ? 'expired' : 'unseen'
     return 'ended'
@@ -91,35 +100,34 @@ export class AwaitedSubmission {
     this.state = 'unseen'
   }
 
-  private open(): readonly Awaited[] {
-    return this.transactions.filter(({ found, isExpired }) => found === null && !isExpired)
-  }
-
-  private follow({ slot, blockHeight, knownAfter }: Omit<IndexOutcomes, 'transactions'>): void {
+  private follow({ slot, blockHeight, knownAfter }: Tip): void {
     if (this.seenSlot === undefined) this.firstHeight = blockHeight
     else if (knownAfter > this.seenSlot) this.isComplete = false
     this.seenSlot = slot
   }
 
+  private learnHeight(transaction: Awaited, outcome: IndexOutcome, { knownAfter }: Tip): void {
+    const { blockhashSlot, lastValidBlockHeight } = outcome
+    if (transaction.lastValidHeight !== undefined) return
+    transaction.lastValidHeight = lastValidBlockHeight
+    transaction.blockhash = undefined
+    // It may be in a block since the one of its blockhash.
+    if (blockhashSlot !== undefined && blockhashSlot < knownAfter) this.isComplete = false
+  }
+
   /** A transaction that is in no block yet may have become too old for one. */
-  private age(
-    transaction: Awaited,
-    { blockhashSlot, lastValidBlockHeight }: IndexOutcome,
-    { blockHeight, knownAfter }: Omit<IndexOutcomes, 'transactions'>,
-  ): void {
-    if (transaction.blockhash === undefined) return
-    if (lastValidBlockHeight !== undefined && transaction.lastValidHeight === undefined) {
-      transaction.lastValidHeight = lastValidBlockHeight
-      // It may be in a block since the one of its blockhash.
-      if (blockhashSlot !== undefined && blockhashSlot < knownAfter) this.isComplete = false
-    }
+  private age(transaction: Awaited, { slot, blockHeight }: Tip): void {
+    transaction.sinceSlot = slot
     const known = transaction.lastValidHeight
+    if (transaction.found !== null) return
     if (blockHeight <= (known ?? this.firstHeight + BLOCKHASH_AGE_MAX)) return
     transaction.isExpired = true
     // It may have landed before this process began.
     if (known === undefined && this.isRecovered) this.isComplete = false
   }
 }
+
+const isOpen = ({ found, isExpired }: Awaited): boolean => found === null && !isExpired
 
 const toText = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString('latin1')

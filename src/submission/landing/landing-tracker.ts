@@ -1,4 +1,4 @@
-import type { IndexOutcomes, Reader } from '../../native/reader.js'
+import type { IndexOutcome, Reader } from '../../native/reader.js'
 import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import type { SentSubmission } from '../store/submission-store.js'
 import type { Landing } from '../store/submission.js'
@@ -6,10 +6,12 @@ import { AwaitedSubmission } from './awaited-submission.js'
 
 /** Longest wait for one look-up in the index. */
 const LOOKUP_MS = 5_000
-/** Transactions of one look-up: reading its answer takes 0.1 ms of the event loop. */
-const LOOKUP_COUNT_MAX = 256
+/** Transactions of one look-up: it takes 0.1 ms of the event loop. */
+const LOOKUP_COUNT_MAX = 64
 /** What was found is written for so long in one turn of the event loop. */
 const TURN_MS = 1
+
+const NOTHING: readonly IndexOutcome[] = []
 
 /** The index of a network, or why it does not know what landed. */
 export type OutcomeIndex = Pick<Reader, 'outcomes'> | 'no-outcomes' | undefined
@@ -106,26 +108,26 @@ export class LandingTracker {
     entries: Set<Entry>,
     chunk: readonly Entry[],
   ): Promise<void> {
-    const wanted = chunk.map(({ awaited }) => awaited.wanted())
-    const answer = await index.outcomes(wanted.flat(), LOOKUP_MS)
+    const answer = await index.outcomes(
+      chunk.flatMap(({ awaited }) => awaited.wanted),
+      LOOKUP_MS,
+    )
     if (answer === undefined) return
-    let start = 0
-    for (const [at, entry] of chunk.entries()) {
+    const { transactions } = answer
+    let first = 0
+    let next = 0
+    for (const entry of chunk) {
       if (this.turn.isOver) await this.turn.next()
-      const end = start + (wanted[at]?.length ?? 0)
-      this.settle(entries, entry, {
-        ...answer,
-        transactions: answer.transactions.slice(start, end),
-      })
-      start = end
+      const end = first + entry.awaited.wanted.length
+      const from = next
+      while ((transactions[next]?.index ?? end) < end) next++
+      // Of most of them nothing is known.
+      const outcomes = from === next ? NOTHING : transactions.slice(from, next)
+      const change = entry.awaited.take(outcomes, first, answer)
+      if (change === 'ended') this.remove(entries, entry)
+      if (change !== 'none') this.write(entry.awaited)
+      first = end
     }
-  }
-
-  private settle(entries: Set<Entry>, entry: Entry, answer: IndexOutcomes): void {
-    const { awaited } = entry
-    const change = awaited.take(answer.transactions, answer)
-    if (change === 'ended') this.remove(entries, entry)
-    if (change !== 'none') this.write(awaited)
   }
 
   private giveUp(awaited: AwaitedSubmission): void {
@@ -148,7 +150,7 @@ function* chunksOf(entries: readonly Entry[]): Generator<readonly Entry[]> {
   let chunk: Entry[] = []
   let count = 0
   for (const entry of entries) {
-    const wanted = entry.awaited.wantedCount
+    const wanted = entry.awaited.wanted.length
     if (count + wanted > LOOKUP_COUNT_MAX && chunk.length > 0) {
       yield chunk
       chunk = []

@@ -16,6 +16,16 @@ const OPTIONS = { landingPollMs: 1_000_000, awaitedMax: 2, awaitedMs: 600_000 }
 const [FIRST = '', SECOND = ''] = ACCEPTED.signatures
 
 type Tip = Omit<IndexOutcomes, 'transactions'>
+/** What the index knows of one of those that are asked for; of `{}`, nothing. */
+type Outcome = Omit<IndexOutcome, 'index'>
+
+const answerOf = (
+  awaited: readonly AwaitedTransaction[],
+  outcomeOf: (at: number) => Outcome,
+): readonly IndexOutcome[] =>
+  awaited
+    .map((_, index) => ({ index, ...outcomeOf(index) }))
+    .filter(outcome => Object.keys(outcome).length > 1)
 
 /** An index that a test advances, and a tracker over it. */
 const open = (
@@ -23,7 +33,7 @@ const open = (
   index?: OutcomeIndex,
   { writeMs = 0, onWrite = (): void => {} } = {},
 ) => {
-  const chain: { tip: Tip; outcomes: readonly IndexOutcome[] } = {
+  const chain: { tip: Tip; outcomes: readonly Outcome[] } = {
     tip: { slot: 1_000, blockHeight: 900, knownAfter: 600 },
     outcomes: [],
   }
@@ -36,8 +46,10 @@ const open = (
     indexOf: () =>
       index ?? {
         outcomes: async awaited => {
-          asked.push(awaited)
-          return { ...chain.tip, transactions: awaited.map((_, at) => chain.outcomes[at] ?? {}) }
+          // The same objects are asked for again.
+          asked.push(awaited.map(transaction => ({ ...transaction })))
+          const transactions = answerOf(awaited, at => chain.outcomes[at] ?? {})
+          return { ...chain.tip, transactions }
         },
       },
     write: async (id, landing) => {
@@ -55,7 +67,7 @@ const open = (
   }
   const look = async (
     tip: Partial<Tip>,
-    ...outcomes: readonly IndexOutcome[]
+    ...outcomes: readonly Outcome[]
   ): Promise<[string, Landing][]> => {
     Object.assign(chain.tip, tip)
     chain.outcomes = outcomes
@@ -145,6 +157,30 @@ t.test('what has expired is written for a bounded time in a turn', async t => {
   t.equal(tracker.awaitedCount, 0)
 })
 
+t.test('the block of a blockhash is asked for until it is known', async t => {
+  const { asked, look, watch } = open()
+  watch(1)
+  watch(2)
+  await look({}, {}, YOUNG, YOUNG, {})
+  await look({ slot: 1_001 })
+  t.strictSame(
+    asked.map(all => all.map(({ blockhash }) => blockhash !== undefined)),
+    [
+      [true, true, true, true],
+      [true, false, false, true],
+    ],
+  )
+  // The second of the first one and the first of the second one are too old, the others are not.
+  t.strictSame(await look({ blockHeight: 1_041, slot: 1_141 }), [])
+  t.equal(asked.length, 3)
+  await look({ slot: 1_142 })
+  t.equal(asked.at(-1)?.length, 2)
+  t.match(await look({ blockHeight: 1_051, slot: 1_151 }), [
+    ['1', { state: 'expired' }],
+    ['2', { state: 'expired' }],
+  ])
+})
+
 t.test('what the index cannot know is not called expired', async t => {
   const cases: [
     name: string,
@@ -224,7 +260,7 @@ t.test('a look-up that fails is reported, and tried again', async t => {
         slot: 9,
         blockHeight: 9,
         knownAfter: 1,
-        transactions: awaited.map(() => ({ slot: 9, error: null })),
+        transactions: answerOf(awaited, () => ({ slot: 9, error: null })),
       }
     },
   })

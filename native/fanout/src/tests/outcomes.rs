@@ -18,7 +18,7 @@ fn answer(store: &Store, rows: &[Vec<u8>]) -> Value {
 }
 
 #[test]
-fn each_transaction_has_its_outcome() {
+fn each_known_transaction_has_its_outcome() {
     let temporary = open(&options());
     let store = &temporary.store;
     assert_eq!(answer(store, &[]), Value::Null);
@@ -54,6 +54,8 @@ fn each_transaction_has_its_outcome() {
             awaited(4, [0; 32], 0),
         ],
     );
+    let unknown = answer(store, &[awaited(3, [7; 32], 0)]);
+    assert_eq!(unknown["transactions"], json!([]));
     let tip = store.tip().unwrap().unwrap();
     assert_eq!(
         found,
@@ -62,11 +64,9 @@ fn each_transaction_has_its_outcome() {
             "blockHeight": tip.block_height,
             "knownAfter": 1,
             "transactions": [
-                { "slot": 20, "error": null },
-                { "slot": 21, "error": { "InstructionError": [2, { "Custom": 6001 }] } },
-                { "blockhashSlot": 30, "lastValidBlockHeight": last_valid },
-                {},
-                {},
+                { "index": 0, "slot": 20, "error": null },
+                { "index": 1, "slot": 21, "error": { "InstructionError": [2, { "Custom": 6001 }] } },
+                { "index": 2, "blockhashSlot": 30, "lastValidBlockHeight": last_valid },
             ],
         })
     );
