@@ -270,19 +270,34 @@ const readsUnder = async (
   const exchanges = await ask(toEdge, bodies)
   const toUpstream = { ...toEdge, port: upstreamPort, path: direct }
   const ways = [
-    { to: toEdge, exchanges, ratios: [] as number[] },
-    { to: toUpstream, exchanges: await ask(toUpstream, bodies), ratios: [] as number[] },
+    { to: toEdge, exchanges, p99s: [] as number[], ratios: [] as number[] },
+    {
+      to: toUpstream,
+      exchanges: await ask(toUpstream, bodies),
+      p99s: [] as number[],
+      ratios: [] as number[],
+    },
   ] as const
+  const idleP99s: number[] = []
   for (let round = 0; round < context.plan.rounds; round++) {
     const read = () => probe(context, edge, context.accountInfo, OPEN_LOOP_REQUESTS_PER_SECOND)
     const idle = await read()
-    for (const { to, exchanges, ratios } of ways) {
+    idleP99s.push(idle.p99)
+    for (const { to, exchanges, p99s, ratios } of ways) {
       const load = probe(context, to, exchanges, perSecond, true)
       const [busy] = await Promise.all([read(), load])
+      p99s.push(busy.p99)
       ratios.push(busy.p99 / idle.p99)
     }
   }
   const [through, beside] = ways
+  const [idleMs, throughMs, besideMs] = [idleP99s, through.p99s, beside.p99s].map(p99s =>
+    median(p99s).toFixed(2),
+  )
+  context.note(
+    `getAccountInfo, p99: ${idleMs} ms idle, ${throughMs} ms under ${perSecond} ${noun}/s, ` +
+      `${besideMs} ms beside as many to the upstream itself`,
+  )
   const ratio = { unit: '×', better: 'lower', isTail: true } as const
   context.report({
     ...ratio,
