@@ -108,7 +108,7 @@ export class AwaitedSubmission {
 
   private learnHeight(transaction: Awaited, outcome: IndexOutcome, { knownAfter }: Tip): void {
     const { blockhashSlot, lastValidBlockHeight } = outcome
-    if (transaction.lastValidHeight !== undefined) return
+    if (transaction.lastValidHeight !== undefined || lastValidBlockHeight === undefined) return
     transaction.lastValidHeight = lastValidBlockHeight
     transaction.blockhash = undefined
     // It may be in a block since the one of its blockhash.

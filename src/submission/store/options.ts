@@ -46,7 +46,10 @@ export const defaults = {
    * Reader slots: one for each edge and control, with room for tools and for processes that died.
    */
   readersMax: 512,
-  /** Pause between two removals of what is above the bounds. */
+  /**
+   * Pause between two removals of what is above the bounds. What is too old is removed after a
+   * write, or each 40th time.
+   */
   pruneMs: 250,
   /** Records removed at once, about 5 µs each on the event loop: 2,000 a second. */
   pruneCountMax: 512,

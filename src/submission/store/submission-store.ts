@@ -19,7 +19,7 @@ import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
 /** Tables of what a check refused, which many requests could fill. */
 const INVALID: ReadonlySet<TableName> = new Set(['invalid', 'landerInvalid'])
 
-/** In so many prunings, one is of all tables: of those without writes only age removes records. */
+/** All tables are pruned each time of so many: without a write only age removes records. */
 const ALL_PRUNED_EACH = 40
 
 /** A submission that is being sent. */
@@ -235,7 +235,7 @@ export class SubmissionStore {
     }
   }
 
-  /** In most turns for what was written only: one table takes the event loop 0.4 ms. */
+  /** Mostly prunes only tables that were written to: each takes 0.4 ms of the event loop. */
   startPruning(): void {
     let count = 0
     const prune = (): void => {
