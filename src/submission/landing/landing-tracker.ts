@@ -6,8 +6,8 @@ import { AwaitedSubmission } from './awaited-submission.js'
 
 /** Longest wait for one look-up in the index. */
 const LOOKUP_MS = 5_000
-/** Transactions of one look-up: it takes 0.1 ms of the event loop. */
-const LOOKUP_COUNT_MAX = 64
+/** Transactions of one look-up: each waits for its turn behind the pages of clients. */
+const LOOKUP_COUNT_MAX = 256
 /** What was found is written for so long in one turn of the event loop. */
 const TURN_MS = 1
 
