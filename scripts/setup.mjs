@@ -211,6 +211,7 @@ const compileTests = async () => {
   const folders = ['test', 'src', 'bench'].flatMap(folder => filesUnder(folder, []))
   const tests = digestOf([
     'package.json',
+    'package-lock.json',
     'scripts/build-tests.mjs',
     ...folders.filter(name => name.endsWith('.ts')),
   ])

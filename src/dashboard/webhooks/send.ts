@@ -1,5 +1,4 @@
 import type { LookupFunction } from 'node:net'
-import { Client } from 'undici'
 import type { WebhookTarget } from '../../access/webhooks/webhook-manager.js'
 import type { Options } from './options.js'
 import { TargetError, type CheckedAddress, type Resolve } from './resolve.js'
@@ -115,6 +114,8 @@ export const createSend = (
   ): Promise<number> => {
     const url = new URL(target.url.reveal())
     const lookup = lookupOf(await before(signal, resolve(url)))
+    // At the first message: loading it would be a quarter of the processor time of a start.
+    const { Client } = await import('undici')
     const client = new Client(url.origin, {
       connect: { lookup, timeout: connectMs, autoSelectFamily: true },
       maxHeaderSize: answerBytesMax,
