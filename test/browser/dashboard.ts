@@ -1,4 +1,4 @@
-import type { Request } from 'playwright-core'
+import type { Request, Route } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
@@ -260,12 +260,31 @@ if (browser !== undefined) {
       await page.clock.runFor('00:10')
       await location('New York').getByText('not reachable from this browser').waitFor()
       await until('it follows the chain', async () => {
-        await page.clock.runFor('00:04')
+        // Time for an answer: the time-outs of requests are of this clock too.
+        const answered = page.waitForResponse('**/locations')
+        await page.clock.runFor('00:05')
+        await answered
         return (await slotOf()) > before
       })
       t.equal(await location('Frankfurt').getByText('not reachable').count(), 0)
       t.strictSame(await axeFaults(page), [])
       t.strictSame(faults, [])
+    })
+
+    await t.test('an answer that takes longer than the interval of refreshes is shown', async t => {
+      const slot = page.locator('.is-location').filter({ hasText: 'Frankfurt' })
+      const held: Route[] = []
+      await page.route('**/locations', route => void held.push(route))
+      // Two intervals, within the time-out of a request, which is of this clock too.
+      await page.clock.runFor('00:06')
+      await page.clock.runFor('00:06')
+      await until('the page asks', () => held.length > 0)
+      t.equal(held.length, 1, 'one request at a time')
+      const response = await held[0]?.fetch()
+      const body = String(await response?.text()).replaceAll(/"slot":\d+/g, '"slot":987654321')
+      await held[0]?.fulfill({ contentType: 'application/json', body })
+      await slot.getByText('slot 987,654,321').waitFor()
+      await page.unroute('**/locations')
     })
 
     await t.test('an unused page sends no requests, so that its session can expire', async t => {

@@ -17,11 +17,12 @@ export const toMessage = (error: unknown): string =>
 
 /**
  * Loads a value when `key` changes, when the tab becomes visible, and every `everyMs` while the
- * page is in use. Outdated responses are dropped.
+ * page is in use and no load is in progress: one that takes longer is shown when it arrives.
+ * Outdated responses are dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ key: string; value?: T; failure?: string }>({ key })
-  const latest = useRef({ key, load, call: 0 })
+  const latest = useRef({ key, load, call: 0, settled: 0 })
   if (latest.current.key !== key) latest.current.call += 1
   latest.current.key = key
   latest.current.load = load
@@ -41,6 +42,7 @@ export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): 
             : { key: latest.current.key, failure },
         )
     }
+    if (!isStale()) latest.current.settled = call
   }, [])
 
   useEffect(() => {
@@ -50,7 +52,8 @@ export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): 
     }
     document.addEventListener('visibilitychange', reloadIfVisible)
     const renew = (): void => {
-      if (hasAttention()) void reload()
+      const { call, settled } = latest.current
+      if (call === settled && hasAttention()) void reload()
     }
     const timer = everyMs > 0 ? setInterval(renew, everyMs) : undefined
     return () => {
