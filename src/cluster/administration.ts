@@ -6,6 +6,7 @@ import { randomBase62, type RandomBytes } from '../access/tokens/location-token.
 import type { Etcd, KeyValue } from './etcd/client.js'
 import { toAccess } from './etcd-log.js'
 import { BROKEN, keysOf } from './keys.js'
+import { longestLeaseMs } from './lease.js'
 import { addMachineRole, enableRoles, removeMachineRole } from './roles.js'
 import { MachineDirectory, type MachineDirectoryParts } from './machine-directory.js'
 import { statusesOf, type MachineStatus } from './machine-status.js'
@@ -114,10 +115,16 @@ export class Administration {
       throw new AdministrationError(`cluster ${cluster} has a machine ${machine} already`)
   }
 
-  /** From now on it proves nothing, so it answers nothing when its lease has ended. */
-  async remove(machine: string): Promise<void> {
+  /**
+   * Has etcd refuse the machine, so that it proves nothing more, and removes it when its lease must
+   * have ended: until then a change that takes something away waits for the lease. Repeated after
+   * an interruption, it continues.
+   */
+  async remove(machine: string, { leaseMs }: Pick<Options, 'leaseMs'>): Promise<void> {
     const { cluster, etcd, keys } = this
     await this.requireMachine(machine)
+    await removeMachineRole(etcd, cluster, machine)
+    await sleep(longestLeaseMs(leaseMs))
     await etcd.transact(
       [],
       [
@@ -126,7 +133,6 @@ export class Administration {
         { remove: keys.use(machine) },
       ],
     )
-    await removeMachineRole(etcd, cluster, machine)
   }
 
   /** All machines, once each that runs has sent a beat. */

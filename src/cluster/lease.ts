@@ -11,6 +11,11 @@ import { format, readBeat, type Description } from './values.js'
 
 /** Part of the lease that a machine uses: the rest covers clocks whose rates differ. */
 const USED_PART = 0.9
+/** Clocks of two machines differ by up to one part in a hundred in rate. */
+const CLOCK_FACTOR = 1.01
+
+/** How long by the clock of another machine a lease lasts at most after its last proof. */
+export const longestLeaseMs = (leaseMs: number): number => Math.ceil(leaseMs * CLOCK_FACTOR)
 
 export type LeaseParts = {
   readonly etcd: Etcd

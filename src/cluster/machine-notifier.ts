@@ -5,11 +5,9 @@ import type { Log } from '../shared/log.js'
 import { EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
 import type { EtcdLog } from './etcd-log.js'
 import type { Keys } from './keys.js'
+import { longestLeaseMs } from './lease.js'
 import type { Options } from './options.js'
 import { parseMachine, readBeat } from './values.js'
-
-/** Clocks of two machines differ by up to one part in a hundred in rate. */
-const CLOCK_FACTOR = 1.01
 
 export type MachineNotifierParts = {
   readonly etcd: Etcd
@@ -49,7 +47,7 @@ export class MachineNotifier implements EdgeNotifier {
   async awaitAcknowledged(locations: readonly string[]): Promise<ChangeEffect> {
     const { bootMs, logger, now, options } = this.parts
     const revision = await this.lastRevision()
-    const leaseMs = options.leaseMs * CLOCK_FACTOR
+    const leaseMs = longestLeaseMs(options.leaseMs)
     const endMs = bootMs() + leaseMs
     const { ids, confirmed } = await this.confirm(
       revision,

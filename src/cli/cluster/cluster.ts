@@ -117,10 +117,10 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
         process.stdout.write(`${machine} added at ${location}\n`)
       }),
     )
-  command(root, 'remove <machine>', 'remove a machine; it stops within its lease').action(
+  command(root, 'remove <machine>', 'remove a machine, once its lease has ended').action(
     (machine: string, where: Where) =>
-      withAdministration(load, where, async ({ administration }) => {
-        await administration.remove(machine)
+      withAdministration(load, where, async ({ administration, cluster }) => {
+        await administration.remove(machine, cluster)
         process.stdout.write(`${machine} removed\n`)
       }),
   )

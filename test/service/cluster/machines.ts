@@ -291,10 +291,18 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     },
   )
 
-  await t.test('a machine that was removed refuses everything within its lease', async t => {
-    const { code, output } = await operate(t, etcd, control.configFile, 'remove', 'nyc-1')
+  await t.test('what is taken away while a machine is removed is dead at it too', async t => {
+    const [during, after] = [await makeToken(control, 'nyc'), await makeToken(control, 'nyc')]
+    await until('it works', async () => (await far.status(after.text)) === 200)
+    const [{ code, output }, revoked] = await Promise.all([
+      operate(t, etcd, control.configFile, 'remove', 'nyc-1'),
+      revokeUnderLoad(control, [far], during),
+    ])
     t.equal(code, 0, output)
-    await until('it refuses', async () => (await far.health()) === 'lease-expired')
+    t.equal(revoked.after, 0)
+    t.equal((await control.admin('DELETE', tokenPath(after.accessId, 'nyc'))).status, 200)
+    t.not(await far.status(after.text), 200)
+    t.equal(await far.health(), 'lease-expired')
     const listed = await operate(t, etcd, control.configFile, 'machines')
     const row = (id: string) => `${id} +fra +- +- +\\d\\.\\d s +\\d+ +\\d+\\.\\d+\\.\\d+ +unknown\n`
     t.match(listed.output, new RegExp(`^machine .* state\n${row('fra-1')}${row('fra-2')}$`))
