@@ -46,6 +46,10 @@ export class PeerClient {
     this.parts = parts
     this.agent = new Agent({
       ...parts.identity,
+      // A machine is known by its name, wherever it is. As an option of each request it would keep
+      // Node 24 from using a connection again.
+      checkServerIdentity: (id, certificate) =>
+        commonNameOf(certificate) === id ? undefined : new Error(`not machine ${id}`),
       keepAlive: true,
       maxFreeSockets: IDLE_MAX,
       timeout: IDLE_MS,
@@ -131,10 +135,7 @@ export class PeerClient {
         url,
         {
           agent: this.agent,
-          // A machine is known by its name, wherever it is.
           servername: id,
-          checkServerIdentity: (_host, certificate) =>
-            commonNameOf(certificate) === id ? undefined : new Error(`not machine ${id}`),
           signal: AbortSignal.timeout(limitMs),
         },
         response => {
