@@ -176,8 +176,11 @@ const measureStalls = async ({ plan }: Context): Promise<MachineStallsResult[]> 
 const reportStalls = ({ note }: Context, results: readonly MachineStallsResult[]): void => {
   const known = results.filter(result => result !== undefined)
   if (known.length < results.length) return note('stalls of the machine: not permitted')
-  const texts = known.map(({ longestMs, longCount }) => `${longestMs.toFixed(1)} ms (${longCount})`)
-  note(`longest stall of each processor, and how many over 5 ms: ${texts.join(', ')}`)
+  const texts = known.map(
+    ({ longestMs, longCount, worstSecondMs }) =>
+      `${longestMs.toFixed(1)} ms (${longCount}, in one second ${worstSecondMs.toFixed(0)} ms)`,
+  )
+  note(`longest stall of each processor, and those over 5 ms: ${texts.join(', ')}`)
 }
 
 const reportLatency = ({ report, note }: Context, name: string, latency: Latency): void => {
