@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const outdir = join(root, 'dist', 'test')
 const packages = join(outdir, 'node_modules')
 
-/** For the packages of CommonJS among them. */
+/** esbuild leaves calls of `require` in bundled CommonJS packages; a module has no `require`. */
 const REQUIRE = `import { createRequire as createOf } from 'node:module'
 const require = createOf(import.meta.url)`
 
@@ -18,7 +18,7 @@ const options = { absWorkingDir: root, format: 'esm', logLevel: 'warning' }
 
 const reexport = from => `export * from '${from}'\nexport { default } from '${from}'\n`
 
-/** Its code is within @tapjs/, by which tap tells its own lines of a stack from those of a test. */
+/** Written into `@tapjs/`: tap omits frames of that folder from the stack traces that it prints. */
 const buildTap = async () => {
   await build({
     ...options,

@@ -10,7 +10,7 @@ export type MachineStallsResult =
   | {
       readonly longestMs: number
       readonly longCount: number
-      /** Of the second with the most: a hypervisor that limits a machine stalls it repeatedly. */
+      /** Sum of the stalls over 5 ms in the worst second: a limited machine stalls repeatedly. */
       readonly worstSecondMs: number
     }
   | undefined

@@ -116,9 +116,9 @@ export class Administration {
   }
 
   /**
-   * Has etcd refuse the machine, so that it proves nothing more, and removes it when its lease must
-   * have ended: until then a change that takes something away waits for the lease. Repeated after
-   * an interruption, it continues.
+   * Deletes the machine's user in etcd, so that it cannot renew its lease, and deletes its record
+   * when that lease must have ended: until then revocations at its location wait for it. Can be
+   * repeated after an interruption.
    */
   async remove(machine: string, { leaseMs }: Pick<Options, 'leaseMs'>): Promise<void> {
     const { cluster, etcd, keys } = this

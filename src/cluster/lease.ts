@@ -14,7 +14,7 @@ const USED_PART = 0.9
 /** Clocks of two machines differ by up to one part in a hundred in rate. */
 const CLOCK_FACTOR = 1.01
 
-/** How long by the clock of another machine a lease lasts at most after its last proof. */
+/** Longest time from the last proof of a lease to its end, by the clock of another machine. */
 export const longestLeaseMs = (leaseMs: number): number => Math.ceil(leaseMs * CLOCK_FACTOR)
 
 export type LeaseParts = {

@@ -260,7 +260,7 @@ if (browser !== undefined) {
       await page.clock.runFor('00:10')
       await location('New York').getByText('not reachable from this browser').waitFor()
       await until('it follows the chain', async () => {
-        // Time for an answer: the time-outs of requests are of this clock too.
+        // Wait for the response: the time-outs of requests use this clock too.
         const answered = page.waitForResponse('**/locations')
         await page.clock.runFor('00:05')
         await answered
@@ -275,7 +275,7 @@ if (browser !== undefined) {
       const slot = page.locator('.is-location').filter({ hasText: 'Frankfurt' })
       const held: Route[] = []
       await page.route('**/locations', route => void held.push(route))
-      // Two intervals, within the time-out of a request, which is of this clock too.
+      // Two intervals, but less than the time-out of a request, which uses this clock too.
       await page.clock.runFor('00:06')
       await page.clock.runFor('00:06')
       await until('the page asks', () => held.length > 0)

@@ -8,8 +8,8 @@ import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const ROUNDS = 40
-/** Of the time of a bootstrap with its command: as a cancel is one, too, some come after it. */
-const INSTANTS_OF_TIME = 0.9
+/** Part of the duration of a bootstrap in which cancels start; some arrive after its end. */
+const CANCELLED_PART = 0.9
 /** A kill occurs near the cancel. */
 const KILL_AROUND_MS = 400
 
@@ -38,11 +38,11 @@ soakTest('cancelled at random instants, with kills at about the same time', {}, 
   await harness.writeFull()
   const startMs = performance.now()
   t.equal((await runBootstrap('snapshot')).code, 0)
-  const instantsMs = INSTANTS_OF_TIME * (performance.now() - startMs)
+  const cancelledMs = CANCELLED_PART * (performance.now() - startMs)
   for (let round = 1; round <= ROUNDS; round += 1) {
     await harness.writeFull()
     const loading = runBootstrap('snapshot')
-    const atMs = Math.floor(Math.random() * instantsMs)
+    const atMs = Math.floor(Math.random() * cancelledMs)
     const killing =
       round % 2 === 0
         ? kill(Math.max(0, atMs + Math.floor((Math.random() - 0.3) * KILL_AROUND_MS)))

@@ -46,8 +46,8 @@ export class PeerClient {
     this.parts = parts
     this.agent = new Agent({
       ...parts.identity,
-      // A machine is known by its name, wherever it is. As an option of each request it would keep
-      // Node 24 from using a connection again.
+      // A machine is identified by its name, at any address. Node 24 does not reuse a connection
+      // whose request has this option, so the agent has it.
       checkServerIdentity: (id, certificate) =>
         commonNameOf(certificate) === id ? undefined : new Error(`not machine ${id}`),
       keepAlive: true,

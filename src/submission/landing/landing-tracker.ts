@@ -6,7 +6,7 @@ import { AwaitedSubmission } from './awaited-submission.js'
 
 /** Longest wait for one look-up in the index. */
 const LOOKUP_MS = 5_000
-/** Transactions of one look-up: each waits for its turn behind the pages of clients. */
+/** Transactions of one look-up, which queues behind pages of clients in the pool of scans. */
 const LOOKUP_COUNT_MAX = 256
 /** What was found is written for so long in one turn of the event loop. */
 const TURN_MS = 1

@@ -47,8 +47,8 @@ export const defaults = {
    */
   readersMax: 512,
   /**
-   * Pause between two removals of what is above the bounds. What is too old is removed after a
-   * write, or each 40th time.
+   * Pause between two removals of records above the bounds. Expired records are removed after a
+   * write to their table, and otherwise every 40th time.
    */
   pruneMs: 250,
   /** Records removed at once, about 5 µs each on the event loop: 2,000 a second. */

@@ -19,7 +19,7 @@ import { WAL_SLOT_BYTES, WriteAheadLog } from './write-ahead-log.js'
 /** Tables of what a check refused, which many requests could fill. */
 const INVALID: ReadonlySet<TableName> = new Set(['invalid', 'landerInvalid'])
 
-/** All tables are pruned each time of so many: without a write only age removes records. */
+/** Every 40th pruning includes tables without new writes, whose records expire by age only. */
 const ALL_PRUNED_EACH = 40
 
 /** A submission that is being sent. */

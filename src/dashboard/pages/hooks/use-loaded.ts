@@ -17,7 +17,7 @@ export const toMessage = (error: unknown): string =>
 
 /**
  * Loads a value when `key` changes, when the tab becomes visible, and every `everyMs` while the
- * page is in use and no load is in progress: one that takes longer is shown when it arrives.
+ * page is in use and no request is in flight: a response that is slower than that is still shown.
  * Outdated responses are dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
