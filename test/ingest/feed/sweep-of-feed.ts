@@ -76,10 +76,11 @@ t.test('the sweep finds an account whose owner program changed', async t => {
     store: () => indexer,
     signal,
     now: () => performance.now(),
-    // Rows that are read while the chain ticks may be of its new slot, and wait for one more block.
+    // Rows that are read while the chain ticks may be of its new slot, and wait for one more block:
+    // the sweep pauses until its corrections are applied. They no longer wait shortly before that.
     sleep: async ms => {
       do await wait(ms, undefined, { signal })
-      while (indexer.correctionCounts().waiting === 2)
+      while (indexer.correctionCounts().waiting === 2 && indexer.correctionCounts().corrected === 0)
     },
     on: {
       compared: () => undefined,
