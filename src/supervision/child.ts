@@ -63,8 +63,11 @@ export type Child = {
   /** True from its `ready` event until it ends. */
   readonly isReady: boolean
   send(command: Command): void
-  /** Kills it; it is started again with a new assignment. */
-  restart(): void
+  /**
+   * Kills it; it is started again with a new assignment. False if it had been killed before and has
+   * not ended yet, which takes a large process a moment, or if it is not running.
+   */
+  restart(): boolean
   /**
    * Resolves when it is ready. Rejects with the reason if its process ends before, or after
    * `timeoutMs`, or with the reason of the signal.
@@ -107,8 +110,9 @@ class RestartedChild implements Child {
     if (this.process?.connected === true) this.process.send(command, () => {})
   }
 
-  restart(): void {
-    this.process?.kill('SIGKILL')
+  restart(): boolean {
+    if (this.process === undefined || this.process.killed) return false
+    return this.process.kill('SIGKILL')
   }
 
   async untilReady(timeoutMs: number, signal: AbortSignal): Promise<void> {

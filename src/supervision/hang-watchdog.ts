@@ -58,11 +58,11 @@ export class HangWatchdog {
 
   private restart(child: Child, pid: number): void {
     const { hungMs, log, onHung } = this.parts
+    if (!child.restart()) return
     log.error(
       { process: child.name, childPid: pid, silentMs: hungMs },
       'a child does not answer: restarting its process',
     )
     onHung(child)
-    child.restart()
   }
 }

@@ -9,13 +9,19 @@ export type ProbeReason = {
 }
 
 export type LivenessProbeParts = {
-  /** A process that has answered nothing within this time is restarted. */
+  /**
+   * A process that has answered nothing within this time is restarted. A pause of the whole machine
+   * counts as at most a quarter of it.
+   */
   readonly answerMs: number
   /** The processes that may be probed: no other is ever restarted. */
   readonly children: () => readonly Child[]
   readonly log: Log
   readonly onEnd: (child: Child) => void
 }
+
+/** Steps in which the time to answer passes. */
+const STEPS = 4
 
 /**
  * Pings a process that is suspected to be stuck, and restarts it where it does not answer. It is
@@ -33,11 +39,20 @@ export class LivenessProbe {
   probe(pid: number, reason: ProbeReason): void {
     const child = this.find(pid)
     if (child === undefined || this.pending.has(pid)) return
+    let steps = 0
+    const step = (): void => {
+      steps += 1
+      // After a pause of this process its answer may have arrived: it is read before the restart.
+      if (steps === STEPS) setImmediate(expire)
+    }
+    const timer = setInterval(step, this.parts.answerMs / STEPS).unref()
     const expire = (): void => {
+      clearInterval(timer)
+      if (this.pending.get(pid) !== timer) return
       this.pending.delete(pid)
       this.restart(pid, reason)
     }
-    this.pending.set(pid, setTimeout(expire, this.parts.answerMs).unref())
+    this.pending.set(pid, timer)
     child.send({ kind: 'ping' })
   }
 
@@ -48,17 +63,16 @@ export class LivenessProbe {
 
   /** A process has answered a ping. */
   onPong({ pid = 0 }: Child): void {
-    clearTimeout(this.pending.get(pid))
+    clearInterval(this.pending.get(pid))
     this.pending.delete(pid)
   }
 
-  /** Restarts a process without a ping. */
+  /** Restarts a process without a ping, unless it was killed already. */
   restart(pid: number, { message, fields }: ProbeReason): void {
     const child = this.find(pid)
-    if (child === undefined) return
+    if (child === undefined || !child.restart()) return
     this.parts.log.error({ process: child.name, childPid: pid, ...fields }, message)
     this.parts.onEnd(child)
-    child.restart()
   }
 
   private find(pid: number): Child | undefined {

@@ -97,7 +97,7 @@ export class Predecessor {
       pid: undefined,
       isReady: false,
       send: command => this.send({ kind: 'send', name, command }),
-      restart: () => {},
+      restart: () => false,
       untilReady: () => ready,
       stop: async () => {
         await this.call({ kind: 'retire', name })

@@ -22,6 +22,7 @@ const setUp = () => {
     restart: () => {
       restarted.push(name)
       watchdog.stop()
+      return true
     },
     untilReady: () => Promise.resolve(),
     stop: () => Promise.resolve(true),

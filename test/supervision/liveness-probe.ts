@@ -1,3 +1,4 @@
+import { stat } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Child } from '../../src/supervision/child.js'
@@ -17,7 +18,11 @@ const setUp = () => {
     pid,
     isReady: true,
     send: ({ kind }) => void (kind === 'ping' && pinged.push(pid)),
-    restart: () => void ended.push(pid),
+    restart: () => {
+      const isFirst = !ended.includes(pid)
+      if (isFirst) ended.push(pid)
+      return isFirst
+    },
     untilReady: () => Promise.resolve(),
     stop: () => Promise.resolve(true),
   })
@@ -46,6 +51,26 @@ t.test('a process that answers is not restarted, one that does not is', async t 
   t.strictSame(ended, [8])
   t.strictSame(counted, ['edge 8'])
   t.match(lines.join(''), /"process":"edge 8".*"network":"one".*"msg":"it is stuck: restarting it"/)
+})
+
+t.test('a process that was killed and has not ended yet is counted once', async t => {
+  const { ended, counted, lines, probe } = setUp()
+  probe.restart(8, REASON)
+  probe.restart(8, REASON)
+  probe.probe(8, REASON)
+  await until('it is not answered', () => !probe.isPending(8))
+  t.strictSame([ended, counted, lines.length], [[8], ['edge 8'], 1])
+})
+
+t.test('a pause of the supervisor ends no process whose answer has arrived', async t => {
+  const { ended, edges, probe } = setUp()
+  const [edge] = edges
+  if (edge === undefined) return
+  Object.assign(edge, { send: () => stat('.', () => probe.onPong(edge)) })
+  probe.probe(7, REASON)
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * ANSWER_MS)
+  await until('the answer is read', () => !probe.isPending(7))
+  t.strictSame(ended, [])
 })
 
 t.test('another process is neither pinged nor restarted', async t => {
