@@ -6,13 +6,9 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import {
-  commandLine,
-  freePorts,
-  runToEnd,
-  startDeployment,
-} from '../fixtures/processes/deployment.js'
+import { commandLine, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 import { openSocket, type SocketClient, type SocketClose } from '../fixtures/server/socket.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 /** Status of a read through an RPC URL; the client may use any loopback address. */
 const statusOf = (

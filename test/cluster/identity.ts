@@ -6,8 +6,8 @@ import t from 'tap'
 import { checkServers, readIdentity } from '../../src/cluster/identity.js'
 import { makeCertificates } from '../fixtures/cluster/etcd.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { freePorts } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 const HOUR_MS = 3_600_000
 const YEAR_MS = 366 * 24 * HOUR_MS

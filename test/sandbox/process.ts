@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import {
   call,
   callText,
-  freePorts,
   runToEnd,
   startDeployment,
   type Deployment,
@@ -17,6 +16,7 @@ import { isSoak } from '../fixtures/soak.js'
 import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
 import type { AccountDump } from '../fixtures/rpc/store.js'
 import { expandFrame } from '../fixtures/ingest/zstd.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 /** The clock sysvar: the chain ignores that of a dump. */
 const CLOCK = 'SysvarC1ock11111111111111111111111111111111'

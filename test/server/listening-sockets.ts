@@ -5,7 +5,7 @@ import { loadCompiled } from '../../src/server/compiled/library.js'
 import { ListeningSockets } from '../../src/server/listening-sockets.js'
 import { openServer } from '../../src/server/server.js'
 import { createLog } from '../../src/shared/log.js'
-import { freePort } from '../fixtures/dashboard/dashboard.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 const HOST = '127.0.0.1'
 
@@ -26,7 +26,7 @@ const isRefused = (port: number): Promise<boolean> =>
   })
 
 t.test('connections wait while no server accepts them', { skip: !loadCompiled() }, async t => {
-  const address = { host: HOST, port: await freePort(), count: 1 }
+  const address = { host: HOST, port: await freePorts(), count: 1 }
   const sockets = new ListeningSockets()
   await sockets.open([address])
   const open = async (position: number) => {
@@ -52,8 +52,8 @@ t.test('sockets are opened all or none, and closed', async t => {
   await once(other, 'listening')
   t.teardown(() => other.close())
   const taken = { host: HOST, port: (other.address() as { port: number }).port, count: 1 }
-  const first = { host: HOST, port: await freePort(), count: 2 }
-  const second = { host: HOST, port: await freePort(), count: 1 }
+  const first = { host: HOST, port: await freePorts(), count: 2 }
+  const second = { host: HOST, port: await freePorts(), count: 1 }
   const sockets = new ListeningSockets()
   await sockets.open([first])
   t.equal(sockets.descriptors[`${HOST}:${first.port}`]?.length, 2)

@@ -14,12 +14,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { callText, freePorts } from '../fixtures/processes/deployment.js'
+import { callText } from '../fixtures/processes/deployment.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { canMount } from '../fixtures/processes/small-disk.js'
 import { repositoryPath } from '../fixtures/repository.js'
 import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 const SUITES = ['bookworm', 'trixie']
 const VERSIONS = ['0.1.0', '0.1.1']

@@ -3,10 +3,10 @@ import t from 'tap'
 import { openListener } from '../../src/native/os.js'
 import { openMetricsPage } from '../../src/supervision/metrics-page.js'
 import { createLog } from '../../src/shared/log.js'
-import { freePort } from '../fixtures/dashboard/dashboard.js'
+import { freePorts } from '../fixtures/free-ports.js'
 
 t.test('metrics are served under names of this machine, and not through a proxy', async t => {
-  const port = await freePort()
+  const port = await freePorts()
   const page = await openMetricsPage({
     host: '127.0.0.1',
     descriptor: openListener('127.0.0.1', port),

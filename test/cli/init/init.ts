@@ -6,15 +6,10 @@ import t, { type Test } from 'tap'
 import { parseConfig } from '../../../src/config/config.js'
 import { toConfigReference } from '../../../src/config/reference.js'
 import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
-import {
-  callText,
-  commandLine,
-  freePorts,
-  runToEnd,
-  startServe,
-} from '../../fixtures/processes/deployment.js'
+import { callText, commandLine, runToEnd, startServe } from '../../fixtures/processes/deployment.js'
 import { ownDir } from '../../fixtures/own-dir.js'
 import { until } from '../../fixtures/until.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 
 const TIPS = [
   'tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe',

@@ -7,8 +7,8 @@ import { createSend, type SendResult } from '../../../src/dashboard/webhooks/sen
 import { Secret } from '../../../src/shared/secret.js'
 import { openNameServer } from '../../fixtures/dashboard/name-server.js'
 import { openReceiver, signatureOf, type Receiver } from '../../fixtures/dashboard/receiver.js'
-import { freePort } from '../../fixtures/dashboard/dashboard.js'
 import { makeAuthority } from '../../fixtures/ingest/authority.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const MESSAGE = { messageId: 'msg_1', body: '{"type":"access.test","data":{}}' }
@@ -110,7 +110,7 @@ t.test('long headers, no answer, a slow body', async t => {
 })
 
 t.test('receivers that are not there, or speak something else', async t => {
-  t.match(await sendTo(`http://127.0.0.1:${await freePort()}/`), {
+  t.match(await sendTo(`http://127.0.0.1:${await freePorts()}/`), {
     status: null,
     problem: 'the connection was refused',
   })

@@ -10,10 +10,11 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
-import { freePorts, runToEnd, type Service } from '../../fixtures/processes/deployment.js'
+import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
 import { until } from '../../fixtures/until.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 
 type Running = TestMachine & { readonly service: Service }
 

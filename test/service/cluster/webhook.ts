@@ -8,8 +8,8 @@ import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { openReceiver } from '../../fixtures/dashboard/receiver.js'
-import { freePorts } from '../../fixtures/processes/deployment.js'
 import { until } from '../../fixtures/until.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 
 const CLIENT = { clientId: 'dashboard', clientSecret: 'of-a-test' }
 const WEBHOOKS = { allowLoopback: true, checkMs: 1_000, sendMs: 1_000, retryMs: 500 }
