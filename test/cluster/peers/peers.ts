@@ -52,6 +52,9 @@ const openServer = async (
   return { url: `https://127.0.0.1:${server.port}`, port: server.port, lines, close: server.close }
 }
 
+/** No test but one waits for it; a busy machine needs more than the default for a handshake. */
+const PEER_MS = 10_000
+
 type Listed = Partial<Pick<KnownMachine, 'isUnreachable'>> & { readonly url?: string | undefined }
 
 const openClient = (
@@ -71,7 +74,7 @@ const openClient = (
     identity: identityOf('fra-1'),
     machine: 'fra-1',
     directory: { list },
-    options: { ...defaults, ...options },
+    options: { ...defaults, peerMs: PEER_MS, ...options },
     onCall: (machine, outcome) => void calls.push(`${machine} ${outcome}`),
   })
   t.teardown(() => client.close())
@@ -128,20 +131,22 @@ t.test('a machine that hangs, or answers too much, is missing in time', async t 
     for (const socket of sockets) socket.destroy()
     silent.close()
   })
-  const long = await openServer(t, 'nyc-1')
   const client = openClient(
     t,
-    { 'fra-2': { url: `https://127.0.0.1:${port}` }, 'nyc-1': { url: long.url } },
-    { options: { peerMs: 200, peerCallsMax: 2, peerAnswerBytesMax: 50_000 } },
+    { 'fra-2': { url: `https://127.0.0.1:${port}` } },
+    { options: { peerMs: 200, peerCallsMax: 2 } },
   )
   const startedMs = performance.now()
   const all = await Promise.all([1, 2, 3, 4].map(() => client.read(['fra'], '/things/a', NAMED)))
   const tookMs = performance.now() - startedMs
-  t.ok(tookMs >= 190 && tookMs < 1_000, `${tookMs.toFixed(0)} ms`)
+  t.ok(tookMs >= 190 && tookMs < PEER_MS, `${tookMs.toFixed(0)} ms`)
   for (const one of all) t.strictSame(one, { answers: [], missing: ['fra-2'] })
   t.equal(sockets.length, 2, 'no more calls than the bound')
-  t.strictSame(await client.read(['nyc'], '/long', NAMED), { answers: [], missing: ['nyc-1'] })
-  t.match(await client.read(['nyc'], '/things/a', NAMED), { missing: [] })
+
+  const { url } = await openServer(t, 'nyc-1')
+  const other = openClient(t, { 'nyc-1': { url } }, { options: { peerAnswerBytesMax: 50_000 } })
+  t.strictSame(await other.read(['nyc'], '/long', NAMED), { answers: [], missing: ['nyc-1'] })
+  t.match(await other.read(['nyc'], '/things/a', NAMED), { missing: [] })
 })
 
 /** Status of a call; the code of the error where there was none. */
