@@ -21,15 +21,16 @@ export type Child<Answer> = {
  */
 const ANSWER_MS_MAX = 180_000
 
-/** Scripts whose event loop is a realtime thread, so that the client waits for no processor. */
+/** Scripts that give their event loop a realtime priority. */
 const REALTIME: ReadonlySet<string> = new Set([
   'load-generators/open-loop.js',
   'load-generators/sequential.js',
+  'peers/upstream.js',
 ])
 /**
- * By default a collection waits for V8's other threads, and spins meanwhile. They have no realtime
- * priority: two such clients that waited kept two processors from them, and from the edge, until
- * the kernel interrupts realtime threads, which is after 0.95 s.
+ * By default the main thread waits for V8's other threads during a garbage collection, without
+ * sleeping. Those have no realtime priority, so two such processes can occupy both processors until
+ * the kernel throttles realtime threads, after 0.95 s.
  */
 const REALTIME_FLAGS = ['--single-threaded-gc']
 

@@ -10,7 +10,7 @@ export type MachineStallsResult =
   | {
       readonly longestMs: number
       readonly longCount: number
-      /** Sum of the stalls over 5 ms in the worst second: a limited machine stalls repeatedly. */
+      /** Sum of the stalls over 5 ms in the worst second. */
       readonly worstSecondMs: number
     }
   | undefined

@@ -64,8 +64,8 @@ export type Child = {
   readonly isReady: boolean
   send(command: Command): void
   /**
-   * Kills it; it is started again with a new assignment. False if it had been killed before and has
-   * not ended yet, which takes a large process a moment, or if it is not running.
+   * Kills it; it is started again with a new assignment. Returns false if it is not running, or was
+   * killed already and has not exited yet.
    */
   restart(): boolean
   /**

@@ -20,7 +20,7 @@ export type LivenessProbeParts = {
   readonly onEnd: (child: Child) => void
 }
 
-/** Steps in which the time to answer passes. */
+/** Timer intervals that make up `answerMs`. */
 const STEPS = 4
 
 /**

@@ -52,7 +52,7 @@ const openServer = async (
   return { url: `https://127.0.0.1:${server.port}`, port: server.port, lines, close: server.close }
 }
 
-/** No test but one waits for it; a busy machine needs more than the default for a handshake. */
+/** On a busy machine a handshake can take longer than the default. */
 const PEER_MS = 10_000
 
 type Listed = Partial<Pick<KnownMachine, 'isUnreachable'>> & { readonly url?: string | undefined }
@@ -139,7 +139,7 @@ t.test('a machine that hangs, or answers too much, is missing in time', async t 
   const startedMs = performance.now()
   const all = await Promise.all([1, 2, 3, 4].map(() => client.read(['fra'], '/things/a', NAMED)))
   const tookMs = performance.now() - startedMs
-  t.ok(tookMs >= 190 && tookMs < PEER_MS, `${tookMs.toFixed(0)} ms`)
+  t.ok(tookMs >= 190 && tookMs < 1_000, `${tookMs.toFixed(0)} ms`)
   for (const one of all) t.strictSame(one, { answers: [], missing: ['fra-2'] })
   t.equal(sockets.length, 2, 'no more calls than the bound')
 

@@ -76,8 +76,8 @@ t.test('the sweep finds an account whose owner program changed', async t => {
     store: () => indexer,
     signal,
     now: () => performance.now(),
-    // Rows that are read while the chain ticks may be of its new slot, and wait for one more block:
-    // the sweep pauses until its corrections are applied. They no longer wait shortly before that.
+    // Rows that are read while the chain ticks may be of its new slot, and wait for one more block.
+    // So the sweep pauses until the block that applies its corrections is committed.
     sleep: async ms => {
       do await wait(ms, undefined, { signal })
       while (indexer.correctionCounts().waiting === 2 && indexer.correctionCounts().corrected === 0)

@@ -16,9 +16,8 @@ export const toMessage = (error: unknown): string =>
     : 'An error occurred on this page. Reload it to continue.'
 
 /**
- * Loads a value when `key` changes, when the tab becomes visible, and every `everyMs` while the
- * page is in use and no request is in flight: a response that is slower than that is still shown.
- * Outdated responses are dropped.
+ * Loads a value when `key` changes and when the tab becomes visible. While the page has attention
+ * it also loads every `everyMs`, unless a request is pending. Outdated responses are dropped.
  */
 export const useLoaded = <T>(key: string, load: () => Promise<T>, everyMs = 0): Loaded<T> => {
   const [state, setState] = useState<{ key: string; value?: T; failure?: string }>({ key })
