@@ -4,7 +4,6 @@
 
 mod apply;
 mod backup;
-mod btree_prefetch;
 mod bulk;
 mod completeness;
 mod corrections;
@@ -24,7 +23,6 @@ mod verify;
 
 pub use apply::blocks::Applied;
 pub use apply::catch_up::Newest;
-pub use btree_prefetch::accounts::PREFETCH_KEYS;
 pub use bulk::rows::{IndexKind, IndexWriter, rows_of};
 pub use bulk::writer::{Bulk, BulkTable, BulkWriter};
 pub use corrections::reconcile::{Compared, CorrectionStats};

@@ -1,11 +1,9 @@
 //! A consistent view of the store, and its point reads.
 
-use std::cell::OnceCell;
 use std::ops::Bound;
 
 use heed::{RoTxn, WithTls};
 
-use crate::btree_prefetch::walk::Tree;
 use crate::indexes::holder_row::{self, HOLDERS_MIN, Row};
 use crate::indexes::holder_scan::each_holder;
 use crate::indexes::largest::Largest;
@@ -24,8 +22,6 @@ pub struct Snapshot<'s> {
     pub(super) store: &'s Store,
     pub(super) txn: RoTxn<'s, WithTls>,
     tip: Option<Tip>,
-    /// Read at the first prefetch.
-    pub(super) accounts_tree: OnceCell<Option<Tree>>,
 }
 
 impl Store {
@@ -38,7 +34,6 @@ impl Store {
             store: self,
             txn,
             tip,
-            accounts_tree: OnceCell::new(),
         })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::{Mutex, PoisonError};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
-use crate::btree_prefetch::mapped::{ACCOUNTS_TABLE, Mapped};
 use crate::corrections::queue::Corrections;
 use crate::disk_space;
 use crate::indexes::refill::Refills;
@@ -26,8 +25,6 @@ pub struct Store {
     pub(super) tables: Tables,
     pub(super) options: Options,
     pub(super) dir: PathBuf,
-    /// The mapping for prefetches, if the system exposes it.
-    pub(super) mapped: Option<Mapped>,
     /// The tip as of the transaction with this id: read once per block instead of once per read.
     last_tip: Mutex<(usize, Option<Tip>)>,
     /// Corrections to apply with the next block.
@@ -124,14 +121,12 @@ impl Store {
         dir: &Path,
         options: &Options,
     ) -> Result<Store> {
-        let mapped = Mapped::of(&env, ACCOUNTS_TABLE);
         Ok(Store {
             lock_file,
             env,
             tables,
             options: options.clone(),
             dir: dir.to_path_buf(),
-            mapped,
             last_tip: Mutex::new((usize::MAX, None)),
             corrections: Mutex::default(),
             refills: Mutex::default(),

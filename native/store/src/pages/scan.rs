@@ -4,7 +4,6 @@
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use crate::btree_prefetch::hints::prefetch;
 use crate::pages::plan::{Run, ScanPlan, as_slices, changed_bounds};
 use crate::pages::query::{Budget, OwnerFilter, OwnerQuery, PageEnd, ProgramQuery};
 use crate::rows::keys;
@@ -161,7 +160,7 @@ impl Snapshot<'_> {
         budget: &mut Budget,
         page: &mut Page<'_, '_>,
     ) -> Result<()> {
-        for pubkey in self.prefetched_keys(pubkeys, query.limit) {
+        for pubkey in pubkeys {
             let pubkey = pubkey?;
             budget.count()?;
             if let Some(account) = self.account(pubkey)?
@@ -215,7 +214,7 @@ impl Snapshot<'_> {
                 let run = self.wallet_run(query, program);
                 let bounds = run.bounds(query.after.as_ref());
                 let rows = run.table.range(&self.txn, &as_slices(&bounds))?;
-                for pubkey in self.prefetched_keys(rows.filter_map(pubkey_of_row), query.limit) {
+                for pubkey in rows.filter_map(pubkey_of_row) {
                     let pubkey = pubkey?;
                     budget.count()?;
                     if self.push_token_account(pubkey, &mut page)? {
@@ -274,6 +273,19 @@ impl Snapshot<'_> {
             _ => Ok(false),
         }
     }
+}
+
+/// Asks the processor for the cache line at `at`, which a later row is tested by; reads nothing.
+#[inline]
+fn prefetch(value: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if at < value.len() {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is valid for any address and has no effect visible to the program.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(value.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (value, at);
 }
 
 type Row<'t> = heed::Result<(&'t [u8], &'t [u8])>;

@@ -2,15 +2,12 @@
 //! accounts, proptest strategies, and a simple model of the store.
 
 pub mod naive;
-pub(crate) mod prefetch_count;
 pub mod strategy;
 
 use std::time::{Duration, Instant};
 
 use crate::{AccountUpdate, Block, Budget, Options, Store};
 use primitives::Pubkey;
-
-pub use prefetch_count::take_found;
 
 /// A temporary folder and the store in it.
 pub struct Temporary {

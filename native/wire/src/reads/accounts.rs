@@ -6,8 +6,8 @@ use super::common::{
 use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::BASE58_BYTES_MAX;
-use primitives::token::{self, NATIVE_MINT, TokenProgram};
-use store::{AccountRef, PREFETCH_KEYS, Scope, Snapshot};
+use primitives::token::{self, TokenProgram};
+use store::{AccountRef, Scope, Snapshot};
 use sys::error::{Error, Result};
 
 /// Maximum addresses of one call of [`multiple_accounts`].
@@ -54,15 +54,8 @@ pub fn multiple_accounts(
     let Some(found) = found.get_mut(..pubkeys.len()) else {
         return Ok(Outcome::TooLarge);
     };
-    let groups = found.chunks_mut(PREFETCH_KEYS);
-    for (found, pubkeys) in groups.zip(pubkeys.chunks(PREFETCH_KEYS)) {
-        snapshot.prefetch(pubkeys);
-        for (found, pubkey) in found.iter_mut().zip(pubkeys) {
-            *found = find(snapshot, pubkey)?;
-        }
-        if view.encoding == Encoding::JsonParsed {
-            prefetch_mints(snapshot, found);
-        }
+    for (found, pubkey) in found.iter_mut().zip(pubkeys) {
+        *found = find(snapshot, pubkey)?;
     }
     if is_over(found, view, limits) {
         return Ok(Outcome::TooLarge);
@@ -74,24 +67,6 @@ pub fn multiple_accounts(
         out.extend_from_slice(b"]}");
         Ok(outcome)
     })
-}
-
-/// jsonParsed reads the mint of each token account, each mint once.
-fn prefetch_mints(snapshot: &Snapshot<'_>, found: &[Option<AccountRef<'_>>]) {
-    let mut mints = [NATIVE_MINT; PREFETCH_KEYS];
-    let mut count = 0;
-    for account in found.iter().flatten() {
-        let is_token = TokenProgram::of(account.owner).is_some() && token::is_account(account.data);
-        if is_token
-            && let Some(mint) = token::mint_of(account.data)
-            && !mints.iter().take(count).any(|known| known == mint)
-            && let Some(slot) = mints.get_mut(count)
-        {
-            *slot = *mint;
-            count += 1;
-        }
-    }
-    snapshot.prefetch(mints.get(..count).unwrap_or_default());
 }
 
 /// Whether the data to be written is over the limits. Reads only lengths.
@@ -204,19 +179,16 @@ fn stream(
     push_context(snapshot, &mut out)?;
     out.extend_from_slice(before);
     let mut is_first = true;
-    for pubkeys in pubkeys.chunks(PREFETCH_KEYS) {
-        snapshot.prefetch(pubkeys);
-        for pubkey in pubkeys {
-            if !is_first {
-                out.push(b',');
-            }
-            is_first = false;
-            match snapshot.account(pubkey)? {
-                Some(account) => writer.write_chunks(&mut out, &account, &mut spill)?,
-                None => out.extend_from_slice(b"null"),
-            }
-            spill(&mut out)?;
+    for pubkey in pubkeys {
+        if !is_first {
+            out.push(b',');
         }
+        is_first = false;
+        match snapshot.account(pubkey)? {
+            Some(account) => writer.write_chunks(&mut out, &account, &mut spill)?,
+            None => out.extend_from_slice(b"null"),
+        }
+        spill(&mut out)?;
     }
     out.extend_from_slice(after);
     sink.write(out)

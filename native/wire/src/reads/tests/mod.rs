@@ -16,7 +16,6 @@ use primitives::token::{
     CLOCK_SYSVAR, NATIVE_MINT, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, TokenProgram,
 };
 use store::Snapshot;
-use store::testing::take_found;
 use store::{
     AccountUpdate, Block, Budget, Options, OwnerFilter, OwnerQuery, ProgramQuery, Scope, Store,
 };
