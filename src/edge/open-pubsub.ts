@@ -2,6 +2,7 @@ import type { EdgeConfig } from '../config/child-config.js'
 import { PubSub } from '../pubsub/pubsub.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
+import { SYSTEM_TIMERS } from '../shared/event-loop/timers.js'
 import type { StoreFollower } from './network-view.js'
 import { createSubscriptionScope } from './subscription-scope.js'
 
@@ -47,7 +48,7 @@ export const openPubSub = (
     transactions: feed.transactions,
     options: config.pubsub,
     publish,
-    now: () => performance.now(),
+    timers: SYSTEM_TIMERS,
     onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
   })
   meter(metrics, network, pubsub)

@@ -6,6 +6,7 @@ import {
   type Socket,
   type SubscriptionLimits,
 } from '../shared/socket.js'
+import type { SetTimer } from '../shared/event-loop/timers.js'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
@@ -18,11 +19,19 @@ export type ConnectionParts = {
   readonly registry: Registry
   readonly options: Options
   readonly rules: SubscriptionRules
+  readonly setTimer: SetTimer
   readonly onFault: (fault: unknown) => void
   /** A signature was subscribed to, which the store may contain already. */
   readonly onSignature: () => void
   readonly onClose: (connection: SubscriptionConnection) => void
 }
+
+/**
+ * A signature may be confirmed already: its last notification would be in the segment of the reply,
+ * and a client that handles both in one turn (kit) has no listener for it yet. Timers may end 1 ms
+ * early, and clients are late.
+ */
+const SIGNATURE_WAIT_MS = 10
 
 const TRUE = Buffer.from('true')
 const NO_ENTRIES: readonly Entry[] = []
@@ -64,7 +73,16 @@ export class SubscriptionConnection implements Connection {
   afterReply(message: object): void {
     const entries = this.unstarted.get(message) ?? NO_ENTRIES
     this.unstarted.delete(message)
-    for (const entry of entries) if (!this.isClosed) this.start(entry)
+    const signatures: Entry[] = []
+    for (const entry of entries) {
+      if (entry.groups === undefined) signatures.push(entry)
+      else if (!this.isClosed) this.start(entry)
+    }
+    if (signatures.length === 0) return
+    // Nothing is missed meanwhile: the first pass finds what the store contains already.
+    this.parts.setTimer(() => {
+      for (const entry of signatures) if (!this.isClosed) this.start(entry)
+    }, SIGNATURE_WAIT_MS)
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 import type { Fanout } from '../native/fanout.js'
 import { LoopTurn } from '../shared/event-loop/loop-turn.js'
 import { CLOSE, type Connection, type Socket, type SubscriptionLimits } from '../shared/socket.js'
+import type { Timers } from '../shared/event-loop/timers.js'
 import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
 import type { Options } from './options.js'
@@ -27,8 +28,7 @@ export type PubSubParts = {
   readonly options: Options
   /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
-  /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number
+  readonly timers: Timers
   readonly onFault: (fault: unknown) => void
 }
 
@@ -48,22 +48,23 @@ export class PubSub {
   private dropped = 0
 
   constructor(parts: PubSubParts) {
-    const { network, options, transactions, scope } = parts
+    const { network, options, timers, transactions, scope } = parts
     this.parts = parts
     this.registry = new Registry(network, options)
-    this.turn = new LoopTurn(options.turnMs, parts.now)
+    this.turn = new LoopTurn(options.turnMs, timers.now)
     this.rules = { filtersMax: options.filtersMax, transactions, scope }
   }
 
   connect(socket: Socket, limits: SubscriptionLimits): Connection {
     const { registry, rules } = this
-    const { options, onFault } = this.parts
+    const { options, onFault, timers } = this.parts
     const connection = new SubscriptionConnection({
       socket,
       limits,
       registry,
       options,
       rules,
+      setTimer: timers.setTimer,
       onFault,
       onSignature: () => this.advance(),
       onClose: closed => this.connections.delete(closed),

@@ -6,6 +6,7 @@ import { SubscriptionConnection, type ConnectionParts } from '../../src/pubsub/c
 import { defaults } from '../../src/pubsub/options.js'
 import { Registry } from '../../src/pubsub/registry.js'
 import { RpcError } from '../../src/shared/errors.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { createFakeFanout } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 
@@ -18,12 +19,19 @@ const NOT_FOUND = '-32601 Method not found'
 /** A topic of an id, as its first group has it. */
 const ofFirstGroup = (topic: string): string => topic.split(':').slice(0, 2).join(':')
 
+/** A timer without a wait. */
+const atOnce = (run: () => void) => {
+  run()
+  return () => {}
+}
+
 const createHarness = (options = defaults) => {
   const native = createFakeFanout()
   const sockets = createFakeSockets()
   const registry = new Registry('main', options)
   registry.setFanout(native.fanout)
   const events: unknown[] = []
+  const timers = createFakeTimers()
   const connect = (parts: Partial<ConnectionParts> = {}) => {
     const own = sockets.open()
     const connection = new SubscriptionConnection({
@@ -32,6 +40,7 @@ const createHarness = (options = defaults) => {
       registry,
       options,
       rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
+      setTimer: timers.setTimer,
       onFault: fault => events.push(String(fault)),
       onSignature: () => events.push('signature'),
       onClose: () => events.push('close'),
@@ -54,7 +63,7 @@ const createHarness = (options = defaults) => {
     }
     return { ...own, connection, call, closed: () => own.closed }
   }
-  return { native, sockets, registry, events, connect }
+  return { native, sockets, registry, events, timers, connect }
 }
 
 t.test('frames start after the reply', async t => {
@@ -121,11 +130,12 @@ t.test('ended ids are remembered, up to the bound', async t => {
 })
 
 t.test('signature subscriptions are not shared, and end with their last frame', async t => {
-  const { native, registry, events, connect } = createHarness()
+  const { native, registry, events, timers, connect } = createHarness()
   const [one, other] = [connect(), connect()]
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), 1)
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
   t.equal(other.call('signatureSubscribe', [SIGNATURE]), 3)
+  await timers.pass(100)
   t.strictSame(events, ['signature', 'signature', 'signature'])
   t.strictSame(one.topics(), [])
   registry.byId(1)?.onFrame?.(Buffer.from('received'), false)
@@ -135,6 +145,27 @@ t.test('signature subscriptions are not shared, and end with their last frame', 
   t.strictSame([...native.added.keys()], [2, 3])
   t.equal(one.call('signatureUnsubscribe', [1]), true, 'web3.js may unsubscribe after the end')
 })
+
+t.test(
+  'a signature that is confirmed already is not notified within 5 ms of the reply',
+  async t => {
+    const { native, events, timers, connect } = createHarness()
+    const [one, gone] = [connect(), connect()]
+    one.call('signatureSubscribe', [SIGNATURE])
+    one.call('signatureSubscribe', [SIGNATURE])
+    gone.call('signatureSubscribe', [SIGNATURE])
+    one.call('slotSubscribe')
+    // A new block has a pass made for all that are known, whoever caused it.
+    await timers.pass(5)
+    t.strictSame([...native.added.keys()], [4], 'the next slot is not missed')
+    t.equal(one.call('signatureUnsubscribe', [1]), true)
+    gone.connection.close()
+    await timers.pass(95)
+    t.strictSame([...native.added.keys()], [4, 2], 'what has ended meanwhile does not start')
+    t.strictSame(events, ['close', 'signature'])
+    t.equal(timers.waiting(), 0)
+  },
+)
 
 t.test('params that are no array, and methods that are not served', async t => {
   const { connect } = createHarness()
@@ -226,7 +257,8 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
     fc.property(fc.array(step, { maxLength: 150 }), steps => {
       const options = { ...defaults, turnFramesMax: 2 }
       const { native, registry, sockets, connect } = createHarness(options)
-      const all = Array.from({ length: 4 }, () => ({ own: connect(), active: new Set<number>() }))
+      const open = () => connect({ setTimer: atOnce })
+      const all = Array.from({ length: 4 }, () => ({ own: open(), active: new Set<number>() }))
       const earlier = all.map(() => new Set<number>())
       for (const { what, socket, kind, id } of steps) {
         const at = all[socket]
@@ -252,13 +284,13 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
         } else {
           at.own.connection.close()
           at.own.socket.close(1012, 'restart')
-          all[socket] = { own: connect(), active: new Set() }
+          all[socket] = { own: open(), active: new Set() }
           past.clear()
         }
         // A client that failed too often was closed and released everything.
         for (const [index, one] of all.entries())
           if (one.own.closed() !== undefined) {
-            all[index] = { own: connect(), active: new Set() }
+            all[index] = { own: open(), active: new Set() }
             earlier[index]?.clear()
           }
         const ids = new Set(all.flatMap(({ active }) => [...active]))

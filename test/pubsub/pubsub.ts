@@ -2,6 +2,7 @@ import bs58 from 'bs58'
 import t from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
 import { PubSub } from '../../src/pubsub/pubsub.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { until } from '../fixtures/until.js'
@@ -11,12 +12,13 @@ const SIGNATURE = bs58.encode(new Uint8Array(64).fill(7))
 const create = (options = defaults) => {
   const sockets = createFakeSockets()
   const faults: string[] = []
+  const timers = createFakeTimers()
   const pubsub = new PubSub({
     network: 'main',
     transactions: 'logs',
     options,
     publish: sockets.publish,
-    now: () => 0,
+    timers,
     onFault: fault => faults.push(String(fault)),
   })
   const connect = () => {
@@ -30,7 +32,7 @@ const create = (options = defaults) => {
     }
     return { ...own, call, closed: () => own.closed }
   }
-  return { pubsub, faults, connect }
+  return { pubsub, faults, timers, connect }
 }
 
 t.test('frames are sent to subscribed sockets only', async t => {
@@ -77,13 +79,15 @@ t.test('a frame reaches each of many sockets once, some in each turn', async t =
   for (const { received } of all.slice(0, 4)) t.strictSame(received, ['first', 'second'])
 })
 
-t.test('a signature subscription starts a pass at once, and ends with its last frame', async t => {
-  const { pubsub, connect } = create()
+t.test('a signature subscription starts a pass, and ends with its last frame', async t => {
+  const { pubsub, timers, connect } = create()
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)
   await native.settle(toPass([]))
   const one = connect()
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), '1')
+  t.equal(native.waiting(), 0)
+  await timers.pass(100)
   t.equal(native.waiting(), 1)
   await native.settle(
     toPass([

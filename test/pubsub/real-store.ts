@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import t, { type Test } from 'tap'
 import { defaults } from '../../src/pubsub/options.js'
 import { PubSub } from '../../src/pubsub/pubsub.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
 import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
 import { openStore, STORE } from '../fixtures/rpc/store.js'
 import { toMembers } from '../fixtures/pubsub/subscriber.js'
@@ -49,7 +50,7 @@ const openHarness = (t: Test) => {
       transactions: 'logs',
       options: { ...defaults, chunkBytesMax: 512 },
       publish: sockets.publish,
-      now: () => 0,
+      timers: createFakeTimers(),
       onFault: fault => faults.push(fault),
     })
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))

@@ -1,20 +1,4 @@
-/** Schedules a call and returns a function that cancels it. */
-export type SetTimer = (run: () => void, waitMs: number) => () => void
-
-/** Time, as a backoff takes it. */
-export type Timers = {
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  readonly setTimer: SetTimer
-}
-
-export const SYSTEM_TIMERS: Timers = {
-  now: () => performance.now(),
-  setTimer: (run, waitMs) => {
-    const timer = setTimeout(run, waitMs)
-    return () => clearTimeout(timer)
-  },
-}
+import type { Timers } from '../../shared/event-loop/timers.js'
 
 /** Multiples of it, modulo a number, are spread evenly. */
 const GOLDEN_RATIO = 0.618

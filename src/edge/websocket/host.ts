@@ -5,7 +5,8 @@ import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import type { SocketSubmissions } from './submission-calls.js'
-import type { BackoffOptions, Timers } from './failure-backoff.js'
+import type { Timers } from '../../shared/event-loop/timers.js'
+import type { BackoffOptions } from './failure-backoff.js'
 
 /** Memory for complete replies that wait for their WebSockets, over a whole edge. */
 export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }

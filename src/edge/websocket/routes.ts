@@ -11,7 +11,7 @@ import {
 } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
-import type { Timers } from './failure-backoff.js'
+import type { Timers } from '../../shared/event-loop/timers.js'
 import { SocketGroup, type Revalidate } from './group.js'
 import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
