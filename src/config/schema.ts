@@ -18,10 +18,13 @@ import { storeSection } from './sections/store.js'
 import { submissionStoreSection } from './sections/submission-store.js'
 import { verifySection } from './sections/verify.js'
 import { text } from './validators/options-schema.js'
-import { withRenamed } from './validators/renamed.js'
 import { described, filePath, peers, section } from './validators/validators.js'
 
-const table = v.strictObject({
+/**
+ * The whole file: every option with kind, bounds and default, and with its reason if no part
+ * declares it.
+ */
+export const configSchema = v.strictObject({
   dataDir: described(
     v.optional(filePath(text('a folder'), 'made'), '.slotline'),
     'Folder of everything that is stored, relative to that of this file.',
@@ -61,12 +64,6 @@ const table = v.strictObject({
   metrics: section(metricsSection),
   log: section(logSection),
 })
-
-/**
- * The whole file: every option with kind, bounds and default, and with its reason if no part
- * declares it.
- */
-export const configSchema = withRenamed(table, { ledger: { to: 'submissionStore' } })
 
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 

@@ -31,11 +31,6 @@ t.test('an error names the line and a valid value', t => {
   const cases: [from: string, to: string, message: string][] = [
     ['drainMs =', 'drainMx =', '23: processes.drainMx is unknown; did you mean drainMs?'],
     ['drainMs =', 'whatever =', '23: processes.whatever is unknown'],
-    [
-      'drainMs = 5000',
-      'keepsAwake = true',
-      '23: processes.keepsAwake is now processes.disableCpuIdle',
-    ],
     ['[processes]', '[proceses]', '22: proceses is unknown; did you mean processes?'],
     [
       'endpoint = "https',

@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { AccessStore } from './access-store.js'
-import { convertLayout1 } from './convert-layout-1.js'
 import { defaults, type Options } from './options.js'
 import { openRoot } from './table.js'
 import { SCHEMA } from './tables.js'
@@ -18,10 +17,7 @@ const checkSchema = (store: AccessStore): void => {
   )
 }
 
-/**
- * Opens the store to write: creates it if it is absent, and converts one of the former layout. Only
- * one process may do so.
- */
+/** Opens the store to write, and creates it if it is absent. Only one process may do so. */
 export const openWriter = async (
   dataDir: string,
   options: Options = defaults,
@@ -29,7 +25,6 @@ export const openWriter = async (
   mkdirSync(storePath(dataDir), { recursive: true, mode: 0o700 })
   const root = openRoot(storePath(dataDir), options, false)
   try {
-    await convertLayout1(root, dataDir, options)
     const store = new AccessStore(root)
     if (store.meta.get('store') === undefined)
       await store.transaction(() => store.meta.put('store', { schema: SCHEMA, revision: 0 }))

@@ -1,7 +1,6 @@
 import type * as v from 'valibot'
 import { closestWord } from './closest-word.js'
 import { toPrintable } from '../printable.js'
-import { explainRenamed } from '../validators/renamed.js'
 import { formatPath } from '../options.js'
 import { configSchema } from '../schema.js'
 
@@ -34,15 +33,12 @@ const formatGiven = (given: unknown, key: string): string => {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, 100)) : String(value)
 }
 
-/** Explains an unknown option by its replacement, or by the most similar known option. */
+/** Explains an unknown option by the most similar known option. */
 const explainUnknown = (keys: readonly string[]): string => {
   const path = formatPath(keys)
-  const tableKeys = keys.slice(0, -1)
   const option = keys.at(-1) ?? ''
-  const table = tableAt(tableKeys)
+  const table = tableAt(keys.slice(0, -1))
   if (table === undefined) return `${path} is unknown`
-  const renamed = explainRenamed(table, formatPath(tableKeys), option)
-  if (renamed !== undefined) return `${path} ${renamed}`
   const closest = closestWord(option, Object.keys(table.entries))
   return `${path} is unknown${closest === undefined ? '' : `; did you mean ${closest}?`}`
 }
@@ -64,8 +60,7 @@ const isMissing = ({ expected, input, type }: Issue): boolean =>
   type === 'strict_object' && expected !== 'never' && expected !== 'Object' && input === undefined
 
 /**
- * Unknown options first. Without an option that is missing only because its name is misspelled, or
- * a former one.
+ * Unknown options first. Without an option that is missing only because its name is misspelled.
  */
 export const withoutConsequences = (issues: readonly Issue[]): Issue[] => {
   const unknown = issues.filter(isUnknown)
