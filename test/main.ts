@@ -24,7 +24,7 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
     1,
     /^slotline: \S+bad\.toml:\d+: (server|processes)\.drainMsx is unknown; did you mean drainMs\?\n$/,
   ],
-  [['config', 'check', join(dir, 'none.toml')], 1, /^slotline: ENOENT[^\n]*none\.toml'\n$/],
+  [['config', 'check', join(dir, 'none.toml')], 1, /^slotline: \S+\/none\.toml does not exist\n$/],
   [['config', 'check'], 2, /missing required argument/],
   [['serve', '--config', bad], 1, /^slotline: \S+bad\.toml:\d+: [^\n]*\n$/],
   [['serve'], 2, /required option '--config <file>' not specified/],
@@ -32,6 +32,28 @@ const cases: [args: string[], code: number, stderr: RegExp][] = [
   [['sandbox', '--traffic', '1.5'], 2, /integer from 0/],
   [['sandbox', '--edges', '0'], 2, /integer from 1/],
   [['sandbox', '--fast'], 2, /unknown option/],
+  [
+    ['serve', '--config', join(dir, 'none.toml')],
+    1,
+    /^slotline: \S+\/none\.toml does not exist\n$/,
+  ],
+  [['config', 'check', dir], 1, /^slotline: [^\n]*directory[^\n]*\n$/],
+  [
+    ['reload', '--config', join(dir, 'none.toml')],
+    2,
+    /^slotline: \S+none\.toml does not exist; no service runs with \S+none\.toml\n$/,
+  ],
+  [
+    ['reload', '--data-dir', join(dir, 'none')],
+    2,
+    /^slotline: no Slotline runs on the data directory \S+none\n$/,
+  ],
+  [['usage', '--config', good, '--json', '--csv'], 2, /cannot be used with/],
+  [
+    ['audit', '--url', 'http://127.0.0.1:9', '--token-file', join(dir, 'none.token'), '--json'],
+    1,
+    /^slotline: \S+none\.token does not exist\n$/,
+  ],
   [['nothing'], 2, /unknown command/],
   [['status'], 2, /give --config <file> or --data-dir <dir>/],
   [['status', '--config', good, '--data-dir', dir], 2, /--data-dir <dir>' cannot be used with/],
@@ -67,6 +89,31 @@ t.strictSame(
   1,
   'a section can be added at its end',
 )
+const version = run('--version')
+t.equal(version.status, 0)
+t.match(
+  version.stdout,
+  /^slotline \d+\.\d+\.\d+( \(commit [0-9a-f]{12}\))?, Node\.js \d+\.\d+\.\d+\n$/,
+)
+
+const dump = commandLine('config', 'dump', '--all')
+  .flat()
+  .map(word => `'${word}'`)
+  .join(' ')
+const pipe = spawnSync('bash', ['-c', `${dump} | true; echo \${PIPESTATUS[0]}`], {
+  encoding: 'utf8',
+})
+t.strictSame(
+  [pipe.stdout, pipe.stderr],
+  ['141\n', ''],
+  'a closed pipe ends a command without a word',
+)
+const full = spawnSync('bash', ['-c', `${dump} >/dev/full`], { encoding: 'utf8' })
+t.strictSame(
+  [full.status, full.stderr],
+  [1, 'slotline: the output cannot be written: no space left on device\n'],
+)
+
 const help = run('--help')
 t.equal(help.status, 0)
 t.match(help.stdout, /serve[^]*sandbox[^]*config/)

@@ -12,7 +12,11 @@ import {
   type ServiceOptions,
 } from './command.js'
 
-type Where = ServiceOptions & { readonly url?: string; readonly tokenFile?: string }
+type Where = ServiceOptions & {
+  readonly url?: string
+  readonly tokenFile?: string
+  readonly json?: boolean
+}
 
 /** Valid ids need no escapes; other input must not change the path. */
 const segment = encodeURIComponent
@@ -29,15 +33,17 @@ const call = async (load: ConfigLoader, where: Where, request: AdminCall): Promi
   if (url === undefined || tokenFile === undefined)
     throw new UsageError('give --config <file>, --data-dir <dir>, or both --url and --token-file')
   const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
-  if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+  if (answer !== undefined)
+    process.stdout.write(`${JSON.stringify(answer, null, where.json === true ? 0 : 2)}\n`)
 }
 
-/** A command with the options of the admin API's address and token. */
+/** A command with the options of the admin API's address and token, and of its output. */
 const command = (parent: Command, name: string, description: string): Command =>
   withServiceOptions(parent.command(name))
     .description(description)
     .option('--url <url>', 'the dashboard, in place of that of the configuration')
     .option('--token-file <file>', 'the admin token, in place of that of the configuration')
+    .option('--json', 'print the answer as one line of JSON')
 
 const addGrant = (root: Command, load: ConfigLoader): void => {
   command(root, 'grant', 'grant an access of a product')
@@ -265,7 +271,8 @@ async function* readSums(
 export const addUsageCommand = (program: Command, load: ConfigLoader): void => {
   withService(program.command('usage'))
     .description('print requests by day (UTC), access, network, location and method')
-    .option('--csv', 'as CSV with a header, in place of one JSON object per line')
+    .option('--json', 'as one JSON object per line (the default)')
+    .addOption(new Option('--csv', 'as CSV with a header').conflicts('json'))
     .option('--from <day>', 'first day (default: the oldest that is kept)', day)
     .option('--until <day>', 'the day after the last one (default: with today)', day)
     .option('--access <accessId>', 'only of this access')

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander'
 import type { Config } from '../config/config.js'
 import type { LoadedConfig } from '../config/load.js'
+import { explainError } from '../shared/files/system-error.js'
 
 /** The service that a command is about: its configuration, or its data directory. */
 export type ServiceOptions = { readonly config?: string; readonly dataDir?: string }
@@ -62,7 +63,7 @@ export const demandStoreOf = ({ network, access = false }: StoreOf): string | un
 
 /** First line of an error, as printed by commands. */
 export const formatError = (error: unknown): string => {
-  const [line = ''] = String(error instanceof Error ? error.message : error).split('\n', 1)
+  const [line = ''] = explainError(error).split('\n', 1)
   return `slotline: ${line}\n`
 }
 

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { formatVersion } from '../processes/build.js'
 import { addAccessCommands, addAuditCommand, addUsageCommand } from './access.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
@@ -42,6 +43,11 @@ export const createProgram = (environment: Environment): Command => {
   const load = createLoader(environment)
   const program = new Command('slotline')
     .description('Solana RPC access point and transaction relay')
+    .option('--version', 'print the version, the commit and the Node.js that run')
+    .on('option:version', () => {
+      process.stdout.write(formatVersion())
+      process.exit(0)
+    })
     .exitOverride(error => process.exit(error.exitCode === 0 ? 0 : 2))
 
   // Each command imports what it runs when it runs: it starts sooner, and some are used where the

@@ -1,5 +1,4 @@
-import { ownLocations } from './own-locations.js'
-import { peerListeners } from './peer-listeners.js'
+import { listenersOf, type ConfiguredListener } from './listeners.js'
 import type { Config } from './schema.js'
 
 /** A conflict between several options: its path, and a one-line message. */
@@ -86,42 +85,12 @@ function* checkProducts(config: Config): Faults {
     }
 }
 
-type Listener = {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly keys: readonly string[]
-}
-
-const listenersOf = (config: Config): readonly Listener[] => {
-  const { dashboard, locations, metrics } = config
-  const own = ownLocations(config)
-  return [
-    { ...metrics, user: 'metrics', keys: ['metrics', 'port'] },
-    { ...dashboard, user: 'the dashboard', keys: ['dashboard', 'port'] },
-    ...peerListeners(config).map(({ host, port }) => ({
-      host,
-      port,
-      user: 'other machines',
-      keys: ['cluster', 'peerUrl'],
-    })),
-    ...locations.flatMap((location, index) =>
-      (own.includes(location) ? location.listeners : []).map(({ host, port }, at) => ({
-        host,
-        port,
-        user: `location ${location.id}`,
-        keys: ['locations', String(index), 'listeners', String(at)],
-      })),
-    ),
-  ]
-}
-
 /** Whether listening on `host` takes the port on `other` too. */
 const covers = (host: string, other: string): boolean =>
   host === other || host === '::' || (host === '0.0.0.0' && !other.includes(':'))
 
 function* checkPorts(config: Config): Faults {
-  const earlier: Listener[] = []
+  const earlier: ConfiguredListener[] = []
   for (const listener of listenersOf(config)) {
     const { host, port, user, keys } = listener
     const other = earlier.find(

@@ -17,6 +17,9 @@ export type Build = {
 const ADDON = dirname(fileURLToPath(import.meta.resolve('#native')))
 const ROOT = join(ADDON, '..', '..')
 
+/** Of a commit, enough to name it. */
+const COMMIT_CHARS = 12
+
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '')
 
 /** The commit of a checkout, which may be a worktree of another one. */
@@ -41,6 +44,13 @@ const readManifest = (): { readonly version: string; readonly commit?: string } 
 
 /** The version alone, without reading the addon. */
 export const readVersion = (): string => readManifest().version
+
+/** One line for an operator, without reading the addon. */
+export const formatVersion = (): string => {
+  const { version, commit = readCommit() } = readManifest()
+  const ofCommit = commit === '' ? '' : ` (commit ${commit.slice(0, COMMIT_CHARS)})`
+  return `slotline ${version}${ofCommit}, Node.js ${process.versions.node}\n`
+}
 
 /** What runs here, from the files that it was started from. */
 export const readBuild = (): Build => {

@@ -6,12 +6,16 @@ import type { Log } from '../shared/log.js'
 /** A start that cannot succeed; its message is one line for the operator. */
 export class StartError extends Error {}
 
+/** In the data directory: locked as long as a supervisor has it. */
+export const LOCK_NAME = 'supervisor.lock'
+
 /** Permissions of users other than the owner. */
 const OTHERS = 0o077
+
 /** Locks the data directory for this process; answers the descriptor of the lock. */
 export const prepareDataDir = (dataDir: string): number => {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const lock = openSync(join(dataDir, 'supervisor.lock'), 'a')
+  const lock = openSync(join(dataDir, LOCK_NAME), 'a')
   if (!lockDescriptor(lock))
     throw new StartError(`another Slotline runs on the data directory ${dataDir}`)
   return lock

@@ -1,4 +1,5 @@
 import { dieWithParent } from '../native/os.js'
+import { explainError } from '../shared/files/system-error.js'
 import type { Assignments, Command, DrainMode, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
@@ -37,8 +38,7 @@ const start = async <R extends Role>(role: R, assignment: Assignments[R]): Promi
   return running
 }
 
-const fail = (error: unknown): void =>
-  exitWithFailure(send, error instanceof Error ? error.message : String(error))
+const fail = (error: unknown): void => exitWithFailure(send, explainError(error))
 
 /** Runs this process as one child of a supervisor, until it is drained or its parent ends. */
 export const runRole = (role: Role): void => {

@@ -1,4 +1,5 @@
 import type { Log } from '../shared/log.js'
+import { explainError } from '../shared/files/system-error.js'
 import {
   takeChangeRequest,
   writeChangeState,
@@ -81,7 +82,7 @@ export class ServiceChanges {
     try {
       this.report(cause, { isDone: true, message: await this.parts.run(cause) })
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = explainError(error)
       this.report(cause, { isDone: false, message })
     }
     this.isRunning = false

@@ -1,6 +1,7 @@
 import { closeSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/config.js'
+import { metricsListener } from '../config/listeners.js'
 import { openListener } from '../native/os.js'
 import { probePort } from '../server/port.js'
 import type { Log } from '../shared/log.js'
@@ -54,7 +55,7 @@ export class ServiceMetrics {
     const { metrics: former } = this.config
     const { host, port } = to.metrics
     if (isDeepStrictEqual(former, to.metrics)) return undefined
-    if (host !== former.host || port !== former.port) await probePort(host, port)
+    if (host !== former.host || port !== former.port) await probePort(metricsListener(to))
     const socket = openListener(host, port)
     return { socket, page: await this.openPage(to, socket) }
   }

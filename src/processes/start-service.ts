@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.js'
-import { ownLocations } from '../config/own-locations.js'
-import { peerListeners } from '../config/peer-listeners.js'
-import { probePort } from '../server/port.js'
+import { listenersOf } from '../config/listeners.js'
+import { probePort, type PortAddress } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import type { Predecessor } from '../supervision/takeover.js'
@@ -9,19 +8,23 @@ import { prepareDataDir } from './data-dir.js'
 import type { ChainProvider, Service } from './service.js'
 import { Supervisor } from './supervisor.js'
 
+/** What differs where the configuration is no file of the operator. */
+export type StartOptions = {
+  readonly chainProvider?: ChainProvider
+  /** The option of the command line that sets every port. */
+  readonly portsOption?: string
+}
+
 const probePorts = async (
   config: Config,
-  chainProvider: ChainProvider | undefined,
+  { chainProvider, portsOption }: StartOptions,
 ): Promise<void> => {
-  const own = ownLocations(config).flatMap(location => location.listeners)
-  const listeners = [
-    ...own,
-    config.metrics,
-    config.dashboard,
-    ...peerListeners(config),
+  const listeners: readonly PortAddress[] = [
+    ...listenersOf(config),
     ...(chainProvider?.listeners ?? []),
   ]
-  for (const { host, port } of listeners) await probePort(host, port)
+  for (const { host, port, option } of listeners)
+    await probePort({ host, port, option: portsOption ?? option })
 }
 
 const tryToDisableCpuIdle = (log: Log): void => {
@@ -36,12 +39,12 @@ const tryToDisableCpuIdle = (log: Log): void => {
 export const startService = async (
   config: Config,
   log: Log,
-  chainProvider?: ChainProvider,
+  options: StartOptions = {},
 ): Promise<Service> => {
   const lock = prepareDataDir(config.dataDir)
-  await probePorts(config, chainProvider)
+  await probePorts(config, options)
   if (config.processes.disableCpuIdle) tryToDisableCpuIdle(log)
-  const supervisor = new Supervisor(config, log, { lock, chainProvider })
+  const supervisor = new Supervisor(config, log, { lock, chainProvider: options.chainProvider })
   await supervisor.start()
   return supervisor
 }

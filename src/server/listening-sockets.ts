@@ -1,11 +1,9 @@
 import { closeSync } from 'node:fs'
 import { openListener } from '../native/os.js'
-import { describePort, probePort } from './port.js'
+import { describePort, probePort, type PortAddress } from './port.js'
 
 /** Where sockets listen, and how many of them. */
-export type ListeningAddress = {
-  readonly host: string
-  readonly port: number
+export type ListeningAddress = PortAddress & {
   /** Each is for one process at a time; the kernel distributes connections among them. */
   readonly count: number
 }
@@ -37,7 +35,7 @@ export class ListeningSockets {
    */
   async open(addresses: readonly ListeningAddress[]): Promise<() => void> {
     const missing = addresses.filter(address => !this.opened.has(nameOf(address)))
-    for (const { host, port } of missing) await probePort(host, port)
+    for (const address of missing) await probePort(address)
     const undo = (): void => this.closeAll(missing.map(nameOf))
     for (const address of missing) {
       const { host, port, count } = address
@@ -47,7 +45,7 @@ export class ListeningSockets {
         for (let index = 0; index < count; index++) descriptors.push(openListener(host, port))
       } catch {
         undo()
-        throw new Error(describePort(host, port, undefined))
+        throw new Error(describePort(address, undefined))
       }
     }
     return undo

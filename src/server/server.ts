@@ -170,7 +170,7 @@ class OpenServer<Listening> implements Server {
     }
     if (descriptor === undefined) this.app.listen(host, port, onListening)
     else this.app.listenOn?.(descriptor, onListening)
-    if (ports.length === portCount) throw new Error(describePort(host, port, undefined))
+    if (ports.length === portCount) throw new Error(describePort({ host, port }, undefined))
   }
 
   stats(): ServerStats {

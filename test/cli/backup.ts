@@ -103,7 +103,7 @@ t.test('verify without a readable store prints one line and no verdict', async t
   const cases: [args: string[], says: RegExp][] = [
     [['--config', prepared.configFile], /^slotline: network one has no store in \S+ yet\n$/],
     [['--config', prepared.configFile, '--network', 'two'], /^slotline: no network two\n$/],
-    [['--config', 'none.toml'], /^slotline: ENOENT[^\n]*\n$/],
+    [['--config', 'none.toml'], /^slotline: none\.toml does not exist\n$/],
     [['--config', prepared.configFile, '--rate', '0'], /integer from 1/],
     [[], /give --config <file> or --data-dir <dir>/],
   ]

@@ -172,7 +172,10 @@ t.test('a sandbox keeps accesses over a restart and starts a new chain', async t
     const again = ['sandbox', '--port', String(first.port), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, again)
     t.equal(code, 1)
-    t.match(output, /^slotline: Cannot listen on 127\.0\.0\.1:\d+: the port is in use\n$/)
+    t.match(
+      output,
+      /^slotline: Cannot listen on 127\.0\.0\.1:\d+ \(--port\): the port is in use\n$/,
+    )
     t.equal(await statusOf(fra.rpcUrl), 200, 'the first one keeps running')
   })
 
@@ -234,7 +237,10 @@ for (const [name, portOf] of isSoak ? [...CASES, ...SOAK_CASES] : CASES)
     const args = ['sandbox', '--port', String(first), '--data-dir', ownDir(t)]
     const { code, output } = await runToEnd(t, args)
     t.equal(code, 1)
-    t.equal(output, `slotline: Cannot listen on 127.0.0.1:${portOf(first)}: the port is in use\n`)
+    t.equal(
+      output,
+      `slotline: Cannot listen on 127.0.0.1:${portOf(first)} (--port): the port is in use\n`,
+    )
   })
 
 t.test('an invalid account dump is a one-line error that names it', async t => {

@@ -14,8 +14,8 @@ t.test('several listeners, and a port in use', async t => {
   })
   for (const each of server.ports) t.equal(statusOf(await exchange(each, post('/t', 'x'))), '200')
   t.not(server.ports[0], server.ports[1])
-  await t.rejects(probePort('127.0.0.1', port), {
-    message: `Cannot listen on 127.0.0.1:${port}: the port is in use`,
+  await t.rejects(probePort({ host: '127.0.0.1', port, option: 'metrics.port' }), {
+    message: `Cannot listen on 127.0.0.1:${port} (metrics.port): the port is in use`,
   })
 
   const plain = net.createServer()
@@ -33,5 +33,5 @@ t.test('several listeners, and a port in use', async t => {
   )
   plain.close()
   server.close()
-  await probePort('127.0.0.1', port)
+  await probePort({ host: '127.0.0.1', port })
 })

@@ -41,7 +41,8 @@ const open = async (t: Test): Promise<{ prepared: Prepared; service: Service }> 
   return { prepared, service }
 }
 
-const reload = (t: Test, { dataDir }: Prepared) => runToEnd(t, ['reload', '--data-dir', dataDir])
+const reload = (t: Test, { configFile }: Prepared) =>
+  runToEnd(t, ['reload', '--config', configFile])
 
 const ROLES = ['control', 'indexer', 'edge'] as const
 const pidsOf = (service: Service) =>
@@ -106,6 +107,25 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
       /nothing is unknown[^]*store\.mapBytes must be/,
     ],
     [
+      'a syntax error',
+      () => writeFileSync(prepared.configFile, `${text}\n[store\n`),
+      /^slotline: \S+slotline\.toml:\d+: [^\n]+\n$/,
+    ],
+    [
+      'no file',
+      () => rmSync(prepared.configFile),
+      /^slotline: \S+slotline\.toml does not exist\n$/,
+    ],
+    [
+      'another data directory',
+      () =>
+        writeFileSync(
+          prepared.configFile,
+          `dataDir = "other"\n${text.replace(/^dataDir.*$/m, '')}`,
+        ),
+      /cannot change while the service runs: dataDir/,
+    ],
+    [
       'an option that is shared',
       () => configure(prepared, { processes: { edgeCount: 1 }, rpc: { readTimeoutMs: 29_000 } }),
       /cannot change while the service runs: processes\.edgeCount/,
@@ -113,7 +133,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     [
       'a port of another program',
       () => configure(prepared, { metrics: { port: prepared.portOf('fra') + 9 } }),
-      /the port is in use/,
+      /127\.0\.0\.1:\d+ \(metrics\.port\): the port is in use/,
     ],
     [
       'an edge that cannot start',
@@ -125,7 +145,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
           dashboard: { sessionSweepMs: 50_000 },
         })
       },
-      /edge 0: .*(ENOTDIR|EEXIST)/,
+      /edge 0: .*(not a directory|already exists)/,
     ],
   ]
   const other = await import('node:net').then(({ createServer }) => createServer())

@@ -80,6 +80,25 @@ const demandNone = (file: string): void => {
   if (existsSync(file)) throw new Error(`${file} exists: it is not overwritten`)
 }
 
+/** What to do with the file that is written. */
+const formatNext = (file: string, answers: Answers): string => {
+  const one = (name: string): string => answers.get(name)?.[0] ?? ''
+  const network = `--config ${file} --network ${one('network')}`
+  const rpc = `, or, with networks.accountsRpc in the file,\n  slotline bootstrap rpc ${network}`
+  return (
+    `${file} is written. Next:\n` +
+    `  slotline config check ${file}\n` +
+    `  slotline serve --config ${file}\n` +
+    'The index of a new service has only what changes from then on. Until it is bootstrapped, GET /health\n' +
+    'is 503 `incomplete`, and a proxy that checks it sends no client:\n' +
+    `  slotline snapshot load ${network} <full> <incremental>` +
+    `${answers.has('program') ? rpc : ''}\n` +
+    'A client needs an access and a token:\n' +
+    `  slotline access grant --config ${file} --subject <user> --product ${one('product')}\n` +
+    `  slotline access token generate --config ${file} <accessId> ${one('network')} ${one('location')}\n`
+  )
+}
+
 const init = async (file: string, flags: Flags): Promise<void> => {
   const { parseConfig } = await import('../../config/config.js')
   const { formatStarter } = await import('../../config/starter-file.js')
@@ -97,15 +116,7 @@ const init = async (file: string, flags: Flags): Promise<void> => {
     demandNone(file)
     throw error
   }
-  const one = (name: string): string => answers.get(name)?.[0] ?? ''
-  const scope = `<accessId> ${one('network')} ${one('location')}`
-  process.stdout.write(
-    `${file} is written. Next:\n` +
-      `  slotline config check ${file}\n` +
-      `  slotline serve --config ${file}\n` +
-      `  slotline access grant --config ${file} --subject <user> --product ${one('product')}\n` +
-      `  slotline access token generate --config ${file} ${scope}\n`,
-  )
+  process.stdout.write(formatNext(file, answers))
 }
 
 /** `slotline init`: writes a configuration to begin with. */

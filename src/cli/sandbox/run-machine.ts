@@ -23,7 +23,7 @@ const run = async ({ flags, machine }: MachineStart): Promise<void> => {
   rmSync(storesPath(config.dataDir, SANDBOX_NETWORK), { recursive: true, force: true })
   const { log, flush } = openLog('supervisor', config.log)
   const removeHandlers = exitOnSignal()
-  const service = await startService(config, log)
+  const service = await startService(config, log, { portsOption: '--port' })
   const { drainMs } = config.processes
   drainOnSignal(service, { log, flush, drainMs: () => drainMs, signals: SANDBOX_SIGNALS })
   removeHandlers()

@@ -31,10 +31,13 @@ import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../service/signals
 const startSandboxService = (config: Config, flags: SandboxFlags, options: SandboxOptions) => {
   const { log, flush } = openLog('supervisor', config.log)
   const service = startService(config, log, {
-    name: 'sandbox',
-    module: new URL('../../sandbox/process.js', import.meta.url).href,
-    options,
-    listeners: upstreamListeners(flags),
+    portsOption: '--port',
+    chainProvider: {
+      name: 'sandbox',
+      module: new URL('../../sandbox/process.js', import.meta.url).href,
+      options,
+      listeners: upstreamListeners(flags),
+    },
   })
   return service.then(running => ({ service: running, log, flush }))
 }

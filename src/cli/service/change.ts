@@ -9,6 +9,7 @@ import {
   type ChangeRequest,
   type ChangeState,
 } from '../../supervision/change-request.js'
+import { LOCK_NAME } from '../../processes/data-dir.js'
 import { isAlive } from './indexer-process.js'
 
 /** Longest time until the supervisor takes a request: it reads them several times a second. */
@@ -40,7 +41,8 @@ export const changeService = async (
   kind: ChangeRequest['kind'],
 ): Promise<0 | 1> => {
   process.title = `slotline ${kind}`
-  if (lockFile(join(dataDir, 'supervisor.lock')))
+  const lock = join(dataDir, LOCK_NAME)
+  if (!existsSync(lock) || lockFile(lock))
     throw new Error(`no Slotline runs on the data directory ${dataDir}`)
   if (existsSync(join(dataDir, SANDBOX_FILE)))
     throw new Error(`a sandbox does not ${kind}: stop it and start it again`)

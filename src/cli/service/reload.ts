@@ -1,18 +1,24 @@
 import type { Command } from 'commander'
+import { explainError } from '../../shared/files/system-error.js'
 import { exitWithAnswer, withService, type ConfigLoader, type ServiceOptions } from '../command.js'
 
-/** The data directory of a service, also where its configuration is faulty now. */
+/**
+ * The data directory of a service. The running one is found by the name of its file, which may be
+ * faulty or absent now.
+ */
 const dataDirOf = async (
   load: ConfigLoader,
   { config, dataDir }: ServiceOptions,
 ): Promise<string> => {
-  if (dataDir !== undefined) return dataDir
-  const { ConfigError } = await import('../../config/config.js')
+  if (config === undefined) return dataDir ?? ''
+  const { findRunningService } = await import('./running-service.js')
+  const found = findRunningService(config)
+  if (found !== undefined) return found
   try {
-    return (await load.service(config === undefined ? {} : { config })).dataDir
+    return (await load.service({ config })).dataDir
   } catch (error) {
-    if (error instanceof ConfigError && error.repaired !== undefined) return error.repaired.dataDir
-    throw error
+    const why = explainError(error)
+    throw new Error(`${why}; no service runs with ${config}`, { cause: error })
   }
 }
 

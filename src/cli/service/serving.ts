@@ -4,6 +4,7 @@ import type { Service } from '../../processes/service.js'
 import type { ChangeCause, ServiceChanges } from '../../processes/service-changes.js'
 import type { ServiceManager } from '../../processes/service-manager.js'
 import type { Log } from '../../shared/log.js'
+import { explainError } from '../../shared/files/system-error.js'
 import { drainOnSignal } from './signals.js'
 
 /** Of a supervisor that another one has started to take its service over. */
@@ -28,7 +29,7 @@ export type Serving = {
 export const faultsOf = (error: unknown): Error => {
   const faults = error instanceof Error && 'faults' in error ? error.faults : undefined
   if (Array.isArray(faults)) return new Error(faults.join('\n'))
-  return error instanceof Error ? error : new Error(String(error))
+  return new Error(explainError(error), { cause: error })
 }
 
 /** Loads the file again and replaces what it changes. Answers what was done in one line. */

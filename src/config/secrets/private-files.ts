@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { explainOpen } from '../../shared/private-file.js'
+import { explainOpen } from '../../shared/files/private-file.js'
 import type { LoadedConfig } from '../load.js'
 
 type Private = { readonly path: string; readonly mode: '600' | '700' }

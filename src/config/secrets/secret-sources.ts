@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { explainError } from '../../shared/files/system-error.js'
 import type { Fault } from '../checks.js'
 import { formatPath, mapTexts, tablesWith } from '../options.js'
 import { SECRETS, type FoundSecret } from './secrets.js'
@@ -82,7 +83,7 @@ export const fetchSecrets = (
           table[name] = readSecret(file)
           files.push(file)
         } catch (error) {
-          const why = error instanceof Error ? error.message : String(error)
+          const why = explainError(error)
           table[name] = missing(path, `cannot be read: ${why}`, secret)
         }
     }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { explainError } from '../../shared/files/system-error.js'
 
 /**
  * Reads the PEM of a certificate authority. `option` names the file in errors; throws if the file
@@ -9,7 +10,7 @@ export const readAuthority = (file: string, option: string): string => {
   try {
     pem = readFileSync(file, 'utf8')
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = explainError(error)
     throw new Error(`${option} cannot be read: ${why}`, { cause: error })
   }
   if (pem.includes('-----BEGIN CERTIFICATE-----')) return pem

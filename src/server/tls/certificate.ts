@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { explainOpen } from '../../shared/private-file.js'
+import { explainOpen } from '../../shared/files/private-file.js'
 
 /** Files of a certificate, followed by those that it was issued by, and of its key, in PEM. */
 export type CertificateFiles = { readonly certFile: string; readonly keyFile: string }

@@ -50,6 +50,7 @@ t.test('the written file is served as it is', async t => {
   ])
   t.equal(code, 0)
   t.match(output, / access token generate --config \S+ <accessId> mainnet home\n$/)
+  t.match(output, /503 `incomplete`[^]*\n  slotline snapshot load --config \S+ --network mainnet </)
   t.equal(statSync(file).mode & 0o777, 0o600)
   // Sections of docs/configuration.md, at the end.
   appendFileSync(
@@ -73,12 +74,16 @@ t.test('the written file is served as it is', async t => {
     answer = await callText(rpcUrl, 'getAccountInfo', [chain.samples.tokenAccount])
     return answer.includes('"lamports"')
   }).catch((error: unknown) => t.fail(`${String(error)}: ${answer}\n${service.output()}`))
+  const health = await fetch(`http://127.0.0.1:${port}/health`)
+  t.equal(health.status, 503, 'as the command says')
+  t.match(await health.text(), 'incomplete')
   t.equal(await service.stop(), 0)
 })
 
 t.test('every flag is in the file', async t => {
   const { code, file, output, text } = await initIn(t, ALL)
   t.equal(code, 0, output)
+  t.match(output, / slotline bootstrap rpc --config \S+ --network mainnet\n/, 'it has a scope')
   const [network] = parseConfig(text, file).networks
   t.match(network, {
     id: 'mainnet',
