@@ -13,6 +13,7 @@ import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
 import { defaults } from '../../src/config/sections/process-options.js'
 import { openServer, type Server } from '../../src/server/server.js'
+import { ByteBudget } from '../../src/shared/byte-budget.js'
 import type { Grant } from '../../src/shared/grant.js'
 import { createLog, type Log } from '../../src/shared/log.js'
 import { boundUnsent } from '../../src/native/os.js'
@@ -187,7 +188,7 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
     options: defaults,
     revalidate: () => grant,
     timers: SYSTEM_TIMERS,
-    budget: { usedBytes: 0, usedBytesMax: 1 },
+    budget: new ByteBudget(2),
     connect: (_, socket) => subscribe(socket),
   })
   return routes

@@ -1,6 +1,7 @@
 import type { EdgeConfig } from '../config/child-config.js'
 import { boundUnsent } from '../native/os.js'
 import { openServer, type Server } from '../server/server.js'
+import { ByteBudget } from '../shared/byte-budget.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createIds } from '../submission/store/submission-id.js'
@@ -16,7 +17,6 @@ import { createEdgeRoutes } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission/submission-routes.js'
 import { Submissions } from './submission/submissions.js'
 import { SYSTEM_TIMERS } from '../shared/event-loop/timers.js'
-import type { ReplyBudget } from './websocket/host.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
 import { SubscriptionCounts, type SocketSubscriptions } from './websocket/subscription-counts.js'
 
@@ -38,7 +38,7 @@ export type LocationsModules = {
 type SharedByLocations = {
   readonly onRefusal: AdmissionParts['onRefusal']
   readonly newSubmissionId: () => Uint8Array
-  readonly budget: ReplyBudget
+  readonly budget: ByteBudget
 }
 
 /** Limits the unsent bytes in the send buffers of sockets accepted from now on. */
@@ -74,7 +74,7 @@ export class EdgeLocations {
     const shared = {
       onRefusal: createRefusalCounter(modules.metrics),
       newSubmissionId: createIds(Date.now),
-      budget: { usedBytes: 0, usedBytesMax: processes.socketRepliesBytesMax },
+      budget: new ByteBudget(processes.socketRepliesBytesMax),
     }
     for (const location of config.locations) {
       await this.openLocation(location, shared)

@@ -1,7 +1,7 @@
 import type { Log } from '../shared/log.js'
 import type { Proxies } from './http/address.js'
 import type { BodyPool } from './http/body-pool.js'
-import type { ByteBudget } from './http/byte-budget.js'
+import type { ByteBudget } from '../shared/byte-budget.js'
 import type { Failures } from './http/failures.js'
 import type { HeadWriter } from './http/head.js'
 import type { ReplyScheduler } from './http/reply-scheduler.js'

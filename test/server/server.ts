@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import t from 'tap'
 import { createBytesSource } from '../../src/server/http/body-source.js'
+import { ByteBudget } from '../../src/shared/byte-budget.js'
 import type { Reply } from '../../src/shared/http.js'
 import {
   connect,
@@ -49,7 +50,7 @@ t.test('large replies of a draining server are complete', async t => {
   const release: (() => void)[] = []
   const waiting = (isKnown: boolean) => (): Promise<Reply> =>
     new Promise(resolve => {
-      const source = createBytesSource(Buffer.alloc(size, 'a'), () => {})
+      const source = createBytesSource(Buffer.alloc(size, 'a'), new ByteBudget(1).open(undefined))
       const body = isKnown ? source : { ...source, byteLength: undefined }
       release.push(() => resolve(text(body)))
     })

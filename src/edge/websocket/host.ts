@@ -1,4 +1,5 @@
 import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
+import type { ByteBudget } from '../../shared/byte-budget.js'
 import type { Log } from '../../shared/log.js'
 import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
@@ -7,9 +8,6 @@ import type { NetworkView } from '../network-view.js'
 import type { SocketSubmissions } from './submission-calls.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
 import type { BackoffOptions } from './failure-backoff.js'
-
-/** Memory for complete replies that wait for their WebSockets, over a whole edge. */
-export type ReplyBudget = { usedBytes: number; readonly usedBytesMax: number }
 
 /** Bounds of one WebSocket. */
 export type SocketOptions = BackoffOptions & {
@@ -31,7 +29,8 @@ export type SocketHost = {
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined
   readonly options: SocketOptions
-  readonly budget: ReplyBudget
+  /** Of complete replies that wait for their WebSockets, over a whole edge. */
+  readonly budget: ByteBudget
   /** Size of the reads of a source whose length is unknown. */
   readonly chunkBytes: number
   /** Unix milliseconds. */

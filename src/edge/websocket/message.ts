@@ -1,6 +1,7 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../../access/usage/meter.js'
 import type { CallContext, RunSubmission } from '../../rpc/call-context.js'
+import type { ByteShare } from '../../shared/byte-budget.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { Connection } from '../../shared/socket.js'
@@ -36,8 +37,8 @@ export class SocketMessage implements CallContext {
   private readonly principal: Principal
   /** Calls that are charged as in flight. */
   private atOnce = 1
-  /** Bytes of the reply budget that its results use. */
-  private usedBytes = 0
+  /** Of the reply budget; undefined where its results are small. */
+  private share: ByteShare | undefined
   private calledConnection = false
   /** A method of the connection threw an error. */
   private hasFailed = false
@@ -137,9 +138,8 @@ export class SocketMessage implements CallContext {
 
   /** Releases its budget and its limits. Called exactly once. */
   release(): void {
-    const { limiter, budget } = this.session.host
-    budget.usedBytes -= this.usedBytes
-    limiter.release(this.principal, this.atOnce)
+    this.share?.give()
+    this.session.host.limiter.release(this.principal, this.atOnce)
   }
 
   /** Sends an error when its time has come. While it waits it is not in flight. */
@@ -150,10 +150,8 @@ export class SocketMessage implements CallContext {
 
   /** Reads until `chunk` is full or the source ends. */
   private async fill(source: BodySource, chunk: Uint8Array): Promise<number> {
-    const { budget } = this.session.host
-    if (budget.usedBytes + chunk.length > budget.usedBytesMax) throw new RpcError('overloaded')
-    budget.usedBytes += chunk.length
-    this.usedBytes += chunk.length
+    this.share ??= this.session.host.budget.open(this.principal.grant.accessId)
+    if (!this.share.tryTake(chunk.length)) throw new RpcError('overloaded')
     let filled = 0
     while (filled < chunk.length && !this.session.isClosed) {
       const count = await source.read(chunk.subarray(filled))

@@ -1,3 +1,4 @@
+import { ByteBudget } from '../../shared/byte-budget.js'
 import { isReply, type Reply, type Request } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Connection, Socket, SocketRoute, SubscriptionLimits } from '../../shared/socket.js'
@@ -13,7 +14,7 @@ import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
 import { SocketGroup, type Revalidate } from './group.js'
-import type { ReplyBudget, SocketHost, SocketOptions } from './host.js'
+import type { SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
 import type { SocketSubmissions } from './submission-calls.js'
 import type { SocketSubscriptions } from './subscription-counts.js'
@@ -28,7 +29,7 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly revalidate: Revalidate
   readonly timers: Timers
   /** Shared by all locations. */
-  readonly budget: ReplyBudget
+  readonly budget: ByteBudget
   /** What messages can submit; nothing where it is absent. */
   readonly submissions?: SocketSubmissions | undefined
   /** Subscription methods of a network for one socket. */

@@ -1,4 +1,5 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
+import type { ByteShare } from '../../shared/byte-budget.js'
 import { RpcError } from '../../shared/errors.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
 import { toOverLimit } from '../admission.js'
@@ -40,8 +41,8 @@ export class SocketSession implements MessageSession {
   private refusedCount = 0
   private refusedSinceMs = -Infinity
   private backoff: FailureBackoff | undefined
-  /** Bytes of the reply budget that delayed errors use. */
-  private delayedBytes = 0
+  /** Of the reply budget, for delayed errors. */
+  private delayed: ByteShare | undefined
   /** When a ping was last accepted without being charged. */
   private freePingMs = -Infinity
 
@@ -125,8 +126,7 @@ export class SocketSession implements MessageSession {
     const { backoff, connection, group, host, waiting } = this
     this.socket = undefined
     backoff?.close()
-    host.budget.usedBytes -= this.delayedBytes
-    this.delayedBytes = 0
+    this.delayed?.give()
     this.connection = undefined
     this.waiting = []
     group.members.delete(this)
@@ -172,13 +172,11 @@ export class SocketSession implements MessageSession {
   sendDelayed(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
     const { budget, options, timers } = this.host
     const bytes = body.length
-    if (budget.usedBytes + bytes > budget.usedBytesMax) return this.send(body, connectionMessage)
-    budget.usedBytes += bytes
-    this.delayedBytes += bytes
+    const share = (this.delayed ??= budget.open(this.group.grant.accessId))
+    if (!share.tryTake(bytes)) return this.send(body, connectionMessage)
     this.backoff ??= new FailureBackoff(options, timers)
     this.backoff.delay(() => {
-      budget.usedBytes -= bytes
-      this.delayedBytes -= bytes
+      share.give(bytes)
       if (this.revalidate()) this.send(body, connectionMessage)
     })
   }

@@ -1,6 +1,7 @@
 import { toBytes, type HttpRequest, type HttpResponse } from '../library.js'
 import { RpcError } from '../../shared/errors.js'
 import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
+import type { ByteShare } from '../../shared/byte-budget.js'
 import type { ServerContext } from '../context.js'
 import { BodyBuffer } from './body-buffer.js'
 import { isAccepted } from './content-type.js'
@@ -33,7 +34,8 @@ export class Exchange extends Responder {
   /** The rest of the body cannot be skipped: it has no bound. */
   private mustClose = true
   private body: BodyBuffer | undefined
-  private bodyBytes = 0
+  /** Of the budget of bodies; undefined where none was taken. */
+  private bodyShare: ByteShare | undefined
 
   constructor(
     server: ServerContext,
@@ -139,9 +141,8 @@ export class Exchange extends Responder {
     const bytesMax = claimedBytes ?? mounted.route.bodyBytesMax
     const buffer = (this.body ??= new BodyBuffer(server.bodyPool, bytesMax, bodyStepBytesMax))
     const grownBytes = buffer.capacityWith(chunk.byteLength) - buffer.capacity
-    if (!server.bodies.tryTake(this.owner, grownBytes))
-      return this.refuse(server.failures.unavailable, this.mustClose)
-    this.bodyBytes += grownBytes
+    const share = (this.bodyShare ??= server.bodies.open(this.owner))
+    if (!share.tryTake(grownBytes)) return this.refuse(server.failures.unavailable, this.mustClose)
     buffer.append(chunk)
     if (!isLast) return
     this.request.ownsBody = true
@@ -160,9 +161,9 @@ export class Exchange extends Responder {
     if (!(reply instanceof Promise)) return this.send(reply, true)
     this.isPending = true
     // The handler may keep a body of one chunk, so it counts too.
-    if (this.bodyBytes === 0) {
-      this.bodyBytes = body.byteLength
-      this.server.bodies.take(this.owner, this.bodyBytes)
+    if (this.bodyShare === undefined && body.byteLength > 0) {
+      this.bodyShare = this.server.bodies.open(this.owner)
+      this.bodyShare.take(body.byteLength)
     }
     this.watchAbort()
     reply.then(
@@ -222,7 +223,7 @@ export class Exchange extends Responder {
     const { server, mounted } = this
     server.requestsInFlight--
     this.body?.release()
-    if (this.bodyBytes > 0) server.bodies.give(this.owner, this.bodyBytes)
+    this.bodyShare?.give()
     if (!this.isOpened || mounted.route.done === undefined) return
     try {
       mounted.route.done(this.context)

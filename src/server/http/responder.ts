@@ -1,7 +1,8 @@
 import type { HttpResponse } from '../library.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
-import { createBytesSource, isBodySource } from './body-source.js'
+import type { ByteShare } from '../../shared/byte-budget.js'
+import { createBytesSource, createChunksSource, isBodySource } from './body-source.js'
 import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
 import type { RequestHead } from './request-head.js'
 
@@ -137,17 +138,21 @@ export abstract class Responder {
   private writeBytes(reply: Reply, body: Uint8Array): void {
     const { options, failures } = this.server
     if (body.byteLength <= options.replyDirectBytesMax) return this.writeDirect(reply, body)
-    if (!this.server.replies.tryTake(this.owner, body.byteLength))
-      return this.write(failures.unavailable)
-    this.writeSource(reply, this.copy(body))
+    const source = this.copy(body)
+    if (source === undefined) return this.write(failures.unavailable)
+    this.writeSource(reply, source)
   }
 
-  /** The handler reuses its buffer after this tick, so bytes that are sent later are copied. */
-  private copy(bytes: Uint8Array): BodySource {
-    const { server, owner } = this
+  /**
+   * The handler reuses its buffer after this tick, so bytes that are sent later are copied.
+   * Undefined where there is no room for them.
+   */
+  private copy(bytes: Uint8Array): BodySource | undefined {
+    const share = this.server.replies.open(this.owner)
+    if (!share.tryTake(bytes.byteLength)) return undefined
     const copied = Buffer.allocUnsafeSlow(bytes.byteLength)
     copied.set(bytes)
-    return createBytesSource(copied, () => server.replies.give(owner, copied.byteLength))
+    return createBytesSource(copied, share)
   }
 
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
@@ -188,6 +193,7 @@ export abstract class Responder {
     if (sentBytes > 0) {
       // This reply filled the socket's send buffer: the rest is sent as the client reads.
       const source = this.copy(bytes.subarray(sentBytes))
+      if (source === undefined) return this.closeWithoutRoom()
       this.startStream({ source, head: undefined, sentBytes, totalBytes: bytes.byteLength })
       return
     }
@@ -197,59 +203,69 @@ export abstract class Responder {
     this.finish()
   }
 
+  /** A part of the reply was taken and the rest cannot be kept: its client must notice that. */
+  private closeWithoutRoom(): void {
+    const { id: requestId, address } = this.request
+    this.server.log.warn({ requestId, address }, 'connection closed: no room for unread replies')
+    this.watchAbort()
+    this.res.close()
+  }
+
   private writeSource(reply: Reply, unguarded: BodySource): void {
-    const { res, server } = this
     const source = this.guard(unguarded)
-    if (this.isClosing) {
-      void this.writeWhole(reply, source)
-      return
-    }
+    // HTTP/1.0 has no chunks: only a length tells its client that the reply is whole.
+    if (this.isClosing && source.byteLength === undefined) void this.gather(reply, source)
+    else this.streamSource(reply, source)
+  }
+
+  private streamSource(reply: Reply, source: BodySource): void {
+    const { res, server } = this
     const head = (): void => {
-      server.heads.write(res, reply, server.isDraining)
+      const isClosing = this.isClosing || server.isDraining
+      server.heads.write(res, reply, isClosing)
       // While draining the client closes the connection, so that requests it has already sent are
-      // answered too.
-      if (server.isDraining) res.writeHeader('Connection', 'close')
+      // answered too. That of HTTP/1.0 is closed by uWebSockets.js.
+      if (isClosing) res.writeHeader('Connection', 'close')
       this.isHeadWritten = true
     }
     this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).writeChunk()
   }
 
-  /**
-   * Reads a source to its end and writes it at once. Needed where the connection closes: only `end`
-   * closes it after the reply, and this build of uWebSockets.js puts `Connection: close` into the
-   * body after `write` or `tryEnd`.
-   */
-  private async writeWhole(reply: Reply, source: BodySource): Promise<void> {
-    const { res, server } = this
-    const { chunkBytes } = server.options
+  /** Reads a source of unknown length to its end, and sends it with its length. */
+  private async gather(reply: Reply, source: BodySource): Promise<void> {
+    const { server, res } = this
     this.watchAbort()
+    const share = server.replies.open(this.owner)
+    const gathered = await this.readAll(source, share)
+    this.discard(source)
+    if (this.isGone || !Array.isArray(gathered)) share.give()
+    if (this.isGone) return
+    res.cork(() => {
+      this.tryWrite(
+        Array.isArray(gathered)
+          ? { ...reply, body: createChunksSource(gathered, share) }
+          : gathered,
+      )
+    })
+  }
+
+  /** The chunks of a source, or the refusal to send in its place. */
+  private async readAll(source: BodySource, share: ByteShare): Promise<Uint8Array[] | Reply> {
+    const { failures, log, options } = this.server
     const chunks: Uint8Array[] = []
-    let readBytes = 0
-    let refusal: Reply | undefined
     try {
       while (!this.isGone) {
-        const chunk = Buffer.allocUnsafe(chunkBytes)
+        const chunk = Buffer.allocUnsafeSlow(options.chunkBytes)
         const count = await source.read(chunk)
         if (count === 0) break
-        if (!server.replies.tryTake(this.owner, count)) {
-          refusal = server.failures.unavailable
-          break
-        }
+        if (!share.tryTake(chunk.byteLength)) return failures.unavailable
         chunks.push(chunk.subarray(0, count))
-        readBytes += count
       }
+      return chunks
     } catch (error) {
-      server.log.warn({ err: error, requestId: this.request.id }, 'a reply was not completed')
-      refusal = server.failures.internal
+      log.warn({ err: error, requestId: this.request.id }, 'a reply was not completed')
+      return failures.internal
     }
-    server.replies.give(this.owner, readBytes)
-    this.discard(source)
-    if (this.isGone) return
-    res.cork(() =>
-      refusal === undefined
-        ? this.writeDirect(reply, Buffer.concat(chunks))
-        : this.tryWrite(refusal),
-    )
   }
 
   private startStream(

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { ByteBudget } from '../../../src/shared/byte-budget.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import type { Grant } from '../../../src/shared/grant.js'
 import type { BodySource } from '../../../src/shared/http.js'
@@ -43,7 +44,7 @@ t.test('streamed results are collected within the budget', async t => {
     error: { code: -32603, message: 'Too many reads in flight; retry with backoff' },
     id: 4,
   })
-  t.equal(budget.usedBytes, 0)
+  t.equal(budget.bytes, 0)
   t.ok(sources.every(({ closeCount }) => closeCount === 1))
 })
 
@@ -51,26 +52,26 @@ t.test('a large reply waits until the client has read the earlier ones', async t
   const text = JSON.stringify('x'.repeat(1_000_000))
   const { connect, budget, load, server } = await openSockets(t, {
     methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
-    budget: { usedBytes: 0, usedBytesMax: 200_000_000 },
+    budget: new ByteBudget(400_000_000),
     server: { socketQueueBytesMax: 2_000_000 },
   })
   const client = await connect()
   client.socket.pause()
   for (let id = 0; id < 40; id++) client.send(call('large', id))
-  await eventually(() => budget.usedBytes > 20_000_000 && load().requestsInFlight > 20)
+  await eventually(() => budget.bytes > 20_000_000 && load().requestsInFlight > 20)
   client.send(call('none', 99))
   client.socket.resume()
   const ids = new Set<number>()
   while (ids.size < 41) ids.add(JSON.parse(await client.next()).id)
-  t.equal(budget.usedBytes, 0)
+  t.equal(budget.bytes, 0)
   t.match(load(), { requestsInFlight: 0, sockets: 1 })
 
   client.socket.pause()
   for (let id = 0; id < 40; id++) client.send(call('large', id))
-  await eventually(() => budget.usedBytes > 20_000_000)
+  await eventually(() => budget.bytes > 20_000_000)
   client.destroy()
   await eventually(() => server.stats().sockets === 0 && load().requestsInFlight === 0)
-  t.equal(budget.usedBytes, 0, 'and are dropped with it')
+  t.equal(budget.bytes, 0, 'and are dropped with it')
   t.match(load(), { requestsInFlight: 0, sockets: 0 })
 })
 
@@ -244,13 +245,13 @@ t.test('failing subscribes are answered later and later, and are not in flight',
   await ask('now', 50)
   t.strictSame(received(), [0, 1, 2, 50], 'three failures without a delay')
   t.equal(load().requestsInFlight, 0)
-  t.ok(budget.usedBytes > 47 * 50, 'their bytes are counted')
+  t.ok(budget.bytes > 47 * 50, 'their bytes are counted')
   await timers.pass(100)
   await ask('now', 51)
   t.strictSame(received(), [0, 1, 2, 50, 3, 51])
   await timers.pass(4_900)
   await eventually(() => received().length === 52)
-  t.equal(budget.usedBytes, 0)
+  t.equal(budget.bytes, 0)
   // A success ends it.
   client.send(call('rootUnsubscribe', 52))
   await ask('slotSubscribe', 53)
@@ -259,7 +260,7 @@ t.test('failing subscribes are answered later and later, and are not in flight',
   client.destroy()
   await eventually(() => load().sockets === 0)
   t.equal(timers.waiting(), 0, 'the close drops what waits')
-  t.equal(budget.usedBytes, 0)
+  t.equal(budget.bytes, 0)
 })
 
 t.test('subscribes over a limit are answered later and later, reads at once', async t => {
@@ -286,5 +287,5 @@ t.test('a revoked access gets no delayed answer', async t => {
   await timers.pass(5_000)
   await client.closed
   t.strictSame(received(), [0, 1, 2, 6])
-  t.equal(budget.usedBytes, 0)
+  t.equal(budget.bytes, 0)
 })
