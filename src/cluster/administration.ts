@@ -7,11 +7,12 @@ import type { Etcd, KeyValue } from './etcd/client.js'
 import { toAccess } from './etcd-log.js'
 import { BROKEN, keysOf } from './keys.js'
 import { longestLeaseMs } from './lease.js'
-import { addMachineRole, enableRoles, removeMachineRole } from './roles.js'
+import { addMachineRole, enableRoles, removeMachineRole, setControl } from './roles.js'
+import { readRegistered, standingOf } from './standing.js'
 import { MachineDirectory, type MachineDirectoryParts } from './machine-directory.js'
 import { statusesOf, type MachineStatus } from './machine-status.js'
 import type { Options } from './options.js'
-import { format } from './values.js'
+import { format, parseMachine } from './values.js'
 
 const ID_CHARS = 16
 /** Keys in one answer of etcd. */
@@ -73,9 +74,9 @@ export class Administration {
     const { cluster, etcd, keys } = this
     if (store?.cluster === undefined)
       throw new AdministrationError('access/ has followed no cluster; run: slotline cluster init')
-    const epoch = (await etcd.get(keys.epoch)).found
-    const beat = (await etcd.get(keys.beat(machine))).found?.modRevision ?? 0
-    const isLost = epoch === undefined || beat < store.cluster.lastBeat
+    const registered = await readRegistered(etcd, keys, machine)
+    const { epoch } = registered
+    const isLost = epoch === undefined || standingOf(store, registered).isLost
     if (!isLost && epoch.value.toString() !== BROKEN)
       throw new AdministrationError(
         `etcd has lost nothing of cluster ${cluster} that this machine has seen`,
@@ -102,9 +103,12 @@ export class Administration {
   async add(machine: string, location: string, isControl: boolean): Promise<void> {
     const { cluster, etcd, keys } = this
     await this.requireCluster()
-    if ((await etcd.get(keys.machine(machine))).found !== undefined)
+    const { found } = await etcd.get(keys.machine(machine))
+    if (found !== undefined)
       throw new AdministrationError(
-        `cluster ${cluster} has a machine ${machine} already; choose another id, or remove it first`,
+        `cluster ${cluster} has a machine ${machine} already, at location ` +
+          `${parseMachine(found.value).location}: it needs no other command to run again; ` +
+          'slotline cluster control lets it change accesses',
       )
     await addMachineRole(etcd, keys, { cluster, machine, isControl })
     const added = await etcd.transact(
@@ -113,6 +117,13 @@ export class Administration {
     )
     if (!added.isDone)
       throw new AdministrationError(`cluster ${cluster} has a machine ${machine} already`)
+  }
+
+  /** Lets a machine change accesses, or no more; it goes on running. */
+  async setControl(machine: string, isControl: boolean): Promise<void> {
+    const { cluster, etcd } = this
+    await this.requireMachine(machine)
+    await setControl(etcd, { cluster, machine, isControl })
   }
 
   /**
@@ -135,11 +146,13 @@ export class Administration {
     )
   }
 
-  /** All machines, once each that runs has sent a beat. */
+  /**
+   * All machines, once each that runs has sent a beat; the state of one that has not is `silent`.
+   */
   async machines(
     options: Pick<Options, 'beatMs' | 'leaseMs' | 'retryMs'>,
     { bootMs, logger }: Pick<MachineDirectoryParts, 'bootMs' | 'logger'>,
-  ): Promise<readonly MachineStatus[]> {
+  ): Promise<{ readonly isBroken: boolean; readonly machines: readonly MachineStatus[] }> {
     const { etcd, keys } = this
     await this.requireCluster()
     const directory = new MachineDirectory({ etcd, keys, options, bootMs, logger })
@@ -150,7 +163,11 @@ export class Administration {
       directory.list().every(({ beat, beatSeenMs }) => beat === undefined || beatSeenMs)
     while (bootMs() < endMs && !isHeard()) await sleep(LOOK_MS)
     await directory.stop()
-    return statusesOf(directory.list(), bootMs())
+    const { isBroken } = directory
+    const machines = statusesOf(directory, bootMs()).map(machine =>
+      machine.leaseMs === null && !isBroken ? { ...machine, state: 'silent' } : machine,
+    )
+    return { isBroken, machines }
   }
 
   private async requireCluster(): Promise<void> {
@@ -197,7 +214,7 @@ export class Administration {
     const instance = randomBase62(ID_CHARS, randomBytes)
     await store.transaction(() => {
       store.replaceAll(accesses, made.revision)
-      store.setCluster({ epoch, instance, lastBeat: 0 })
+      store.setCluster({ epoch, instance, lastBeat: 0, added: 0, place: '' })
     })
     return accesses.length
   }

@@ -21,8 +21,6 @@ export type LeaseParts = {
   readonly etcd: Etcd
   readonly keys: Keys
   readonly machine: string
-  /** When the machine was added: one that was removed and added again is another. */
-  readonly machineCreated: number
   readonly store: AccessStore
   readonly follower: Follower
   readonly options: Options
@@ -36,7 +34,7 @@ export type LeaseParts = {
   readonly describe: () => Description
   /** Why etcd cannot be called, where that is known, and what to do; never rejects. */
   readonly explain: () => Promise<string | undefined>
-  /** This process must end: another one runs as this machine. */
+  /** This process must end: another one runs as this machine, or it must join again. */
   readonly onReplaced: (message: string) => void
 }
 
@@ -143,6 +141,7 @@ export class Lease {
     await confirmed()
     const startedMs = bootMs()
     const revision = await this.put(applied)
+    if (revision <= applied) await this.lose()
     if (!(await follower.untilApplied(revision, options.callMs))) {
       follower.restart()
       throw new NotProvedError(`etcd does not send the changes up to revision ${revision}`)
@@ -153,13 +152,13 @@ export class Lease {
 
   /** Changes this machine's key; returns the revision of that. */
   private async put(applied: number): Promise<number> {
-    const { describe, etcd, keys, machine, machineCreated } = this.parts
-    const { epoch, instance, lastBeat } = this.state
+    const { describe, etcd, keys, machine } = this.parts
+    const { added, epoch, instance, lastBeat } = this.state
     const key = keys.beat(machine)
     const { isDone, revision, found } = await etcd.transact(
       [
         { key: keys.epoch, value: epoch },
-        { key: keys.machine(machine), createRevision: machineCreated },
+        { key: keys.machine(machine), createRevision: added },
         { key, modRevision: lastBeat },
       ],
       [{ put: key, value: format({ ...describe(), instance, applied }) }],
@@ -173,19 +172,30 @@ export class Lease {
   /** Why a proof was refused; where the answer to the last one was lost, the next one succeeds. */
   private async explain([epoch, machine, beat]: readonly (KeyValue | undefined)[]): Promise<never> {
     const { parts, state } = this
+    const { machine: id } = parts
     const found = epoch?.value.toString()
     if (found === BROKEN) throw new NotProvedError(`the cluster is broken: ${LOST}`)
     if (found !== state.epoch) throw new NotProvedError('etcd has another cluster of this id')
-    if (machine?.createRevision !== parts.machineCreated)
-      throw new NotProvedError(`machine ${parts.machine} was removed from the cluster`)
-    if (beat === undefined || beat.modRevision < state.lastBeat) {
-      await markBroken(parts.etcd, parts.keys)
-      throw new NotProvedError(LOST)
-    }
+    if (machine === undefined)
+      throw new NotProvedError(`machine ${id} was removed from the cluster`)
+    if (machine.createRevision !== state.added)
+      return this.end(`machine ${id} was removed and added again; it joins again`)
+    if (beat === undefined || beat.modRevision < state.lastBeat) return this.lose()
     if (readBeat(beat.value)?.instance !== state.instance)
-      parts.onReplaced(`another data directory runs as machine ${parts.machine}; stop one of them`)
+      return this.end(`another data directory runs as machine ${id}; stop one of them`)
     await this.remember(beat.modRevision)
     throw new NotProvedError('the answer to a proof was lost')
+  }
+
+  private end(message: string): never {
+    this.parts.onReplaced(message)
+    throw new NotProvedError(message)
+  }
+
+  /** etcd went back. */
+  private async lose(): Promise<never> {
+    await markBroken(this.parts.etcd, this.parts.keys)
+    throw new NotProvedError(LOST)
   }
 
   /** Stores it, so that a restart notices when etcd went back. */

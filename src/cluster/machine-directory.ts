@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../shared/log.js'
 import type { Etcd, KeyValue, WatchEvent } from './etcd/client.js'
-import type { Keys } from './keys.js'
+import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
 import { readBeat, readMachine, type Beat, type Machine } from './values.js'
 
@@ -45,6 +45,7 @@ export class MachineDirectory {
   private startedMs = Infinity
   private receivedMs = -Infinity
   private isFailing = false
+  private epoch: string | undefined
   private onFirst = (): void => {}
   private readonly first = new Promise<void>(resolve => (this.onFirst = resolve))
 
@@ -76,6 +77,11 @@ export class MachineDirectory {
    */
   get isCurrent(): boolean {
     return this.parts.bootMs() - this.receivedMs < this.parts.options.leaseMs
+  }
+
+  /** etcd has lost changes: no machine can prove anything until the cluster is made again. */
+  get isBroken(): boolean {
+    return this.epoch === BROKEN
   }
 
   find(id: string): KnownMachine | undefined {
@@ -130,6 +136,8 @@ export class MachineDirectory {
     const machines = await etcd.list(keys.machines, { limit: PAGE })
     const { revision: atRevision } = machines
     const beats = await etcd.list(keys.beats, { limit: PAGE, atRevision })
+    const epoch = await etcd.list(keys.epoch, { limit: 1, atRevision })
+    this.epoch = epoch.found[0]?.value.toString()
     const former = new Map(this.beats)
     this.machines.clear()
     this.beats.clear()
@@ -153,7 +161,7 @@ export class MachineDirectory {
       } else if (key.startsWith(keys.machines)) {
         if (isRemoved) this.machines.delete(key.slice(keys.machines.length))
         else this.putMachine(event)
-      }
+      } else if (key === keys.epoch) this.epoch = isRemoved ? undefined : value.toString()
     }
     this.onReceived()
   }

@@ -1,4 +1,4 @@
-import type { KnownMachine } from './machine-directory.js'
+import type { KnownMachine, MachineDirectory } from './machine-directory.js'
 
 /** How far a machine is with one network. */
 export type NetworkSlot = {
@@ -20,7 +20,7 @@ export type MachineStatus = {
   readonly version: string | null
   /**
    * The state that its `/health` reports; `unreachable` without a beat for a lease, `not-started`
-   * where it has never run.
+   * where it has never run, `broken` where the cluster is, so that no machine answers.
    */
   readonly state: string
 }
@@ -46,16 +46,19 @@ const leaseLeft = (
   return Math.max(0, Math.round((beat.leaseMs ?? 0) - (nowMs - beatSeenMs)))
 }
 
-const stateOf = ({ beat, isUnreachable }: KnownMachine): string => {
+const stateOf = ({ beat, isUnreachable }: KnownMachine, isBroken: boolean): string => {
   if (beat === undefined) return 'not-started'
+  if (isBroken) return 'broken'
   return isUnreachable ? 'unreachable' : (beat.health ?? 'unknown')
 }
 
 /** `nowMs` is of the boot clock. */
 export const statusesOf = (
-  machines: readonly KnownMachine[],
+  directory: Pick<MachineDirectory, 'list' | 'isBroken'>,
   nowMs: number,
 ): readonly MachineStatus[] => {
+  const { isBroken } = directory
+  const machines = directory.list()
   const best = bestSlots(machines)
   return machines.map(machine => {
     const { beat, id, location } = machine
@@ -70,7 +73,7 @@ export const statusesOf = (
       leaseMs: leaseLeft(machine, nowMs),
       revision: beat?.applied ?? null,
       version: beat?.version ?? null,
-      state: stateOf(machine),
+      state: stateOf(machine, isBroken),
     }
   })
 }

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setAside } from '../access/store/set-aside.js'
 import type { AccessStore } from '../access/store/access-store.js'
 import type { ClusterState } from '../access/store/tables.js'
 import { randomBase62, type RandomBytes } from '../access/tokens/location-token.js'
+import type { Log } from '../shared/log.js'
 import { EtcdError, type Etcd } from './etcd/client.js'
 import { LOST, markBroken } from './broken.js'
 import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
+import { placeOf } from './place.js'
+import { readRegistered, standingOf, type Registered } from './standing.js'
 import { parseMachine, readBeat } from './values.js'
 
 const INSTANCE_CHARS = 16
@@ -19,36 +23,30 @@ export type MembershipParts = {
   readonly cluster: string
   readonly machine: string
   readonly location: string
+  readonly dataDir: string
+  /** Of the data directory. */
   readonly store: AccessStore
+  /** Space that a copy of the store leaves on the disk. */
+  readonly diskReserveBytes: number
   readonly options: Options
   readonly randomBytes: RandomBytes
+  readonly logger: Log
 }
 
-/** What a machine knows of itself once it has joined. */
-export type Membership = {
-  readonly state: ClusterState
-  /** Revision at which it was added. */
-  readonly machineCreated: number
-}
-
-const checkMachine = async (parts: MembershipParts): Promise<number> => {
-  const { etcd, keys, cluster, machine, location } = parts
-  const { found } = await etcd.get(keys.machine(machine))
-  const add = `slotline cluster add ${machine} --location ${location}`
-  if (found === undefined)
-    throw new MembershipError(`cluster ${cluster} has no machine ${machine}; run: ${add}`)
-  const added = parseMachine(found.value)
-  if (added.location !== location)
+/** Throws unless etcd has the cluster, whole; returns its id. */
+const checkCluster = ({ cluster }: MembershipParts, { epoch }: Registered): string => {
+  if (epoch === undefined)
     throw new MembershipError(
-      `machine ${machine} was added at location ${added.location}, and cluster.location is ${location}`,
+      `etcd has no cluster ${cluster}: correct cluster.id and cluster.store, or run: slotline cluster init`,
     )
-  return found.createRevision
+  const id = epoch.value.toString()
+  if (id === BROKEN) throw new MembershipError(`cluster ${cluster} is broken: ${LOST}`)
+  return id
 }
 
-/** The state of the store in this cluster; a new one where the store is empty. */
-const checkStore = (parts: MembershipParts, epoch: string): ClusterState => {
-  const { cluster, randomBytes, store } = parts
-  if (store.cluster?.epoch === epoch) return store.cluster
+/** Throws where the store may not follow this cluster at all. */
+const checkStore = ({ cluster, store }: MembershipParts, epoch: string): void => {
+  if (store.cluster?.epoch === epoch) return
   if (store.cluster !== undefined)
     throw new MembershipError(
       `etcd has another cluster ${cluster} than access/ has followed: correct cluster.store, ` +
@@ -59,52 +57,91 @@ const checkStore = (parts: MembershipParts, epoch: string): ClusterState => {
       'access/ has accesses of a machine by itself: slotline cluster init takes them into a new ' +
         'cluster; remove access/ to join this one',
     )
-  return { epoch, instance: randomBase62(INSTANCE_CHARS, randomBytes), lastBeat: 0 }
+}
+
+/** Throws where the machine was added at another location. */
+const checkLocation = (
+  { machine, location }: MembershipParts,
+  { machine: found }: Registered,
+): void => {
+  const added = found === undefined ? location : parseMachine(found.value).location
+  if (added !== location)
+    throw new MembershipError(
+      `machine ${machine} was added at location ${added}, and cluster.location is ${location}`,
+    )
+}
+
+/** The revision at which the machine was added; throws where it was not. */
+const requireAdded = (
+  { cluster, machine, location }: MembershipParts,
+  { machine: found }: Registered,
+): number => {
+  if (found !== undefined) return found.createRevision
+  const add = `slotline cluster add ${machine} --location ${location}`
+  throw new MembershipError(`cluster ${cluster} has no machine ${machine}; run: ${add}`)
 }
 
 /**
- * Takes over from another data directory that ran as this machine, once its lease must have ended;
+ * Waits until the lease of another data directory that has run as this machine must have ended;
  * throws where it still runs.
  */
-const takeOver = async (parts: MembershipParts, state: ClusterState): Promise<ClusterState> => {
+const outlast = async (parts: MembershipParts, { beat }: Registered): Promise<void> => {
   const { etcd, keys, machine, options } = parts
-  const { found } = await etcd.get(keys.beat(machine))
-  if (found === undefined) {
-    if (state.lastBeat > 0) await breakCluster(parts)
-    return state
-  }
-  if (found.modRevision < state.lastBeat) await breakCluster(parts)
-  if (readBeat(found.value)?.instance !== state.instance) {
-    await sleep(options.leaseMs)
-    const { found: later } = await etcd.get(keys.beat(machine))
-    if (later?.modRevision !== found.modRevision)
-      throw new MembershipError(
-        `another data directory runs as machine ${machine}: stop it, or add this one by another id`,
-      )
-  }
-  return { ...state, lastBeat: found.modRevision }
+  await sleep(options.leaseMs)
+  const { found: later } = await etcd.get(keys.beat(machine))
+  if (later?.modRevision !== beat?.modRevision)
+    throw new MembershipError(
+      `another data directory runs as machine ${machine}: stop it, or add this one by another id`,
+    )
 }
 
-const breakCluster = async ({ etcd, keys, cluster }: MembershipParts): Promise<never> => {
-  await markBroken(etcd, keys)
-  throw new MembershipError(`cluster ${cluster}: ${LOST}`)
+/** Joins as a machine without accesses; those of the former one are kept beside, unread. */
+const beginAnew = async (parts: MembershipParts, state: ClusterState): Promise<void> => {
+  const { dataDir, diskReserveBytes, logger, machine, store } = parts
+  const former = await setAside(store, dataDir, diskReserveBytes)
+  await store.transaction(() => {
+    store.replaceAll([], 0)
+    store.setCluster(state)
+  })
+  logger.warn(
+    { former },
+    `machine ${machine} was removed and added again: it joins as a new one, and reads all accesses`,
+  )
 }
 
-/** Checks that this machine is one of the cluster, and that its store is of this cluster. */
-export const join = async (parts: MembershipParts): Promise<Membership> => {
-  const { etcd, keys, cluster, machine, store } = parts
+const enter = async (parts: MembershipParts): Promise<ClusterState> => {
+  const { cluster, dataDir, etcd, keys, machine, randomBytes, store } = parts
+  const registered = await readRegistered(etcd, keys, machine)
+  const epoch = checkCluster(parts, registered)
+  checkLocation(parts, registered)
+  checkStore(parts, epoch)
+  const { kind, isLost } = standingOf(store, registered)
+  if (isLost) {
+    // A machine that joins has not been part of what was lost: it decides for itself alone.
+    if (kind === 'member') await markBroken(etcd, keys)
+    throw new MembershipError(`cluster ${cluster}: ${LOST}`)
+  }
+  const added = requireAdded(parts, registered)
+  const { beat } = registered
+  const place = placeOf(dataDir)
+  const isSame = kind === 'member' && store.cluster?.place === place
+  const instance = (isSame && store.cluster?.instance) || randomBase62(INSTANCE_CHARS, randomBytes)
+  if (beat !== undefined && readBeat(beat.value)?.instance !== instance)
+    await outlast(parts, registered)
+  const state = { epoch, instance, lastBeat: beat?.modRevision ?? 0, added, place }
+  if (kind === 'again') await beginAnew(parts, state)
+  else await store.transaction(() => store.setCluster(state))
+  return state
+}
+
+/**
+ * Checks that this machine is one of the cluster, and that its store is of this cluster; returns
+ * what it knows of itself then.
+ */
+export const join = async (parts: MembershipParts): Promise<ClusterState> => {
+  const { cluster, machine } = parts
   try {
-    const { found } = await etcd.get(keys.epoch)
-    if (found === undefined)
-      throw new MembershipError(
-        `etcd has no cluster ${cluster}: correct cluster.id and cluster.store, or run: slotline cluster init`,
-      )
-    const epoch = found.value.toString()
-    if (epoch === BROKEN) throw new MembershipError(`cluster ${cluster} is broken: ${LOST}`)
-    const machineCreated = await checkMachine(parts)
-    const state = await takeOver(parts, checkStore(parts, epoch))
-    await store.transaction(() => store.setCluster(state))
-    return { state, machineCreated }
+    return await enter(parts)
   } catch (error) {
     if (error instanceof EtcdError && error.isDenied)
       throw new MembershipError(

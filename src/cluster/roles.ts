@@ -41,22 +41,37 @@ export const enableRoles = async (etcd: Etcd, keys: Keys, cluster: string): Prom
   await ensure(etcd, 'AuthEnable', {})
 }
 
+type MachineRights = {
+  readonly cluster: string
+  readonly machine: string
+  /** It may change accesses, and `epoch`. */
+  readonly isControl: boolean
+}
+
 /** A machine reads the cluster and writes what is its own. */
 export const addMachineRole = async (
   etcd: Etcd,
   keys: Keys,
-  {
-    cluster,
-    machine,
-    isControl,
-  }: { readonly cluster: string; readonly machine: string; readonly isControl: boolean },
+  { cluster, machine, isControl }: MachineRights,
 ): Promise<void> => {
   const role = machineRole(cluster, machine)
   await ensure(etcd, 'RoleAdd', { name: role })
   await permit(etcd, role, READ, keys.prefix, endOfPrefix(keys.prefix))
   for (const key of [keys.beat(machine), keys.use(machine)]) await permit(etcd, role, WRITE, key)
   await addUser(etcd, machine, role)
-  if (isControl) await ensure(etcd, 'UserGrantRole', { user: machine, role: controlRole(cluster) })
+  if (isControl) await setControl(etcd, { cluster, machine, isControl })
+}
+
+/** Whether a machine may change accesses, from the next change on. */
+export const setControl = async (
+  etcd: Etcd,
+  { cluster, machine, isControl }: MachineRights,
+): Promise<void> => {
+  const role = controlRole(cluster)
+  if (isControl) return ensure(etcd, 'UserGrantRole', { user: machine, role })
+  await etcd.changeAuth('UserRevokeRole', { name: machine, role }).catch((error: unknown) => {
+    if (!(error instanceof EtcdError && /not granted/.test(error.message))) throw error
+  })
 }
 
 export const removeMachineRole = async (

@@ -119,6 +119,7 @@ export type ControlConfig = Pick<Config, (typeof CONTROL)[number]> & {
 export type FollowerConfig = Pick<Config, (typeof FOLLOWER)[number]> & {
   readonly networks: readonly Pick<Network, 'id'>[]
   readonly access: Pick<Config['access'], 'store' | 'limits'>
+  readonly store: Pick<Config['store'], 'diskReserveBytes'>
 }
 
 /** The configuration of a process that provides a chain in place of a feed. */
@@ -162,6 +163,7 @@ export const toFollowerConfig = (config: Config): FollowerConfig => ({
   ...pick(config, FOLLOWER),
   networks: config.networks.map(network => pick(network, ['id'])),
   access: pick(config.access, ['store', 'limits']),
+  store: pick(config.store, ['diskReserveBytes']),
 })
 
 /** What a chain provider receives: how to log, and where browsers find the dashboard. */

@@ -12,9 +12,13 @@ const STATES = [
   'unknown',
   'draining',
   'lease-expired',
+  'broken',
   'unreachable',
   'not-started',
 ]
+
+/** States of machines whose slots are old. */
+const SILENT: ReadonlySet<string> = new Set(['broken', 'unreachable'])
 
 /** The best slot of each network on these machines. */
 const bestSlots = (machines: readonly MachineView[]): ReadonlyMap<string, number> => {
@@ -31,7 +35,7 @@ const toViews = (
   machines: readonly MachineView[],
   urlOf: UrlOf,
 ): readonly LocationView[] => {
-  const reachable = machines.filter(({ state }) => state !== 'unreachable')
+  const reachable = machines.filter(({ state }) => !SILENT.has(state))
   const best = bestSlots(reachable)
   return ids.map(id => {
     const states = new Set(

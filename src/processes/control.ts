@@ -102,7 +102,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   })
   const catalog = createCatalog(config)
   const own = createOwnState(config)
-  const statuses = machines && (() => statusesOf(machines.list(), bootMs()))
+  const statuses = machines && (() => statusesOf(machines, bootMs()))
   const locationStates = createLocationStates({ catalog, own, machines: statuses })
   const incidents = openIncidents(config, {
     store: access.ownStore,

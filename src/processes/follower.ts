@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import type { LimitTable } from '../access/limiter/limit-table.js'
 import type { AccessStore } from '../access/store/access-store.js'
+import type { ClusterState } from '../access/store/tables.js'
 import { openWriter } from '../access/store/store.js'
 import { ClockWatch } from '../cluster/clock-watch.js'
 import { connectEtcd, explainConnection } from '../cluster/connection.js'
@@ -16,7 +17,7 @@ import { keysOf } from '../cluster/keys.js'
 import { LagWatch } from '../cluster/lag-watch.js'
 import { Lease } from '../cluster/lease.js'
 import { MachineDirectory } from '../cluster/machine-directory.js'
-import { join as joinCluster, type Membership } from '../cluster/membership.js'
+import { join as joinCluster } from '../cluster/membership.js'
 import { UseExchange } from '../cluster/use/use-exchange.js'
 import type { FollowerConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
@@ -38,6 +39,8 @@ type ClusterConfig = NonNullable<FollowerConfig['cluster']>
 
 type Parts = {
   readonly cluster: ClusterConfig
+  readonly dataDir: string
+  readonly diskReserveBytes: number
   readonly etcd: Etcd
   readonly store: AccessStore
   readonly table: LimitTable
@@ -128,8 +131,8 @@ class ClusterFollower {
     await this.follower?.stop()
   }
 
-  private join(): Promise<Membership> {
-    const { cluster, etcd, store } = this.parts
+  private join(): Promise<ClusterState> {
+    const { cluster, dataDir, diskReserveBytes, etcd, log: logger, store } = this.parts
     const { id, machine, location } = cluster
     const { keys } = this
     return joinCluster({
@@ -138,9 +141,12 @@ class ClusterFollower {
       cluster: id,
       machine,
       location,
+      dataDir,
       store,
+      diskReserveBytes,
       options: cluster,
       randomBytes,
+      logger,
     })
   }
 
@@ -174,7 +180,7 @@ class ClusterFollower {
     }
   }
 
-  private start({ state, machineCreated }: Membership): void {
+  private start(state: ClusterState): void {
     this.problem = undefined
     const { cluster, edges, etcd, log, send, shared, store, table } = this.parts
     const { keys } = this
@@ -200,7 +206,6 @@ class ClusterFollower {
         etcd,
         keys,
         machine: cluster.machine,
-        machineCreated,
         store,
         follower,
         options: cluster,
@@ -218,7 +223,7 @@ class ClusterFollower {
       etcd,
       keys,
       machine: cluster.machine,
-      machineCreated,
+      machineCreated: state.added,
       table,
       options: cluster,
       logger: log,
@@ -277,7 +282,20 @@ const openFollower: Start<'follower'> = async ({ config }, send): Promise<Runnin
   const shared = openSharedMemory(dataDir)
   const table = openLimitTable(dataDir, edgeSlotsOf(config), access.limits)
   const networks = config.networks.map(({ id }) => id)
-  const parts = { cluster, etcd, store, table, edges, shared, networks, send, log }
+  const { diskReserveBytes } = config.store
+  const parts = {
+    cluster,
+    dataDir,
+    diskReserveBytes,
+    etcd,
+    store,
+    table,
+    edges,
+    shared,
+    networks,
+    send,
+    log,
+  }
   const running = new ClusterFollower(parts)
   await running.open()
   const { writeMs } = config.status

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { KnownMachine } from '../../src/cluster/machine-directory.js'
-import { statusesOf } from '../../src/cluster/machine-status.js'
+import { statusesOf, type MachineStatus } from '../../src/cluster/machine-status.js'
 
 const NOW_MS = 10_000
 
@@ -24,19 +24,19 @@ const machine = (
   ...more,
 })
 
+const statuses = (machines: readonly KnownMachine[], isBroken = false): readonly MachineStatus[] =>
+  statusesOf({ list: () => machines, isBroken }, NOW_MS)
+
 t.test('lag is counted from the best reachable machine of the location', t => {
-  const statuses = statusesOf(
-    [
-      machine('fra-1', 100),
-      machine('fra-2', 93),
-      machine('fra-3', 200, { isUnreachable: true }),
-      machine('fra-4', undefined),
-      machine('nyc-1', 150),
-    ],
-    NOW_MS,
-  )
+  const found = statuses([
+    machine('fra-1', 100),
+    machine('fra-2', 93),
+    machine('fra-3', 200, { isUnreachable: true }),
+    machine('fra-4', undefined),
+    machine('nyc-1', 150),
+  ])
   t.strictSame(
-    statuses.map(({ id, slots }) => [id, slots[0]?.slot, slots[0]?.lag]),
+    found.map(({ id, slots }) => [id, slots[0]?.slot, slots[0]?.lag]),
     [
       ['fra-1', 100, 0],
       ['fra-2', 93, 7],
@@ -68,8 +68,10 @@ t.test('a lease is shown by what its machine said, less the time since', t => {
     ['of an older version', { beat: { instance: 'i', applied: 1 } }, 0, 'unknown'],
   ]
   for (const [name, more, leaseMs, state] of cases) {
-    const [status] = statusesOf([machine('fra-1', 1, more)], NOW_MS)
+    const [status] = statuses([machine('fra-1', 1, more)])
     t.match(status, { leaseMs, state }, name)
+    const [broken] = statuses([machine('fra-1', 1, more)], true)
+    t.equal(broken?.state, state === 'not-started' ? state : 'broken', `${name}, broken`)
   }
   t.end()
 })

@@ -44,7 +44,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
   await administration.add('fra-1', 'fra', true)
   await administration.add('fra-2', 'fra', false)
   await t.rejects(administration.add('fra-2', 'nyc', false), {
-    message: /already; choose another id/,
+    message: /already, at location fra: it needs no other command to run again/,
   })
 
   await t.test('a certificate changes what is its own, and nothing else', async t => {
@@ -80,8 +80,10 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
     await until('it holds a lease', machine.isLeased)
     const found = machine.store.accesses.get(access.accessId)
     t.match(found, { subject: 'ada', tokens: [{ tokenId }] })
-    const list = () =>
-      administration.machines(options, { bootMs, logger: createLog('t', () => {}) })
+    const list = async () => {
+      const logger = createLog('t', () => {})
+      return (await administration.machines(options, { bootMs, logger })).machines
+    }
     const running = {
       id: 'fra-1',
       location: 'fra',
@@ -137,7 +139,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
       update: () => ({ ...access, accessId: 'acc_own', tokens: [], formerTokens: [] }),
     })
     await t.rejects(join(machine.parts), { message: /slotline cluster init takes them/ })
-    const state = { epoch: 'other', instance: 'i', lastBeat: 0 }
+    const state = { epoch: 'other', instance: 'i', lastBeat: 0, added: 0, place: '' }
     await store.transaction(() => store.setCluster(state))
     await t.rejects(join(machine.parts), { message: /etcd has another cluster s1 than access/ })
     const elsewhere = { ...machine.parts, location: 'nyc' }

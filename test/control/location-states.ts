@@ -37,13 +37,15 @@ t.test('a location of a cluster is as good as its best machine', t => {
     machine('nyc1', 'nyc', 'incomplete', 100),
     machine('ams1', 'ams', 'unreachable', 500),
     machine('ams2', 'ams', 'not-started'),
+    machine('sin1', 'sin', 'broken', 500),
   ]
   const states = createLocationStates({ catalog, own, machines: () => machines })
   const of = (slot: number, lag: number) => [{ network: 'main', slot, lag }]
-  t.match(states(['fra', 'nyc', 'ams', 'lon']), [
+  t.match(states(['fra', 'nyc', 'ams', 'sin', 'lon']), [
     { id: 'fra', state: 'ok', slots: of(97, 3) },
     { id: 'nyc', state: 'incomplete', slots: of(100, 0) },
     { id: 'ams', state: 'unreachable', slots: [] },
+    { id: 'sin', state: 'broken', slots: [] },
     { id: 'lon', state: 'unknown', slots: [] },
   ])
   t.end()

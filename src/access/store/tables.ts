@@ -25,6 +25,10 @@ const meta = v.object({
       instance: id,
       /** Revision of the last proof that the store was current; 0 before the first. */
       lastBeat: count,
+      /** Revision at which the machine was added as which it joined; 0 before it has joined. */
+      added: count,
+      /** Where the data directory was when it joined: a copy of it is somewhere else. */
+      place: v.string(),
     }),
   ),
 })

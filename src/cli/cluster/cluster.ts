@@ -72,7 +72,7 @@ const exportAccesses = async (
     const store = await openWriter(dataDir, access.store)
     await store.transaction(() => {
       store.replaceAll(accesses, revision)
-      store.setCluster({ epoch, instance: randomUUID(), lastBeat: 0 })
+      store.setCluster({ epoch, instance: randomUUID(), lastBeat: 0, added: 0, place: '' })
     })
     await store.close()
     const sealingKeyId = readSealingKeyId(access.keyFile)
@@ -117,6 +117,14 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
         process.stdout.write(`${machine} added at ${location}\n`)
       }),
     )
+  command(root, 'control <machine>', 'let a machine change accesses')
+    .option('--off', 'it may not any more', false)
+    .action((machine: string, { off, ...where }) =>
+      withAdministration(load, where, async ({ administration }) => {
+        await administration.setControl(machine, !off)
+        process.stdout.write(`${machine} may ${off ? 'not ' : ''}change accesses\n`)
+      }),
+    )
   command(root, 'remove <machine>', 'remove a machine, once its lease has ended').action(
     (machine: string, where: Where) =>
       withAdministration(load, where, async ({ administration, cluster }) => {
@@ -148,8 +156,13 @@ export const addClusterCommands = (program: Command, load: ConfigLoader): void =
     withAdministration(load, where, async ({ administration, cluster }) => {
       const { bootMs } = await import('../../native/os.js')
       const logger = createLog('cluster', line => process.stderr.write(`${line}\n`))
-      const machines = await administration.machines(cluster, { bootMs, logger })
+      const { isBroken, machines } = await administration.machines(cluster, { bootMs, logger })
       process.stdout.write(formatMachines(machines))
+      if (isBroken)
+        process.stdout.write(
+          `cluster ${cluster.id} is broken: etcd has lost changes that were made, and no machine ` +
+            'answers; make it again with slotline cluster rebuild (docs/cluster.md)\n',
+        )
     }),
   )
 }

@@ -54,6 +54,7 @@ const etcdserverpb: NonNullable<Protocol['nested']> = {
     UserAdd: ['AuthUserAddRequest', 'AuthResponse'],
     UserDelete: ['AuthUserDeleteRequest', 'AuthResponse'],
     UserGrantRole: ['AuthUserGrantRoleRequest', 'AuthResponse'],
+    UserRevokeRole: ['AuthUserRevokeRoleRequest', 'AuthResponse'],
     RoleAdd: ['AuthRoleAddRequest', 'AuthResponse'],
     RoleDelete: ['AuthRoleDeleteRequest', 'AuthResponse'],
     RoleGrantPermission: ['AuthRoleGrantPermissionRequest', 'AuthResponse'],
@@ -133,6 +134,7 @@ const etcdserverpb: NonNullable<Protocol['nested']> = {
   AuthUserAddRequest: message({ name: ['string', 1], options: ['UserAddOptions', 3] }),
   AuthUserDeleteRequest: message({ name: ['string', 1] }),
   AuthUserGrantRoleRequest: message({ user: ['string', 1], role: ['string', 2] }),
+  AuthUserRevokeRoleRequest: message({ name: ['string', 1], role: ['string', 2] }),
   AuthRoleAddRequest: message({ name: ['string', 1] }),
   AuthRoleDeleteRequest: message({ role: ['string', 1] }),
   // 0 reads, 1 writes, 2 does both.

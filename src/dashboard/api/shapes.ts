@@ -189,7 +189,7 @@ export const machines = v.object({
       version: v.nullable(text),
       state: described(
         text,
-        'The state that its `/health` reports; `unreachable` or `not-started`',
+        'The state that its `/health` reports; `unreachable`, `broken` or `not-started`',
       ),
     }),
   ),

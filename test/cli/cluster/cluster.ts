@@ -33,6 +33,9 @@ t.test('slotline cluster', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     'fra-1    fra       -     -    0.0 s  -         -        not-started\n',
   ]
   await expect(t, ['machines'], 0, table.join('\n'))
+  await expect(t, ['control', 'fra-1', '--off'], 0, 'fra-1 may not change accesses\n')
+  await expect(t, ['control', 'fra-1'], 0, 'fra-1 may change accesses\n')
+  await expect(t, ['control', 'fra-9'], 1, 'slotline: cluster s1 has no machine fra-9\n')
   await expect(t, ['remove', 'fra-1'], 0, 'fra-1 removed\n')
   await expect(t, ['remove', 'fra-1'], 1, 'slotline: cluster s1 has no machine fra-1\n')
   await expect(t, ['add', 'fra-1'], 2, /required option '--location <id>'/)

@@ -5,6 +5,7 @@ export const HEALTHS: Readonly<Record<string, readonly [tone: string, name: stri
   incomplete: ['is-upcoming', 'Index incomplete'],
   draining: ['is-upcoming', 'Restarting'],
   'lease-expired': ['is-ended', 'Lease expired'],
+  broken: ['is-ended', 'Cluster broken'],
   unreachable: ['is-ended', 'Not reachable'],
   'not-started': ['is-none', 'Not started'],
 }
