@@ -31,6 +31,8 @@ export type EdgeNotifier = {
    * that will be.
    */
   awaitAcknowledged(locations: readonly string[]): Promise<ChangeEffect | void>
+  /** Resolves when this process reads what it has changed; both of the others do so, too. */
+  settle(): Promise<void>
 }
 
 /**
@@ -68,6 +70,13 @@ export type AccessService = Omit<TokenManager, 'regenerate' | 'revoke' | 'restri
 const isFoundGone = (error: unknown): boolean =>
   error instanceof RpcError && error.name === 'noToken'
 
+/** What the answer says of the machines on which it is gone. */
+const toProof = ({ revision, atMs, machines }: ChangeEffect): object => ({
+  revision,
+  deadAtMs: atMs,
+  machines,
+})
+
 export const createAccessService = (options: {
   readonly accessManager: AccessManager
   readonly tokenManager: TokenManager
@@ -89,6 +98,13 @@ export const createAccessService = (options: {
     return result
   }
 
+  /** For changes that no edge needs to know. */
+  const settled = async <T>(change: Promise<T>): Promise<T> => {
+    const result = await change
+    await notifier.settle()
+    return result
+  }
+
   /** For changes that take something away at some locations. */
   const acknowledged = async <T extends object | void>(
     change: Promise<T>,
@@ -99,9 +115,10 @@ export const createAccessService = (options: {
       result = await change
     } catch (error) {
       if (isFoundGone(error)) {
-        const effect = await notifier.awaitAcknowledged(where)
-        // This answer says that it is gone, and cannot say from when on.
-        if (effect?.isPending === true) await sleep(effect.atMs - now())
+        const found = await notifier.awaitAcknowledged(where)
+        // This answer says that it is gone.
+        if (found?.isPending === true) await sleep(found.atMs - now())
+        if (found) throw new RpcError('noToken', undefined, toProof(found))
       }
       throw error
     }
@@ -110,14 +127,14 @@ export const createAccessService = (options: {
   }
 
   return {
-    grant: access => accessManager.grant(access),
+    grant: access => settled(accessManager.grant(access)),
     // Everywhere: a location that an earlier change has removed may not know of that yet. An
     // extension may also shorten the access.
     extend: (accessId, validUntilMs) =>
       acknowledged(accessManager.extend(accessId, validUntilMs), locations),
     end: accessId => acknowledged(accessManager.end(accessId), locations),
     amend: (accessId, toTerms) => acknowledged(accessManager.amend(accessId, toTerms), locations),
-    relabel: (accessId, label) => accessManager.relabel(accessId, label),
+    relabel: (accessId, label) => settled(accessManager.relabel(accessId, label)),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

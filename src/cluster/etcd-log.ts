@@ -6,7 +6,7 @@ import type { StoredAccess } from '../access/store/tables.js'
 import type { RandomBytes } from '../access/tokens/location-token.js'
 import { RpcError } from '../shared/errors.js'
 import { CompactedError, EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
-import type { Keys } from './keys.js'
+import { BROKEN, type Keys } from './keys.js'
 import type { Options } from './options.js'
 
 /** Longest wait after a first conflict: several times what an attempt takes. */
@@ -19,6 +19,21 @@ export type EtcdLogParts = {
   readonly epoch: () => string
   readonly options: Options
   readonly randomBytes: RandomBytes
+  /** Milliseconds of the boot clock. */
+  readonly bootMs: () => number
+}
+
+/** A revision, and a time at which it had been made already, by the boot clock. */
+export type Known = { readonly revision: number; readonly atMs: number }
+
+/** The attempts at one change. */
+type Attempts = {
+  readonly changeId: string
+  /**
+   * Of those that were sent and not answered, the revision of the access that each would replace:
+   * it was not made as long as the access is at that revision.
+   */
+  readonly unanswered: number[]
 }
 
 /** The access of a key below `access/`. */
@@ -29,25 +44,29 @@ export const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
 
 /** The log of a cluster: one key of etcd for each access. */
 export class EtcdLog implements AccessLog {
-  /**
-   * The latest at which an access was changed or found here: whoever waits for it waits for all
-   * that an answer shows. 0 before the first.
-   */
-  knownRevision = 0
+  private latest: Known = { revision: 0, atMs: 0 }
   private readonly parts: EtcdLogParts
 
   constructor(parts: EtcdLogParts) {
     this.parts = parts
   }
 
+  /**
+   * The latest revision at which an access was changed or found here: whoever waits for it waits
+   * for all that an answer shows. 0 before the first.
+   */
+  get known(): Known {
+    return this.latest
+  }
+
   async propose(change: Change): Promise<StoredAccess> {
     const { attemptsMax, retryMs } = this.parts.options
-    const changeId = createChangeId(this.parts.randomBytes)
+    const attempts = { changeId: createChangeId(this.parts.randomBytes), unanswered: [] }
     /** Revisions of the access that an attempt found and could not replace. */
     const lostTo = new Set<number>()
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       try {
-        const { changed, found } = await this.swap(change, changeId)
+        const { changed, found } = await this.swap(change, attempts)
         if (changed !== undefined) return changed
         lostTo.add(found)
         await sleep(this.conflictWaitMs(attempt))
@@ -60,7 +79,7 @@ export class EtcdLog implements AccessLog {
     }
     // Each attempt had an answer, and found another change that the one before had not.
     if (lostTo.size === attemptsMax) throw new RpcError('accessBusy')
-    throw new RpcError('changeUnknown')
+    throw new RpcError(attempts.unanswered.length === 0 ? 'etcdSilent' : 'changeUnknown')
   }
 
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry> {
@@ -91,7 +110,7 @@ export class EtcdLog implements AccessLog {
   }
 
   private learn(revision: number): void {
-    this.knownRevision = Math.max(this.knownRevision, revision)
+    if (revision > this.latest.revision) this.latest = { revision, atMs: this.parts.bootMs() }
   }
 
   /** Random, so that two who change the same access do not stay in step. */
@@ -106,7 +125,7 @@ export class EtcdLog implements AccessLog {
    */
   private async swap(
     change: Change,
-    changeId: string,
+    { changeId, unanswered }: Attempts,
   ): Promise<{ readonly changed?: StoredAccess; readonly found: number }> {
     const { etcd, keys, epoch, options } = this.parts
     const key = keys.access(change.accessId)
@@ -120,18 +139,25 @@ export class EtcdLog implements AccessLog {
     const value = encodeAccess(changed)
     if (value.length > options.accessBytesMax)
       throw new RpcError('accessTooLong', { max: options.accessBytesMax })
-    const { isDone, revision } = await etcd.transact(
+    const own = epoch()
+    unanswered.push(revisionBefore)
+    const answer = await etcd.transact(
       [
-        { key: keys.epoch, value: epoch() },
+        { key: keys.epoch, value: own },
         { key, modRevision: revisionBefore },
       ],
       [{ put: key, value }],
+      [{ get: keys.epoch }, { get: key }],
     )
-    if (isDone) this.learn(revision)
-    return {
-      found: revisionBefore,
-      ...(isDone && { changed: { ...changed, revision } }),
+    unanswered.pop()
+    const { isDone, revision } = answer
+    if (isDone) {
+      this.learn(revision)
+      return { found: revisionBefore, changed: { ...changed, revision } }
     }
+    const [epochNow, later] = answer.found
+    if (epochNow?.value.toString() !== own) refuse(epochNow, later, { changeId, unanswered })
+    return { found: revisionBefore }
   }
 
   private async readAll(): Promise<LogEntry> {
@@ -139,6 +165,19 @@ export class EtcdLog implements AccessLog {
     const { revision, found } = await etcd.list(keys.accesses, { limit: options.pageAccessesMax })
     return { revision, accesses: found.map(toAccess), isWhole: true }
   }
+}
+
+/** Throws because etcd takes no change of the epoch of these attempts any more. */
+const refuse = (
+  epoch: KeyValue | undefined,
+  access: KeyValue | undefined,
+  { changeId, unanswered }: Attempts,
+): void => {
+  // The next attempt finds it.
+  if (access !== undefined && toAccess(access).changeId === changeId) return
+  if (unanswered.some(revision => revision !== (access?.modRevision ?? 0)))
+    throw new RpcError('changeUnknown')
+  throw new RpcError(epoch?.value.toString() === BROKEN ? 'clusterBroken' : 'notInCluster')
 }
 
 /** The events of each revision after `seen`; what was seen may come again after a broken watch. */

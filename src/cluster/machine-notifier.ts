@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ChangeEffect, EdgeNotifier } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
-import { EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
-import type { EtcdLog } from './etcd-log.js'
+import { CompactedError, EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
+import type { EtcdLog, Known } from './etcd-log.js'
 import type { Keys } from './keys.js'
 import { longestLeaseMs } from './lease.js'
 import type { Options } from './options.js'
@@ -12,8 +12,10 @@ import { parseMachine, readBeat } from './values.js'
 export type MachineNotifierParts = {
   readonly etcd: Etcd
   readonly keys: Keys
-  readonly log: EtcdLog
+  readonly log: Pick<EtcdLog, 'known' | 'prove'>
   readonly options: Options
+  /** Resolves when this process reads a revision, or after a time. */
+  readonly untilFollowed: (revision: number, limitMs: number) => Promise<void>
   /** Milliseconds of the boot clock. */
   readonly bootMs: () => number
   /** Unix milliseconds. */
@@ -36,8 +38,18 @@ export class MachineNotifier implements EdgeNotifier {
 
   /** Machines find the change by themselves; the call waits a moment until they have. */
   async announce(locations: readonly string[]): Promise<void> {
-    const { announceMs } = this.parts.options
-    await this.confirm(await this.lastRevision(), locations, announceMs)
+    const { bootMs, options } = this.parts
+    const endMs = bootMs() + options.announceMs
+    const { revision } = await this.lastKnown()
+    await Promise.all([
+      this.confirm(revision, locations, { endMs, giveUpMs: endMs }),
+      this.settle(),
+    ])
+  }
+
+  settle(): Promise<void> {
+    const { log, options, untilFollowed } = this.parts
+    return untilFollowed(log.known.revision, options.announceMs)
   }
 
   /**
@@ -46,50 +58,53 @@ export class MachineNotifier implements EdgeNotifier {
    */
   async awaitAcknowledged(locations: readonly string[]): Promise<ChangeEffect> {
     const { bootMs, logger, now, options } = this.parts
-    const revision = await this.lastRevision()
+    const { revision, atMs } = await this.lastKnown()
     const leaseMs = longestLeaseMs(options.leaseMs)
-    const endMs = bootMs() + leaseMs
-    const { ids, confirmed } = await this.confirm(
-      revision,
-      locations,
-      Math.min(leaseMs, options.waitMs),
-    )
+    // Not after the call: the change may have been made long before.
+    const leaseEndMs = atMs + leaseMs
+    const waitEndMs = bootMs() + options.waitMs
+    const giveUpMs = bootMs() + Math.min(leaseMs, options.waitMs)
+    const [{ ids, confirmed }] = await Promise.all([
+      this.confirm(revision, locations, { endMs: Math.min(leaseEndMs, waitEndMs), giveUpMs }),
+      this.settle(),
+    ])
     // Not even which machines there are.
     if (ids === undefined) throw new RpcError('notConfirmed')
     // A timer may be early, by as long as the event loop was busy when it was set.
-    const isWaited = leaseMs <= options.waitMs && !ids.every(id => confirmed.has(id))
-    while (isWaited && bootMs() < endMs) await sleep(Math.ceil(endMs - bootMs()))
+    const isWaited = leaseEndMs <= waitEndMs && !ids.every(id => confirmed.has(id))
+    while (isWaited && bootMs() < leaseEndMs) await sleep(Math.ceil(leaseEndMs - bootMs()))
     const machines = ids.map(id => ({
       id,
       by: confirmed.has(id) ? ('confirmed' as const) : ('lease' as const),
     }))
-    const leftMs = Math.ceil(endMs - bootMs())
+    const leftMs = Math.ceil(leaseEndMs - bootMs())
     const isPending = leftMs > 0 && machines.some(({ by }) => by === 'lease')
     logger.info({ revision, machines, isPending }, 'a change of accesses is in effect')
     return { revision, atMs: now() + (isPending ? leftMs : 0), isPending, machines }
   }
 
   /** Of the last change that this process made or found, or else any that includes earlier ones. */
-  private async lastRevision(): Promise<number> {
-    const { log } = this.parts
-    return log.knownRevision || log.prove()
+  private async lastKnown(): Promise<Known> {
+    const { bootMs, log } = this.parts
+    if (log.known.revision > 0) return log.known
+    const revision = await log.prove()
+    return { revision, atMs: bootMs() }
   }
 
   /**
-   * Waits until every machine that was in these locations at the revision has applied it, or the
-   * limit has passed, which begins after the revision was made. The ids are undefined where etcd
-   * does not say.
+   * Asks which machines in these locations have applied a revision, until all have or `endMs`, and
+   * once where that has passed. While etcd does not answer it asks again, until `giveUpMs`; the ids
+   * are undefined where it never does.
    */
   private async confirm(
     revision: number,
     locations: readonly string[],
-    limitMs: number,
+    { endMs, giveUpMs }: { readonly endMs: number; readonly giveUpMs: number },
   ): Promise<Confirmations> {
     const { bootMs, logger, options } = this.parts
-    const endMs = bootMs() + limitMs
     let ids: readonly string[] | undefined
     const confirmed = new Set<string>()
-    while (bootMs() < endMs) {
+    do {
       try {
         ids ??= await this.machinesAt(revision, locations)
         await this.untilApplied(revision, ids, confirmed, endMs)
@@ -97,19 +112,25 @@ export class MachineNotifier implements EdgeNotifier {
       } catch (error) {
         if (!(error instanceof EtcdError)) throw error
         logger.warn({ err: error }, 'machines cannot be asked whether a change is in effect')
-        await sleep(Math.min(options.retryMs, Math.max(0, endMs - bootMs())))
+        await sleep(Math.min(options.retryMs, Math.max(0, giveUpMs - bootMs())))
       }
-    }
+    } while (bootMs() < giveUpMs)
     return { ids, confirmed }
   }
 
+  /** Those that were there at a revision, or are now where etcd does not have that any more. */
   private async machinesAt(
     atRevision: number,
     locations: readonly string[],
   ): Promise<readonly string[]> {
     const { etcd, keys, options } = this.parts
     const limit = options.pageAccessesMax
-    const { found } = await etcd.list(keys.machines, { limit, atRevision })
+    const { found } = await etcd.list(keys.machines, { limit, atRevision }).catch(error => {
+      // The lease of a machine has ended before it is removed, and one that was added later has
+      // read what there was then.
+      if (error instanceof CompactedError) return etcd.list(keys.machines, { limit })
+      throw error
+    })
     return found
       .filter(({ value }) => locations.includes(parseMachine(value).location))
       .map(({ key }) => key.slice(keys.machines.length))
@@ -129,7 +150,7 @@ export class MachineNotifier implements EdgeNotifier {
     }
     if (ids.length === 0) return
     const now = await etcd.list(keys.beats, { limit: options.pageAccessesMax })
-    if (now.found.map(take).includes(true)) return
+    if (now.found.map(take).includes(true) || bootMs() >= endMs) return
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), Math.max(0, endMs - bootMs()))
     try {

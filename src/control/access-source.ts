@@ -6,7 +6,10 @@ import type { MachineDirectory } from '../cluster/machine-directory.js'
 /** Where accesses are read and changed, and how a change comes into effect. */
 export type AccessSource = {
   readonly store: AccessStore
+  /** Of it, what is changed is read in the store at once. */
   readonly accessLog: AccessLog
+  /** The same changes, which the store has when the notifier has waited for them. */
+  readonly changeLog: AccessLog
   readonly notifier: EdgeNotifier
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines?: MachineDirectory

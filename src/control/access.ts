@@ -42,7 +42,7 @@ const openOwnAccess = async (
 ): Promise<AccessSource> => {
   const store = await openWriter(dataDir, access.store)
   const accessLog = createLocalLog({ store, randomBytes })
-  return { store, accessLog, notifier: edges, close: () => store.close() }
+  return { store, accessLog, changeLog: accessLog, notifier: edges, close: () => store.close() }
 }
 
 /** Of a cluster. Its client of etcd is loaded only here. */
@@ -64,13 +64,14 @@ export const openAccess = async (
   const source = await (config.cluster === undefined
     ? openOwnAccess(config, edges())
     : openSharedAccess(config, config.cluster, parts))
-  const { store, accessLog, notifier } = source
+  const { store, accessLog, changeLog, notifier } = source
   const ownStore = openControlStore(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, ownStore, randomBytes)
   const owned = { store, log: accessLog, randomBytes, now: Date.now }
+  const changed = { ...owned, log: changeLog }
   const accessService = createAccessService({
-    accessManager: createAccessManager(owned),
-    tokenManager: createTokenManager({ ...owned, sealing }),
+    accessManager: createAccessManager(changed),
+    tokenManager: createTokenManager({ ...changed, sealing }),
     notifier,
     locations: config.locations.map(({ id }) => id),
     now: Date.now,

@@ -44,14 +44,16 @@ export const openClusterAccess = async (
   const keys = keysOf(cluster.id)
   const epoch = (): string => {
     store.resetRead()
-    if (store.cluster === undefined) throw new RpcError('changeUnknown')
+    if (store.cluster === undefined) throw new RpcError('notInCluster')
     return store.cluster.epoch
   }
-  const log = new EtcdLog({ etcd, keys, epoch, options: cluster, randomBytes })
+  const log = new EtcdLog({ etcd, keys, epoch, options: cluster, randomBytes, bootMs })
+  const followed = (revision: number, limitMs: number): Promise<void> =>
+    untilFollowed(store, revision, limitMs)
   const accessLog: AccessLog = {
     propose: async (change: Change): Promise<StoredAccess> => {
       const changed = await log.propose(change)
-      await untilFollowed(store, changed.revision, cluster.announceMs)
+      await followed(changed.revision, cluster.announceMs)
       return changed
     },
     follow: (after, signal) => log.follow(after, signal),
@@ -62,6 +64,7 @@ export const openClusterAccess = async (
     keys,
     log,
     options: cluster,
+    untilFollowed: followed,
     bootMs,
     now: Date.now,
     logger,
@@ -71,6 +74,7 @@ export const openClusterAccess = async (
   return {
     store,
     accessLog,
+    changeLog: log,
     notifier,
     machines,
     close: async () => {

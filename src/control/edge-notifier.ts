@@ -31,6 +31,7 @@ export type EdgeNotifierParts = {
 /** Notifies the edges of this machine, whatever their locations are. */
 export type MachineEdges = {
   announce(): Promise<void>
+  settle(): Promise<void>
   awaitAcknowledged(): Promise<void>
   /** Resolves when every edge has acknowledged what was announced before, or was ended. */
   confirmed(): Promise<void>
@@ -68,6 +69,8 @@ export const createEdgeNotifier = (parts: EdgeNotifierParts): MachineEdges => {
       raise()
       return Promise.resolve()
     },
+    // One process writes the store and reads it.
+    settle: () => Promise.resolve(),
     awaitAcknowledged: () => confirm(raise()),
     confirmed: () => confirm(shared.accessVersion()),
   }

@@ -190,6 +190,7 @@ class ClusterFollower {
       epoch: () => state.epoch,
       options: cluster,
       randomBytes,
+      bootMs,
     })
     const follower = new Follower({
       log: accessLog,

@@ -12,6 +12,7 @@ t.test('a change is stored, then applied, then answered', async t => {
   let awaitAcknowledged = (): void => {}
   const notifier = {
     announce: async () => void events.push('announced'),
+    settle: async () => {},
     awaitAcknowledged: () =>
       new Promise<void>(resolve => {
         events.push('settling')
@@ -70,6 +71,7 @@ t.test('a retry confirms an unconfirmed change', async t => {
   let settledCount = 0
   const notifier = {
     announce: async () => {},
+    settle: async () => {},
     awaitAcknowledged: async () => {
       if (failuresLeft-- > 0) throw notConfirmed
       settledCount++
@@ -97,6 +99,7 @@ t.test(
     let effect: ChangeEffect | undefined
     const notifier = {
       announce: async () => {},
+      settle: async () => {},
       awaitAcknowledged: async (locations: readonly string[]) => {
         settled.push(locations)
         return effect
@@ -133,6 +136,7 @@ t.test('a change of an access waits for every location: one that it lost may not
   let failure: RpcError | undefined
   const notifier = {
     announce: async () => {},
+    settle: async () => {},
     awaitAcknowledged: async (locations: readonly string[]) => {
       if (failure !== undefined) throw failure
       settled.push(locations)

@@ -5,8 +5,9 @@ import type { LogEntry } from '../../src/access/log/access-log.js'
 import type { AccessDocument } from '../../src/access/store/tables.js'
 import { EtcdLog } from '../../src/cluster/etcd-log.js'
 import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
-import { keysOf } from '../../src/cluster/keys.js'
+import { BROKEN, keysOf } from '../../src/cluster/keys.js'
 import { defaults } from '../../src/cluster/options.js'
+import { bootMs } from '../../src/native/os.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { LIMITS, NEW_ACCESS, NOW_MS } from '../fixtures/access/access.js'
 import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
@@ -33,7 +34,7 @@ const openLog = async (t: Test) => {
   t.teardown(() => etcd.close())
   await etcd.transact([], [{ put: keys.epoch, value: 'e1' }])
   const logOver = (client: Etcd): EtcdLog =>
-    new EtcdLog({ etcd: client, keys, epoch: () => 'e1', options, randomBytes })
+    new EtcdLog({ etcd: client, keys, epoch: () => 'e1', options, randomBytes, bootMs })
   return { etcd, logOver }
 }
 
@@ -70,7 +71,7 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     const [last] = await take(log, 0, 1)
     t.equal(last?.accesses[0]?.locations.length, 20)
     t.equal(last?.accesses[0]?.revision, found?.modRevision)
-    t.equal(Math.max(...logs.map(one => one.knownRevision)), found?.modRevision)
+    t.equal(Math.max(...logs.map(one => one.known.revision)), found?.modRevision)
   })
 
   await t.test('a change whose answer is lost is made once', async t => {
@@ -94,12 +95,12 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
   await t.test('what a refused change has found is known', async t => {
     const made = await log.propose(add('found'))
     const other = logOver(etcd)
-    t.equal(other.knownRevision, 0)
+    t.equal(other.known.revision, 0)
     const update = (): never => {
       throw new RpcError('noToken')
     }
     await t.rejects(other.propose({ accessId: 'acc_1', update }), { name: 'noToken' })
-    t.equal(other.knownRevision, made.revision)
+    t.equal(other.known.revision, made.revision)
   })
 
   await t.test('a change that others always precede is not made', async t => {
@@ -124,7 +125,11 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     const failing: Etcd = Object.create(etcd, {
       get: { value: () => Promise.reject(new EtcdError(status.UNAVAILABLE, 'no')) },
     })
-    await t.rejects(logOver(failing).propose(add('x')), { name: 'changeUnknown' })
+    await t.rejects(logOver(failing).propose(add('x')), { name: 'etcdSilent' })
+    const mute: Etcd = Object.create(etcd, {
+      transact: { value: () => Promise.reject(new EtcdError(status.UNAVAILABLE, 'no')) },
+    })
+    await t.rejects(logOver(mute).propose(add('x')), { name: 'changeUnknown' })
     const denying: Etcd = Object.create(etcd, {
       get: { value: () => Promise.reject(new EtcdError(status.PERMISSION_DENIED, 'no')) },
     })
@@ -143,8 +148,53 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
   })
 
   await t.test('changes of another cluster or epoch are refused', async t => {
-    const other = new EtcdLog({ etcd, keys, epoch: () => 'e2', options, randomBytes })
-    await t.rejects(other.propose(add('x')), { name: 'changeUnknown' })
+    const other = new EtcdLog({ etcd, keys, epoch: () => 'e2', options, randomBytes, bootMs })
+    await t.rejects(other.propose(add('x')), { name: 'notInCluster' })
+  })
+
+  await t.test('a broken cluster says so, unless an attempt may have been made', async t => {
+    const setEpoch = (value: string) => etcd.transact([], [{ put: keys.epoch, value }])
+    /** The first attempt has no answer; then the cluster breaks. */
+    const breaking = (first: (...args: Parameters<Etcd['transact']>) => Promise<unknown>): Etcd => {
+      let count = 0
+      return Object.create(etcd, {
+        transact: {
+          value: async (...args: Parameters<Etcd['transact']>) => {
+            if (count++ > 0) return etcd.transact(...args)
+            await first(...args)
+            await setEpoch(BROKEN)
+            throw new EtcdError(status.UNAVAILABLE, 'lost')
+          },
+        },
+      })
+    }
+    const cases: [name: string, first: Parameters<typeof breaking>[0], outcome: string][] = [
+      ['not made', async () => {}, 'clusterBroken'],
+      ['made', (...args) => etcd.transact(...args), ''],
+      [
+        'made or not, and replaced',
+        async () => {
+          const value = (await etcd.get(keys.access('acc_1'))).found?.value ?? ''
+          await etcd.transact([], [{ put: keys.access('acc_1'), value }])
+        },
+        'changeUnknown',
+      ],
+    ]
+    for (const [name, first, outcome] of cases) {
+      await setEpoch('e1')
+      const found = await logOver(breaking(first))
+        .propose(add(name))
+        .then(
+          () => '',
+          (error: Error) => error.name,
+        )
+      t.equal(found, outcome, name)
+    }
+    await t.rejects(log.propose(add('later')), { name: 'clusterBroken' })
+    await setEpoch('e1')
+    const { locations } = await log.propose(add('last'))
+    t.ok(locations.includes('made'))
+    for (const name of ['not made', 'later']) t.notOk(locations.includes(name), name)
   })
 
   await t.test('entries follow each other, whatever else is in the cluster', async t => {

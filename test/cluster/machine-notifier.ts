@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Administration } from '../../src/cluster/administration.js'
-import { EtcdLog } from '../../src/cluster/etcd-log.js'
+import type { Known } from '../../src/cluster/etcd-log.js'
 import { keysOf } from '../../src/cluster/keys.js'
 import { MachineNotifier } from '../../src/cluster/machine-notifier.js'
 import { defaults } from '../../src/cluster/options.js'
@@ -14,6 +15,13 @@ const keys = keysOf('s1')
 const LEASE_MS = 2_000
 const WAIT_MS = 150
 
+type Given = {
+  readonly known?: Known
+  readonly clock?: () => number
+  /** How long this process takes to read what it has changed. */
+  readonly followMs?: number
+}
+
 t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60_000 }, async t => {
   const { connect, kill } = await openEtcd(t, 1)
   const etcd = await connect('root')
@@ -23,13 +31,16 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   for (const id of ['fra-1', 'fra-2']) await administration.add(id, 'fra', false)
   await administration.add('nyc-1', 'nyc', false)
 
-  const openNotifier = (waitMs: number, proposed = 0, clock = bootMs): MachineNotifier => {
+  const openNotifier = (
+    waitMs: number,
+    { known = { revision: 0, atMs: 0 }, clock = bootMs, followMs = 0 }: Given = {},
+  ): MachineNotifier => {
     const options = { ...defaults, leaseMs: LEASE_MS, callMs: 500, retryMs: 20, waitMs }
-    const log = new EtcdLog({ etcd, keys, epoch: () => '', options, randomBytes })
-    log.knownRevision = proposed
+    const log = { known, prove: () => etcd.prove(keys.epoch) }
     const logger = createLog('notifier', () => {})
+    const untilFollowed = async (): Promise<void> => void (await sleep(followMs))
     const clocks = { bootMs: clock, now: Date.now }
-    return new MachineNotifier({ etcd, keys, log, options, ...clocks, logger })
+    return new MachineNotifier({ etcd, keys, log, options, untilFollowed, ...clocks, logger })
   }
   const [patient, hasty] = [openNotifier(60_000), openNotifier(WAIT_MS)]
   const beat = async (id: string): Promise<void> => {
@@ -60,7 +71,7 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
 
   // By this clock every timer is early.
   const slowClock = (): number => bootMs() * 0.99
-  const early = await openNotifier(60_000, 0, slowClock).awaitAcknowledged(['fra'])
+  const early = await openNotifier(60_000, { clock: slowClock }).awaitAcknowledged(['fra'])
   t.match(early, { isPending: false, machines })
 
   const waiting = timed(patient.awaitAcknowledged(['fra']))
@@ -72,7 +83,29 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
   })
   t.match(await patient.awaitAcknowledged(['ams']), { isPending: false, machines: [] })
 
-  const before = openNotifier(WAIT_MS, confirmed.revision)
+  const { revision } = confirmed
+  await etcd.transact([], [{ remove: keys.beat('fra-2') }])
+  const changedBefore = (agoMs: number, waitMs = 60_000, followMs = 0): MachineNotifier =>
+    openNotifier(waitMs, { known: { revision, atMs: bootMs() - agoMs }, followMs })
+  const { tookMs: restMs, found: rest } = await timed(
+    changedBefore(LEASE_MS / 2, 60_000, LEASE_MS / 2).awaitAcknowledged(['fra']),
+  )
+  t.match(rest, { revision, isPending: false, machines }, 'the lease began with the change')
+  t.ok(restMs >= LEASE_MS * 0.51 - 5 && restMs < LEASE_MS * 0.9, `${restMs.toFixed(0)} ms`)
+  await etcd.compact((await etcd.get(keys.epoch)).revision)
+  for (const waitMs of [WAIT_MS, 60_000]) {
+    const { tookMs, found } = await timed(
+      changedBefore(LEASE_MS * 2, waitMs).awaitAcknowledged(['fra']),
+    )
+    t.match(found, { revision, isPending: false, machines }, 'one made long ago is in effect')
+    t.ok(tookMs < LEASE_MS / 2, `${tookMs.toFixed(0)} ms`)
+  }
+  const { tookMs: againMs, found: again } = await timed(
+    changedBefore(WAIT_MS * 2, WAIT_MS).awaitAcknowledged(['fra']),
+  )
+  t.match(again, { isPending: true, machines }, 'asked again, it waits again')
+  t.ok(againMs >= WAIT_MS - 5, `${againMs.toFixed(0)} ms`)
+
   await kill(0)
-  await t.rejects(before.awaitAcknowledged(['fra']), { name: 'notConfirmed' })
+  await t.rejects(changedBefore(0, WAIT_MS).awaitAcknowledged(['fra']), { name: 'notConfirmed' })
 })

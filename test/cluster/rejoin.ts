@@ -13,6 +13,7 @@ import type { Etcd } from '../../src/cluster/etcd/client.js'
 import { BROKEN, keysOf } from '../../src/cluster/keys.js'
 import { join } from '../../src/cluster/membership.js'
 import { defaults } from '../../src/cluster/options.js'
+import { bootMs } from '../../src/native/os.js'
 import { NEW_ACCESS, LIMITS, NOW_MS } from '../fixtures/access/access.js'
 import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
 import { openFollowedMachine } from '../fixtures/cluster/followed-machine.js'
@@ -43,7 +44,7 @@ const openCluster = async (t: Test) => {
   const administration = new Administration(root, cluster)
   await administration.init(randomBytes, undefined)
   const epoch = (await root.get(keys.epoch)).found?.value.toString() ?? ''
-  const log = new EtcdLog({ etcd: root, keys, epoch: () => epoch, options, randomBytes })
+  const log = new EtcdLog({ etcd: root, keys, epoch: () => epoch, options, randomBytes, bootMs })
   const grant = (accessId: string) => log.propose({ accessId, update: () => access(accessId) })
   const open = (machine: string, folder: string, etcd: Etcd = root) =>
     openFollowedMachine(t, etcd, { cluster, machine, options, dir: joinPath(dir, folder) })

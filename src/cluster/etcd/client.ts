@@ -333,6 +333,8 @@ export class Etcd {
         { deadline: Date.now() + this.callMs },
         (error, answer) => {
           if (error === null) return resolve(answer as T)
+          if (error.code === status.OUT_OF_RANGE && /compacted/.test(error.details))
+            return reject(new CompactedError(error.details))
           const failure = new EtcdError(error.code, error.details)
           // Another call may have turned to the next one already.
           if (failure.isUnknown && this.current === current) this.useNext()

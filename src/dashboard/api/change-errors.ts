@@ -3,6 +3,9 @@ export const CHANGE_ERRORS = [
   'notConfirmed',
   'changeUnknown',
   'changeDenied',
+  'clusterBroken',
+  'notInCluster',
+  'etcdSilent',
   'accessBusy',
   'accessTooLong',
 ] as const

@@ -223,6 +223,10 @@ export const locations = v.object({
 
 export const failure = v.object({
   error: v.object({ code: described(text, 'A name from docs/errors.md'), message: text }),
+  effect: described(
+    v.optional(effect),
+    'In a cluster, with noToken as the answer to a change: what is in effect',
+  ),
 })
 
 export const signInQuery = v.strictObject({

@@ -21,10 +21,18 @@ export const checkRate = (seconds: number): void => {
     throw new RpcError('tooManyAttempts', { seconds }, { retryAfterSeconds: seconds })
 }
 
+/** 404 of a token that is gone, on which machines, and since when. */
+const toGone = ({ name, message, data }: RpcError): Answer => ({
+  status: ERRORS.noToken.status,
+  body: { error: { code: name, message }, effect: data },
+})
+
 /** The answer for a thrown error. Only the messages of RpcErrors are shown. */
 export const toFailure = (error: unknown): Answer => {
   if (error instanceof RpcError && error.name === 'tooManyAttempts' && isMap(error.data))
     return toRetry(error, Number(error.data['retryAfterSeconds']))
+  if (error instanceof RpcError && error.name === 'noToken' && isMap(error.data))
+    return toGone(error)
   if (error instanceof RpcError && error.row.status !== undefined)
     return toAnswer(error.name, error.message, error.row.status)
   // Its message contains paths of this machine, which are only for the log.

@@ -63,6 +63,12 @@ t.test('a cluster is made again', { skip: withoutEtcd, timeout: 180_000 }, async
     await etcd.untilServing()
     for (const machine of [one, other])
       await until(`${machine.id} refuses`, async () => (await machine.health()) === 'lease-expired')
+    await run(
+      /fra-1 .* broken\nfra-2 .* broken\ncluster s1 is broken: .*cluster rebuild/,
+      'machines',
+    )
+    const refused = await one.admin('DELETE', kept.path)
+    t.match(refused, { status: 503, body: { error: { code: 'clusterBroken' } } })
     for (const { stop } of services) t.equal(await stop(), 0)
     await run(/made again with 3 accesses/, 'rebuild')
     await run(/has lost nothing of cluster s1/, 'rebuild')
