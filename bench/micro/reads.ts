@@ -138,7 +138,7 @@ const timePoints = async (expected: ExpectedState, reads: Reads, ms: number) => 
     .add('account, jsonParsed', () => reads.account(next(keys), 'jsonParsed', undefined))
     .add('fast lane', () => reads.fast(next(bodies)))
     .add('100 accounts', () => reads.accounts(hundred, 'base64', undefined))
-    .add('latest blockhash', () => reads.latestBlockhash())
+    .add('latest blockhash', () => reads.latestBlockhash('finalized'))
   await bench.run()
   return Object.fromEntries(
     bench.tasks.map(task => {

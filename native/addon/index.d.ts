@@ -36,9 +36,22 @@ export declare class DirectReads {
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
+  addAccount(
+    id: number,
+    key: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+  ): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
+  addProgram(
+    id: number,
+    program: Uint8Array,
+    filters: Array<FilterData>,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+  ): void
   /** Logs of transactions that name a key. */
   addMentions(id: number, key: Uint8Array): void
   /** Logs of all transactions, or of all but votes. */
@@ -145,6 +158,8 @@ export declare class PointReadLane {
    * number, or 0 where the ordinary way must answer.
    */
   asFunction(): (body: Uint8Array, out: Uint8Array) => number
+  /** Whether getLatestBlockhash is answered. Where not, the ordinary way must refuse it. */
+  answerBlockhashes(isAnswered: boolean): void
 }
 
 /**
@@ -159,6 +174,13 @@ export declare class Reader {
   constructor(dir: string, store: StoreOptions, pools: PoolOptions)
   /** The newest block, or null before the first. */
   tip(): TipData | null
+  /** The newest finalized block, or the tip where none is known (contract: commitment). */
+  finalized(): TipData | null
+  /**
+   * How long a blockhash is valid on this chain, in milliseconds; null where that cannot be
+   * told from the stored blocks.
+   */
+  blockhashLifeMs(): number | null
   /** Whether the store has every account of its scope. */
   isComplete(): boolean
   /** The fast lane. Up to `recent_max` results are kept until the next commit. */
@@ -168,15 +190,27 @@ export declare class Reader {
    * into `out`, or −1 where that is too much for the event loop: then the task of the same kind
    * must do it.
    */
-  latestBlockhash(out: Uint8Array): number
+  latestBlockhash(isFinalized: boolean, out: Uint8Array): number
   /** Result of getAccountInfo. */
-  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  account(
+    key: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    out: Uint8Array,
+  ): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  accounts(
+    keys: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    out: Uint8Array,
+  ): number
   /** Result of getBalance. */
-  balance(key: Uint8Array, out: Uint8Array): number
+  balance(key: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
-  blockhashValidity(blockhash: Uint8Array, out: Uint8Array): number
+  blockhashValidity(blockhash: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of getTokenAccountBalance. */
   tokenBalance(key: Uint8Array, out: Uint8Array): number
   /** Result of getTokenSupply. */
@@ -198,7 +232,15 @@ export declare class Reader {
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  accountsTask(
+    keys: Uint8Array,
+    isSingle: boolean,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    deadlineMs: number,
+    reply: NativeReply,
+  ): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
   programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
@@ -213,7 +255,11 @@ export declare class RpcAnswer {
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
    * stamps the rows of an answer without a context.
    */
-  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
+  constructor(
+    wanted: string,
+    keys?: Uint8Array | undefined | null,
+    slot?: number | undefined | null,
+  )
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
   feed(chunk: Uint8Array): Uint8Array
   /** Ends the answer. Throws where it is not whole. */

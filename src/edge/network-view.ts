@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { EdgeConfig } from '../config/child-config.js'
 import type { PointReadLane } from '../native/server/direct-reads.js'
-import { openReader, type Reader } from '../native/reader.js'
+import { openReader, type PoolOptions, type Reader } from '../native/reader.js'
 import type { Reads } from '../native/reads.js'
 import type { Tip } from '../native/store.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
@@ -9,7 +9,7 @@ import { createDispatch, type Dispatch, type DispatchModules } from '../rpc/disp
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { currentGeneration, storesPath } from '../storage/generations.js'
-import { toStoreOptions } from '../storage/store-options.js'
+import { toStoreOptions, type StoresConfig } from '../storage/store-options.js'
 
 /** One network at an edge, whichever store is the live one. */
 export type NetworkView = {
@@ -39,6 +39,13 @@ export type StoreFollower = {
   onTip(): void
 }
 
+/** The part of an edge's configuration that concerns its views. */
+export type ViewConfig = StoresConfig &
+  Pick<EdgeConfig, 'dataDir' | 'rpc'> & {
+    readonly pools: PoolOptions
+    readonly processes: Pick<EdgeConfig['processes'], 'tipAgeMaxMs'>
+  }
+
 export type NetworkViewModules = {
   /** Modules of the dispatcher that do not depend on the store. */
   readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now'>
@@ -48,6 +55,18 @@ export type NetworkViewModules = {
   readonly isLagging: () => boolean
 }
 
+/**
+ * For how long a blockhash is valid, in milliseconds, where the blocks of the store do not tell:
+ * 150 blocks of 200 ms.
+ */
+const BLOCKHASH_LIFE_MS = 30_000
+/**
+ * Bounds of what they tell. Their times are in whole seconds; and no chain takes longer than 400 ms
+ * for a block, unless it stood still between these.
+ */
+const BLOCKHASH_LIFE_MIN_MS = 10_000
+const BLOCKHASH_LIFE_MAX_MS = 60_000
+
 const noIndex = (): never => {
   throw new RpcError('noIndex')
 }
@@ -56,7 +75,7 @@ const noIndex = (): never => {
 const NO_READS: Reads = {
   fast: () => undefined,
   pack: async () => noIndex(),
-  tip: () => undefined,
+  block: () => undefined,
   latestBlockhash: noIndex,
   balance: noIndex,
   blockhashValidity: noIndex,
@@ -76,15 +95,16 @@ class LiveNetworkView implements NetworkView {
   reader: Reader | undefined
   tipSlot: number | undefined
   isIncomplete = false
-  private readonly config: EdgeConfig
+  private readonly config: ViewConfig
   private readonly modules: NetworkViewModules
   private readonly stores: string
   private generation: string | undefined
   /** The generation whose failure to open is logged already. */
   private failedGeneration: string | undefined
   private tipMovedMs = 0
+  private blockhashLifeMs = BLOCKHASH_LIFE_MS
 
-  constructor(config: EdgeConfig, network: string, modules: NetworkViewModules) {
+  constructor(config: ViewConfig, network: string, modules: NetworkViewModules) {
     this.config = config
     this.network = network
     this.modules = modules
@@ -104,7 +124,19 @@ class LiveNetworkView implements NetworkView {
   refresh(nowMs: number): void {
     this.openLiveStore()
     const tip = this.readTip()
-    if (tip === undefined || tip.slot === this.tipSlot) return
+    if (tip !== undefined && tip.slot !== this.tipSlot) this.moveTip(tip, nowMs)
+    this.lane?.answerBlockhashes(!this.areBlockhashesExpired(nowMs))
+  }
+
+  close(): void {
+    this.reader?.close()
+  }
+
+  private areBlockhashesExpired(nowMs: number): boolean {
+    return this.tipSlot !== undefined && this.tipAgeMs(nowMs) > this.blockhashLifeMs
+  }
+
+  private moveTip(tip: Tip, nowMs: number): void {
     // The first tip may have been committed long before this process started: its age is that of
     // its block.
     const isFirst = this.tipSlot === undefined && typeof tip.blockTime === 'number'
@@ -114,18 +146,15 @@ class LiveNetworkView implements NetworkView {
     this.modules.follower?.onTip()
   }
 
-  close(): void {
-    this.reader?.close()
-  }
-
   private createDispatch(reads: Reads): Dispatch {
     const { calls } = this.modules
     const isHealthy = (): boolean =>
       !this.isIncomplete && this.tipSlot !== undefined && !this.isBehind(calls.now())
     const connectionMethods = SUBSCRIPTION_METHODS
     const isIncomplete = (): boolean => this.isIncomplete
-    const modules = { ...calls, connectionMethods, isHealthy, isIncomplete, reads }
-    return createDispatch(this.config.rpc, modules)
+    const areBlockhashesExpired = (): boolean => this.areBlockhashesExpired(calls.now())
+    const health = { areBlockhashesExpired, isHealthy, isIncomplete }
+    return createDispatch(this.config.rpc, { ...calls, ...health, connectionMethods, reads })
   }
 
   private openLiveStore(): void {
@@ -159,7 +188,15 @@ class LiveNetworkView implements NetworkView {
 
   private readTip(): Tip | undefined {
     try {
-      return this.reader?.tip()
+      const tip = this.reader?.tip()
+      if (tip !== undefined && tip.slot !== this.tipSlot) {
+        const lifeMs = this.reader?.blockhashLifeMs() ?? BLOCKHASH_LIFE_MS
+        this.blockhashLifeMs = Math.min(
+          Math.max(lifeMs, BLOCKHASH_LIFE_MIN_MS),
+          BLOCKHASH_LIFE_MAX_MS,
+        )
+      }
+      return tip
     } catch (error) {
       // Reads fail too, and /health reports the growing age of the tip.
       this.modules.log.error({ err: error, network: this.network }, 'tip cannot be read')
@@ -170,7 +207,7 @@ class LiveNetworkView implements NetworkView {
 
 /** Serves a network from its live store, from the first one on. */
 export const createNetworkView = (
-  config: EdgeConfig,
+  config: ViewConfig,
   network: string,
   modules: NetworkViewModules,
 ): NetworkView => new LiveNetworkView(config, network, modules)

@@ -37,7 +37,7 @@ export const createSubscriptionScope = (options: ScopeOptions): SubscriptionScop
       if (reads === undefined) throw new RpcError('noIndex')
       try {
         // The read whose result is small for every account.
-        reads.balance(pubkey)
+        reads.balance(pubkey, 'confirmed')
         return true
       } catch (error) {
         if (error instanceof RpcError && error.name === 'outsideScope') return false

@@ -22,6 +22,8 @@ export const toFailure = (failure: Failure, limit?: number): Error => {
   if (code === 'internal' || !isErrorName(code)) return new NativeError(code, reason, fields)
   const { encoding, scanned, value } = fields
   if (code === 'readBudget') return new RpcError(code, undefined, { limit, scanned })
+  // The number of slots is unknown, as in getHealth.
+  if (code === 'nodeUnhealthy') return new RpcError(code, undefined, { numSlotsBehind: null })
   if (code === 'pubkeyDecode' && value !== undefined) return new RpcError(code, { value })
   if (code === 'memcmpBytes' && encoding !== undefined) return new RpcError(code, { encoding })
   // The addon returns no other row with fields: a test compares its codes with these rows.

@@ -4,7 +4,15 @@ import { toFanout, type Fanout, type FanoutOptions } from './fanout.js'
 import type { BodySource } from '../shared/http.js'
 import { callNative, NativeError, toFailure } from './errors.js'
 import { RpcError } from '../shared/errors.js'
-import type { PackedMessage, PackLimits, Page, ReadLimits, Reads, ReplyBytes } from './reads.js'
+import type {
+  Commitment,
+  PackedMessage,
+  PackLimits,
+  Page,
+  ReadLimits,
+  Reads,
+  ReplyBytes,
+} from './reads.js'
 import type { StoreOptions, StoreStats, Tip } from './store.js'
 
 export type PoolOptions = addon.PoolOptions
@@ -78,6 +86,11 @@ export type Reader = {
   /** The view, with the reader's timeouts and limits. */
   reads(limits: ReadLimits): Reads
   tip(): Tip | undefined
+  /**
+   * How long a blockhash is valid on this chain, by the times of its blocks; undefined where the
+   * store has too few of them.
+   */
+  blockhashLifeMs(): number | undefined
   /** Whether an account that is not in the store does not exist. */
   isComplete(): boolean
   stats(): StoreStats
@@ -213,6 +226,8 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
   replyBytesMax: limits.pageReplyBytesMax,
 })
 
+const isFinalized = (commitment: Commitment): boolean => commitment === 'finalized'
+
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
   const lane = callNative(() => native.fastLane(limits.recentResultsMax))
   const fast = callNative(() => lane.asFunction())
@@ -249,12 +264,16 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       return { bytes: out.subarray(0, answered & LENGTH_MASK), method }
     },
     pack: (body, limits) => pack(native, body, limits),
-    tip: () => callNative(() => native.tip()) ?? undefined,
-    latestBlockhash: () => written(callNative(() => native.latestBlockhash(out))),
+    block: commitment =>
+      callNative(() => (isFinalized(commitment) ? native.finalized() : native.tip())) ?? undefined,
+    latestBlockhash: commitment =>
+      written(callNative(() => native.latestBlockhash(isFinalized(commitment), out))),
     account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
     accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
-    balance: key => written(callNative(() => native.balance(key, out))),
-    blockhashValidity: hash => written(callNative(() => native.blockhashValidity(hash, out))),
+    balance: (key, commitment) =>
+      written(callNative(() => native.balance(key, isFinalized(commitment), out))),
+    blockhashValidity: (hash, commitment) =>
+      written(callNative(() => native.blockhashValidity(hash, isFinalized(commitment), out))),
     tokenBalance: key => written(callNative(() => native.tokenBalance(key, out))),
     tokenSupply: mint => written(callNative(() => native.tokenSupply(mint, out))),
     largestHolders: mint => {
@@ -294,6 +313,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
 export const toReader = (native: addon.Reader): Reader => ({
   reads: limits => toReads(native, limits),
   tip: () => callNative(() => native.tip()) ?? undefined,
+  blockhashLifeMs: () => callNative(() => native.blockhashLifeMs()) ?? undefined,
   isComplete: () => callNative(() => native.isComplete()),
   stats: () => callNative(() => native.stats()),
   poolStats: () => callNative(() => native.poolStats()),

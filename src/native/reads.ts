@@ -7,6 +7,12 @@ import type { Tip } from './store.js'
 export type Filter =
   { readonly dataSize: number } | { readonly offset: number; readonly bytes: Uint8Array }
 
+/**
+ * The block that a read is answered by: the newest finalized one, or the newest one (contract:
+ * commitment).
+ */
+export type Commitment = 'finalized' | 'confirmed'
+
 /** Parameters common to all pages. */
 export type Page = {
   readonly encoding: Encoding
@@ -66,11 +72,12 @@ export type Reads = {
   fast(body: Uint8Array): FastReply | undefined
   /** Takes the lists of addresses out of a long message, on a thread. Keeps a copy of `body`. */
   pack(body: Uint8Array, limits: PackLimits): Promise<PackedMessage>
-  tip(): Tip | undefined
-  latestBlockhash(): ReplyBytes
-  balance(key: Uint8Array): ReplyBytes
+  /** The newest block of a commitment; undefined before the first. */
+  block(commitment: Commitment): Tip | undefined
+  latestBlockhash(commitment: Commitment): ReplyBytes
+  balance(key: Uint8Array, commitment: Commitment): ReplyBytes
   /** Whether a transaction with this blockhash can still be included. */
-  blockhashValidity(blockhash: Uint8Array): ReplyBytes
+  blockhashValidity(blockhash: Uint8Array, commitment: Commitment): ReplyBytes
   account(
     key: Uint8Array,
     encoding: Encoding,

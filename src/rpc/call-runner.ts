@@ -14,6 +14,8 @@ export type CallModules = {
   readonly isHealthy?: () => boolean
   /** Whether the index may lack accounts, so that reads may have to be forwarded. */
   readonly isIncomplete?: () => boolean
+  /** Whether the feed has been silent for longer than a blockhash lives. */
+  readonly areBlockhashesExpired?: () => boolean
   readonly methods: ReadonlyMap<string, Method>
   /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
   readonly connectionMethods: ReadonlySet<string>
@@ -53,12 +55,13 @@ export class CallRunner {
   private readonly methodContext: MethodContext
 
   constructor(modules: CallModules) {
-    const { reads, isHealthy, isIncomplete } = modules
+    const { reads, areBlockhashesExpired, isHealthy, isIncomplete } = modules
     this.modules = modules
     this.methodContext = {
       ...reads,
       ...(isHealthy === undefined ? {} : { isHealthy }),
       ...(isIncomplete === undefined ? {} : { isIncomplete }),
+      ...(areBlockhashesExpired === undefined ? {} : { areBlockhashesExpired }),
     }
   }
 

@@ -61,6 +61,8 @@ export type MethodContext = Reads & {
   isHealthy?(): boolean
   /** True where the index may lack accounts. */
   isIncomplete?(): boolean
+  /** True where the feed has been silent for longer than a blockhash lives. */
+  areBlockhashesExpired?(): boolean
 }
 
 /** A JSON-RPC method whose parameters are checked when it is called. */

@@ -1,13 +1,14 @@
 import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import { decodePubkey, decodePubkeys } from '../native/encoding.js'
-import type { Filter, Page } from '../native/reads.js'
+import type { Commitment, Filter, Page } from '../native/reads.js'
 import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
 import { PackedAddresses } from './long-message/packed-addresses.js'
 import {
   ACCOUNT_OPTIONS,
   ANY_OPTIONS,
+  COMMITMENT_OPTIONS,
   list,
   PAGE_OPTIONS,
   PROGRAM_OPTIONS,
@@ -58,10 +59,21 @@ const toPubkeys = (value: unknown, index: number): Uint8Array => {
 }
 
 /**
- * Options without effect: `commitment` and `minContextSlot` are not checked (contract:
+ * Options without effect: in the reads of accounts `commitment` and `minContextSlot` are not checked (contract:
  * indexed-slot).
  */
 export const ignored = optional('options', () => undefined, ANY_OPTIONS)
+
+/**
+ * Options of which `commitment` selects the block (contract: commitment). As in Agave any other
+ * value than a known name counts as none.
+ */
+export const commitment = optional(
+  'options',
+  ({ commitment: name }): Commitment =>
+    name === 'confirmed' || name === 'processed' ? 'confirmed' : 'finalized',
+  COMMITMENT_OPTIONS,
+)
 
 /** How account data is written. */
 export const accountOptions = optional(

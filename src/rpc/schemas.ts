@@ -91,6 +91,9 @@ const FILTER: JsonSchema = {
   anyOf: [record({ dataSize: INTEGER }), record({ memcmp: MEMCMP })],
 }
 export const ANY_OPTIONS = options({})
+export const COMMITMENT_OPTIONS = options({
+  commitment: orNull({ enum: ['finalized', 'confirmed', 'processed'], default: 'finalized' }),
+})
 export const ACCOUNT_OPTIONS = options(ACCOUNT_MEMBERS)
 export const PAGE_OPTIONS = options(PAGE_MEMBERS)
 export const PROGRAM_OPTIONS = options({

@@ -44,7 +44,7 @@ export type ScannedMessage = {
   readonly isBatch: boolean
   /** Calls of the message. The text need not be JSON. */
   readonly callCount: number
-  /** The raw id of each call, in order. */
+  /** The raw id of each call that is an object or an array, in order. */
   readonly ids: readonly (Id | undefined)[]
 }
 
@@ -52,6 +52,8 @@ const NO_ID = 'null'
 const NO_PARAMS: readonly unknown[] = []
 const PARSE_ERROR: Refusal = { id: NO_ID, error: new RpcError('parseError') }
 const INVALID_REQUEST = new RpcError('invalidRequest')
+/** The answer to an element of a batch that is no object, or whose id is none. */
+const NOT_A_CALL: Refusal = { id: NO_ID, error: INVALID_REQUEST }
 const UNSUPPORTED_VERSION = new RpcError('unsupportedVersion')
 
 /** True for a batch, which is answered by an array. */
@@ -64,7 +66,8 @@ export const isRefusal = (call: Call | Refusal): call is Refusal => 'error' in c
 /**
  * Parses a message as Agave does. Text that is not JSON, or JSON that cannot be a call (a number,
  * an id that is an object), is -32700 as a whole; a call with an invalid member is -32600 with its
- * own id.
+ * own id. In a batch what cannot be a call is -32600 with the id `null` in its place (JSON-RPC 2.0
+ * §6).
  */
 export const parseMessage = (body: Uint8Array, limits: MessageLimits): Message => {
   const scanned = scanMessage(body, limits)
@@ -93,12 +96,15 @@ export const parseScanned = ({ text, ids }: ScannedMessage): Message => {
     return isRecord(value) && hasReadableId(value) ? toCall(value, ids[0]) : PARSE_ERROR
   }
   // JSON-RPC 2.0 §6 asks for this reply; Agave sends an empty body, which no client can read.
-  if (value.length === 0) return { id: NO_ID, error: INVALID_REQUEST }
+  if (value.length === 0) return NOT_A_CALL
   const calls: (Call | Refusal)[] = []
   const elements: readonly unknown[] = value
-  for (const [index, element] of elements.entries()) {
-    if (!isRecord(element) || !hasReadableId(element)) return PARSE_ERROR
-    calls.push(toCall(element, ids[index]))
+  let bracketed = 0
+  for (const element of elements) {
+    // Only objects and arrays have an entry in `ids`.
+    const id = typeof element === 'object' && element !== null ? ids[bracketed++] : undefined
+    const isReadable = isRecord(element) && hasReadableId(element)
+    calls.push(isReadable ? toCall(element, id) : NOT_A_CALL)
   }
   return calls
 }

@@ -194,6 +194,68 @@ const checkKit = async (t: Test, { url, description }: Deployment): Promise<void
   t.equal(typeof (await rpc.getMinimumBalanceForRentExemption(0n).send()), 'bigint')
 }
 
+/**
+ * Clients without a commitment: their blockhash is of a finalized block, which preflight, at the
+ * finalized block too, knows; and no transaction that landed is reported as expired.
+ */
+const checkDefaults = async (t: Test, { url, description }: Deployment): Promise<void> => {
+  const connection = new Connection(url)
+  const rpc = createSolanaRpc(url)
+  const ask = async <T>(method: string, ...params: unknown[]): Promise<T> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const headers = { 'content-type': 'application/json' }
+    const reply = (await (await fetch(url, { method: 'POST', headers, body })).json()) as {
+      result?: T
+      error?: { message: string }
+    }
+    if (reply.result === undefined) throw new Error(`${method}: ${reply.error?.message}`)
+    return reply.result
+  }
+  type Latest = { context: { slot: number }; value: { blockhash: string } }
+  await until('finality is behind the tip', async () => {
+    const [final, tip] = [await connection.getSlot(), await connection.getSlot('confirmed')]
+    return final < tip - 20
+  })
+  const payer = Keypair.fromSecretKey(bs58.decode(description.samples['payerSecretKey'] ?? ''))
+  const to = Keypair.generate().publicKey
+  const pay = (blockhash: string, amount: number): Transaction =>
+    new Transaction({ recentBlockhash: blockhash, feePayer: payer.publicKey }).add(
+      SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: amount }),
+    )
+  const signed = (blockhash: string, amount: number): string => {
+    const transaction = pay(blockhash, amount)
+    transaction.sign(payer)
+    return transaction.serialize().toString('base64')
+  }
+  const { blockhash, ...latest } = await connection.getLatestBlockhash()
+  const first = await connection.sendTransaction(pay(blockhash, LAMPORTS), [payer])
+  const confirmed = connection.confirmTransaction(
+    { signature: first, blockhash, ...latest },
+    'finalized',
+  )
+  for (let nth = 1; nth <= 5; nth++) {
+    const { value } = await rpc.getLatestBlockhash().send()
+    const wire = signed(value.blockhash, LAMPORTS + nth)
+    const encoded = wire as Parameters<typeof rpc.sendTransaction>[0]
+    await rpc.sendTransaction(encoded, { encoding: 'base64' }).send()
+    // As clients in other languages call it.
+    const plain = await ask<Latest>('getLatestBlockhash')
+    await ask('sendTransaction', signed(plain.value.blockhash, 2 * LAMPORTS + nth), {
+      encoding: 'base64',
+    })
+    const { context } = await ask<Latest>('isBlockhashValid', plain.value.blockhash)
+    t.ok(context.slot >= plain.context.slot, 'one block for the slot and the hash')
+    const height = await connection.getBlockHeight()
+    t.ok(height <= latest.lastValidBlockHeight, 'the height of the finalized block')
+  }
+  t.match((await confirmed).value, { err: null })
+  const tip = await connection.getLatestBlockhash('confirmed')
+  const newest = signed(tip.blockhash, 3 * LAMPORTS)
+  await t.rejects(ask('sendTransaction', newest, { encoding: 'base64' }), /Blockhash not found/)
+  const atTip = { encoding: 'base64', preflightCommitment: 'confirmed' }
+  t.type(await ask('sendTransaction', newest, atTip), 'string')
+}
+
 /** Replies while the upstream fails. */
 const checkFailures = async (t: Test, { url, description }: Deployment): Promise<void> => {
   const control = async (order: object): Promise<unknown> => {
@@ -240,8 +302,11 @@ const checkFailures = async (t: Test, { url, description }: Deployment): Promise
 }
 
 t.test('send, confirm and read back through the RPC URL', async t => {
-  const deployment = await startDeployment(t, { args: ['--edges', '1', '--traffic', '5'] })
+  const deployment = await startDeployment(t, {
+    args: ['--edges', '1', '--traffic', '5', '--slot-ms', '100'],
+  })
   await t.test('web3.js 1.x', t => checkWeb3(t, deployment))
   await t.test('kit', t => checkKit(t, deployment))
+  await t.test('clients without a commitment', t => checkDefaults(t, deployment))
   await t.test('failures of the upstream', t => checkFailures(t, deployment))
 })

@@ -80,6 +80,8 @@ const pieceOf = (token: string): fc.Arbitrary<Piece> => {
     read(MISSING, 'x'),
     read(KEY, null),
     '{"jsonrpc":"2.0","id":2,"method":"getLatestBlockhash"}',
+    '{"jsonrpc":"2.0","id":2,"method":"getLatestBlockhash","params":[{"commitment":"confirmed"}]}',
+    '{"jsonrpc":"2.0","id":2,"method":"getLatestBlockhash","params":[{"commitment":"finalized"}]}',
     `{"jsonrpc":"2.0","id":3,"method":"getMultipleAccounts","params":[["${KEY}","${MISSING}"]]}`,
     `{"jsonrpc":"2.0","id":4,"method":"getTokenSupply","params":["${KEY}"]}`,
   ]
@@ -176,6 +178,35 @@ t.test('what was decided ends at once', { skip }, async t => {
   direct.raiseVersion()
   t.equal(statusOf(await connection.ask(request)), '401', 'a revoked token')
 })
+
+t.test(
+  'a blockhash is of its commitment, and not given while the feed is silent',
+  { skip },
+  async t => {
+    const { direct, client } = await openBoth(t)
+    const { ask, close } = await open(direct)
+    const latest = async (params: string): Promise<string> => {
+      const body = `{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":${params}}`
+      const path = `/${client.token}`
+      return ask(requestOf({ method: 'POST', path, lines: [], body, version: '1.1' }))
+    }
+    await latest('[]')
+    const before = direct.handledCount()
+    t.match(await latest('[]'), '"slot":4')
+    t.match(await latest('[{"commitment":"finalized"}]'), '"slot":4')
+    t.match(await latest('[{"commitment":"confirmed"}]'), '"slot":5')
+    t.match(await latest('[{"commitment":"processed"}]'), '"slot":5')
+    t.equal(direct.handledCount(), before, 'all before JavaScript')
+    direct.lane?.answerBlockhashes(false)
+    await latest('[]')
+    t.ok(direct.handledCount() > before, 'JavaScript must refuse it')
+    direct.lane?.answerBlockhashes(true)
+    const after = direct.handledCount()
+    t.match(await latest('[]'), '"slot":4')
+    t.equal(direct.handledCount(), after)
+    close()
+  },
+)
 
 t.test('a token that is bound to an address is left to JavaScript', { skip }, async t => {
   const { direct, control, client } = await openBoth(t)

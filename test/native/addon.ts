@@ -77,7 +77,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))
   t.strictSame(membersOf(addon.StoreInspector.prototype), namesOf(STORE_INSPECTOR))
-  t.strictSame(membersOf(addon.PointReadLane.prototype), ['asFunction'])
+  t.strictSame(membersOf(addon.PointReadLane.prototype), ['answerBlockhashes', 'asFunction'])
   t.strictSame(membersOf(addon.DirectReads.prototype), ['close', 'mount', 'register', 'takeCounts'])
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))

@@ -75,7 +75,7 @@ t.test('input and output may be views of one buffer', async t => {
   const calls = [
     { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.account(key, 0, -1, 0, out) },
     { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.accounts(key, 0, -1, 0, out) },
-    { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.balance(key, out) },
+    { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.balance(key, false, out) },
     {
       input: new Uint8Array(REQUEST),
       call: (body: Uint8Array, out: Uint8Array) => fast(body, out) & (2 ** 24 - 1),
@@ -153,7 +153,7 @@ t.test('a buffer that shrinks or is detached while its call runs', async t => {
     ]
     for (const memory of [key, body, message]) end(memory)
     t.strictSame(await Promise.all(running), [expected, verdict, packed])
-    t.throws(() => reader.balance(key, new Uint8Array(OUT_BYTES)), 'no bytes are left')
+    t.throws(() => reader.balance(key, false, new Uint8Array(OUT_BYTES)), 'no bytes are left')
   }
 })
 
@@ -162,9 +162,9 @@ t.test('a buffer without memory is not written', async t => {
   const fast = reader.fastLane(0).asFunction()
   for (const end of [shrink, detach]) {
     const out = resizable(new Uint8Array(OUT_BYTES))
-    t.ok(reader.balance(KEY, out) > 0)
+    t.ok(reader.balance(KEY, false, out) > 0)
     end(out)
-    t.equal(reader.balance(KEY, out), -1)
+    t.equal(reader.balance(KEY, false, out), -1)
     t.equal(fast(REQUEST, out), 0)
     const reply = new addon.NativeReply()
     await reader.accountsTask(KEY, true, 0, -1, 0, 10_000, reply)
@@ -183,8 +183,8 @@ t.test('memory that other threads may change is refused', async t => {
     return view
   }
   const out = new Uint8Array(OUT_BYTES)
-  t.throws(() => reader.balance(shared(KEY), out), /shared memory/)
-  t.throws(() => reader.balance(KEY, shared(out)), /shared memory/)
+  t.throws(() => reader.balance(shared(KEY), false, out), /shared memory/)
+  t.throws(() => reader.balance(KEY, false, shared(out)), /shared memory/)
   t.equal(fast(shared(REQUEST), out), 0)
   t.equal(fast(REQUEST, shared(out)), 0)
 })

@@ -74,6 +74,11 @@ const anyOption = fc.oneof(
     .map(([offset, length]) => `"dataSlice": { "length" :${length}, "offset":${offset} }`),
   fc.constantFrom(
     '"commitment":"confirmed"',
+    '"commitment":"processed"',
+    '"commitment":"finalized"',
+    '"commitment":"max"',
+    '"commitment":"confirm\\u0065d"',
+    '"commitment":"confirmed","commitment":"finalized"',
     '"commitment":5',
     '"commitment":null',
     '"minContextSlot":7',
@@ -143,6 +148,9 @@ const anyBody = fc
 t.test('the fast lane answers the same bytes as the parsed way', async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [...accounts.values()], VECTOR_SLOT)
+  // Two blocks after the newest finalized one.
+  applyAccounts(indexer, [], VECTOR_SLOT + 1)
+  applyAccounts(indexer, [], VECTOR_SLOT + 2, VECTOR_SLOT)
   const reads = reader.reads(defaults)
   const ordinary = openDispatch(reads, { fastLane: false })
   const fast = openDispatch(reads)

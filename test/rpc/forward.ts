@@ -31,7 +31,7 @@ const open = (
     {
       connectionMethods: SUBSCRIPTION_METHODS,
       reads: fakeReads({
-        tip: () => TIP,
+        block: () => TIP,
         balance: () => {
           throw new RpcError('outsideScope')
         },
@@ -78,6 +78,16 @@ t.test('calls of a batch are forwarded one by one', async t => {
   const expected = ids.map(id => `{"id":${id},"result":18446744073709551615}`)
   t.equal(reply, `[{"jsonrpc":"2.0","result":9,"id":"x"},${expected.join()}]`)
   t.strictSame(sent, ids.map(far))
+})
+
+t.test('what is no call keeps the places of the forwarded calls of a batch', async t => {
+  const { ask, sent } = open(echo)
+  const far = (id: string): string => `{"jsonrpc":"2.0","id":${id},"method":"getBlock"}`
+  const reply = await ask(`[5,${far('1')},[{}],${far('2')},"x"]`)
+  const bad = failure(-32600, 'Invalid request', 'null')
+  const good = (id: string): string => `{"id":${id},"result":18446744073709551615}`
+  t.equal(reply, `[${[bad, good('1'), bad, good('2'), bad].join()}]`)
+  t.strictSame(sent, [far('1'), far('2')])
 })
 
 t.test('a call without a reply gets the reason, and other calls are answered', async t => {

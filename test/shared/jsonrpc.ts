@@ -171,13 +171,28 @@ const cases: [name: string, body: string, message: unknown][] = [
     '[{"jsonrpc":"2.0","method":"m","params":[{"id":8},[{"id":9}]],"id":1},{"jsonrpc":"2.0","id":2,"method":"m"}]',
     [call('1', [{ id: 8 }, [{ id: 9 }]]), call('2')],
   ],
-  ['a batch with a number', '[{"jsonrpc":"2.0","id":1,"method":"m"},5]', PARSE],
-  ['a batch with a batch', '[[{"jsonrpc":"2.0","id":1,"method":"m"}]]', PARSE],
+  ['a batch of a number', '[5]', [invalid('null')]],
+  [
+    'a batch with a number',
+    '[5,{"jsonrpc":"2.0","id":1,"method":"m"},"id"]',
+    [invalid('null'), call('1'), invalid('null')],
+  ],
+  [
+    'a batch with a batch',
+    '[[{"jsonrpc":"2.0","id":1,"method":"m"}],{"jsonrpc":"2.0","id":2,"method":"m"}]',
+    [invalid('null'), call('2')],
+  ],
+  [
+    'a batch with an array that looks like a member',
+    '[["id",1],{"jsonrpc":"2.0","id":2,"method":"m"},[]]',
+    [invalid('null'), call('2'), invalid('null')],
+  ],
   [
     'a batch with an unreadable id',
     '[{"jsonrpc":"2.0","id":1,"method":"m"},{"jsonrpc":"2.0","id":{},"method":"m"}]',
-    PARSE,
+    [call('1'), invalid('null')],
   ],
+  ['a batch that is no JSON', '[{"jsonrpc":"2.0","id":1,"method":"m"},5x]', PARSE],
 ]
 for (const [name, body, message] of cases)
   t.test(name, async t => t.strictSame(shown(parse(body)), message))

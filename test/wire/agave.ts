@@ -69,6 +69,7 @@ type Parsed = { readonly program?: string; readonly parsed?: { readonly type?: s
 /** A reply as the table describes it: its error, or the encoding of the data. */
 const nameOf = (reply: unknown): string => {
   if (reply === undefined) return 'an empty body'
+  if (Array.isArray(reply)) return 'a reply to each'
   const { jsonrpc, error, result } = reply as Answer
   if (error !== undefined)
     return `${error.code} ${error.message}${jsonrpc === undefined ? ', no jsonrpc' : ''}`

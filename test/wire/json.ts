@@ -49,9 +49,11 @@ t.test(
       for (const file of files) {
         const body = readFileSync(join(dir ?? '', file))
         const text = await replyTo(body)
-        const { jsonrpc, error } = JSON.parse(text) as { jsonrpc: string; error: { code: number } }
-        // No body is a valid call: valid JSON is an invalid request, the rest a parse error.
-        t.strictSame([jsonrpc, error.code === -32700 || error.code === -32600], ['2.0', true], file)
+        type Failed = { jsonrpc: string; error: { code: number } }
+        // No body is a valid call: valid JSON is an invalid request, alone or in its place of a
+        // batch, and the rest a parse error.
+        for (const { jsonrpc, error } of [JSON.parse(text) as Failed | Failed[]].flat())
+          t.strictSame([jsonrpc, [-32700, -32600].includes(error.code)], ['2.0', true], file)
         if (file.startsWith('n_')) t.equal(text, PARSE_ERROR, file)
 
         const call = '{"jsonrpc":"2.0","id":7,"method":"getLatestBlockhash","params":['

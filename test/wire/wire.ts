@@ -16,10 +16,10 @@ t.test('golden vectors', async t => {
   const client = await openSocket(wire.port, { path: `/${wire.token}` })
   t.teardown(() => client.destroy())
   for (const method of METHODS.keys())
-    for (const { name, accounts, request, reply } of readVectors(method))
+    for (const { name, accounts, root, request, reply } of readVectors(method))
       await t.test(`${method} ${name}`, async t => {
         const { indexer, reader } = openStore(t)
-        applyAccounts(indexer, accounts, VECTOR_SLOT)
+        applyAccounts(indexer, accounts, VECTOR_SLOT, root)
         wire.serve(reader)
         const { status, contentType, body } = await wire.send(request)
         const text = body.toString()
@@ -104,6 +104,7 @@ t.test('envelopes are parsed as documented', async t => {
   const { indexer, reader } = openStore(t)
   applyAccounts(indexer, [], VECTOR_SLOT)
   const call = (id: string): string => PLAIN.replace('ID', () => id)
+  const NO_CALL = failure(-32600, 'Invalid request')
   const notification = PLAIN.replace('"id":ID,', '')
   const cases: [name: string, message: string, reply: string][] = [
     ...IDS.map((id): [string, string, string] => [`id ${id.slice(0, 30)}`, call(id), result(id)]),
@@ -128,7 +129,12 @@ t.test('envelopes are parsed as documented', async t => {
     ['an empty body', '', failure(-32700, 'Parse error')],
     ['no JSON', '{', failure(-32700, 'Parse error')],
     ['no call', '5', failure(-32700, 'Parse error')],
-    ['a number in a batch', `[${call('1')},5]`, failure(-32700, 'Parse error')],
+    [
+      'what is no call in a batch',
+      `[5,${call('1')},[],null,${call('{}')},${call('"b"')}]`,
+      `[${[NO_CALL, result('1'), NO_CALL, NO_CALL, NO_CALL, result('"b"')].join()}]`,
+    ],
+    ['only a number in a batch', '[5]', `[${NO_CALL}]`],
     ['an object as id', call('{}'), failure(-32700, 'Parse error')],
     [
       'no such method',

@@ -10,7 +10,7 @@ use napi_derive::napi;
 use store::{Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
-use wire::reads::{self, ReadLimits};
+use wire::reads::{self, Commitment, ReadLimits};
 
 use crate::arguments::{pubkeys, view, whole, wrong};
 use crate::failure::{Result, guard};
@@ -35,6 +35,13 @@ pub struct Reader {
     lanes: Vec<Weak<RefCell<Lane>>>,
 }
 
+fn commitment(is_finalized: bool) -> Commitment {
+    match is_finalized {
+        true => Commitment::Finalized,
+        false => Commitment::Confirmed,
+    }
+}
+
 #[napi]
 impl Reader {
     /// Opens the store that an indexer wrote at `dir`. Throws `storeUnusable` where that cannot
@@ -51,6 +58,25 @@ impl Reader {
     #[napi]
     pub fn tip(&self) -> Result<Option<TipData>> {
         guard(|| Ok(self.store()?.tip()?.map(|tip| TipData::of(&tip))))
+    }
+
+    /// The newest finalized block, or the tip where none is known (contract: commitment).
+    #[napi]
+    pub fn finalized(&self) -> Result<Option<TipData>> {
+        guard(|| {
+            let snapshot = self.store()?.snapshot()?;
+            Ok(snapshot.finalized()?.map(|block| TipData::of(&block)))
+        })
+    }
+
+    /// How long a blockhash is valid on this chain, in milliseconds; null where that cannot be
+    /// told from the stored blocks.
+    #[napi]
+    pub fn blockhash_life_ms(&self) -> Result<Option<f64>> {
+        guard(|| {
+            let life = reads::blockhash_life_ms(&self.store()?.snapshot()?)?;
+            Ok(life.map(|ms| ms as f64))
+        })
     }
 
     /// Whether the store has every account of its scope.
@@ -76,10 +102,11 @@ impl Reader {
     #[napi]
     pub fn latest_blockhash(
         &mut self,
+        is_finalized: bool,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            reads::latest_blockhash(snapshot, scratch)?;
+            reads::latest_blockhash(snapshot, commitment(is_finalized), scratch)?;
             Ok(reads::Outcome::Written)
         })
     }
@@ -130,10 +157,11 @@ impl Reader {
     pub fn balance(
         &mut self,
         #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+        is_finalized: bool,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            reads::balance(snapshot, &key.pubkey()?, scratch)?;
+            reads::balance(snapshot, &key.pubkey()?, commitment(is_finalized), scratch)?;
             Ok(reads::Outcome::Written)
         })
     }
@@ -143,10 +171,12 @@ impl Reader {
     pub fn blockhash_validity(
         &mut self,
         #[napi(ts_arg_type = "Uint8Array")] blockhash: Bytes<'_>,
+        is_finalized: bool,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            reads::blockhash_validity(snapshot, &blockhash.pubkey()?, scratch)?;
+            let commitment = commitment(is_finalized);
+            reads::blockhash_validity(snapshot, &blockhash.pubkey()?, commitment, scratch)?;
             Ok(reads::Outcome::Written)
         })
     }

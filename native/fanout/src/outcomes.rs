@@ -104,9 +104,9 @@ fn push_outcome(
         out.extend_from_slice(b"},");
         return Ok(());
     }
-    let block = match blockhash {
-        Some(blockhash) => snapshot.block_of_hash(blockhash, HEIGHTS_SEARCHED)?,
-        None => None,
+    let block = match (blockhash, snapshot.tip()) {
+        (Some(blockhash), Some(tip)) => snapshot.block_of_hash(blockhash, tip, HEIGHTS_SEARCHED)?,
+        _ => None,
     };
     if let Some(block) = block {
         push_index(index, out);

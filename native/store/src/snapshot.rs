@@ -7,7 +7,7 @@ use heed::{RoTxn, WithTls};
 use crate::indexes::holder_row::{self, HOLDERS_MIN, Row};
 use crate::indexes::holder_scan::each_holder;
 use crate::indexes::largest::Largest;
-use crate::options::Scope;
+use crate::options::{BLOCKS_KEPT, Scope};
 use crate::pages::query::Budget;
 use crate::rows::keys;
 use crate::rows::record::{self, AccountRef, Tip, decode};
@@ -15,7 +15,7 @@ use crate::store::Store;
 use crate::tables::Tables;
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, TokenProgram};
-use sys::error::Result;
+use sys::error::{Error, Result};
 
 /// A read transaction: all answers of a snapshot are as of the same slot.
 pub struct Snapshot<'s> {
@@ -143,15 +143,38 @@ impl<'s> Snapshot<'s> {
         Ok(found.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value)))
     }
 
-    /// The block with this hash, if its height is at most `height_max` below the tip's.
-    pub fn block_of_hash(&self, blockhash: &[u8; 32], height_max: u64) -> Result<Option<Tip>> {
+    /// The newest finalized block. It is the tip if no slot was reported as finalized yet, or only
+    /// slots before the store's first block. Fails if finality stopped so long ago that the block
+    /// is no longer stored.
+    pub fn finalized(&self) -> Result<Option<Tip>> {
         let Some(tip) = self.tip else { return Ok(None) };
-        for row in self.tables().blocks.rev_iter(&self.txn)? {
+        if tip.root == 0 || tip.root == tip.slot {
+            return Ok(Some(tip));
+        }
+        if let Some(block) = self.block(tip.root)? {
+            return Ok(Some(block));
+        }
+        if self.tables().blocks.len(&self.txn)? >= BLOCKS_KEPT {
+            return Err(Error::NodeUnhealthy);
+        }
+        Ok(Some(tip))
+    }
+
+    /// The block with this hash, if it is `newest` or its height is at most `height_max` below it.
+    pub fn block_of_hash(
+        &self,
+        blockhash: &[u8; 32],
+        newest: &Tip,
+        height_max: u64,
+    ) -> Result<Option<Tip>> {
+        let key = newest.slot.to_be_bytes();
+        let until = (Bound::Unbounded, Bound::Included(&key[..]));
+        for row in self.tables().blocks.rev_range(&self.txn, &until)? {
             let (key, value) = row?;
             let Some(block) = record::decode_block(keys::slot_of(key), value) else {
                 continue;
             };
-            if tip.block_height.saturating_sub(block.block_height) > height_max {
+            if newest.block_height.saturating_sub(block.block_height) > height_max {
                 break;
             }
             if block.blockhash == *blockhash {

@@ -40,6 +40,8 @@ pub enum Error {
     NoIndex,
     /// The store began with its feed, so the account may be missing in it.
     IndexIncomplete,
+    /// The newest finalized block is too old to answer by.
+    NodeUnhealthy,
     /// The store's scope excludes the requested data, so the answer is unknown.
     OutsideScope,
     /// The block does not continue the chain of the tip. Nothing was written.
@@ -100,6 +102,7 @@ impl Error {
             Error::ChecksOverloaded => "checksOverloaded",
             Error::NoIndex => "noIndex",
             Error::IndexIncomplete => "indexIncomplete",
+            Error::NodeUnhealthy => "nodeUnhealthy",
             Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",
             Error::StoreUnusable(_) => "storeUnusable",

@@ -1,14 +1,14 @@
 import { method } from '../method.js'
-import { ignored } from '../params.js'
-import { requireTip } from '../require-tip.js'
+import { commitment } from '../params.js'
+import { requireBlock } from '../require-block.js'
 import { SLOT } from '../schemas.js'
 
-/** Height of the newest indexed block. */
+/** Height of the newest block at a commitment. */
 export const getBlockHeight = method({
   name: 'getBlockHeight',
-  summary: 'The height of the newest indexed block.',
+  summary: 'The height of the block at that slot.',
   bound: 'none',
-  params: [ignored],
+  params: [commitment],
   result: SLOT,
-  run: context => Buffer.from(String(requireTip(context).blockHeight)),
+  run: (context, at) => Buffer.from(String(requireBlock(context, at).blockHeight)),
 })

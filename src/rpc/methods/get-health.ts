@@ -11,7 +11,7 @@ export const getHealth = method({
   params: [],
   result: { enum: ['ok'] },
   run: context => {
-    if (context.isHealthy?.() === false || context.tip() === undefined)
+    if (context.isHealthy?.() === false || context.block('confirmed') === undefined)
       // The number of slots is unknown: it would come from the feed, which has stopped.
       throw new RpcError('nodeUnhealthy', undefined, {
         numSlotsBehind: null,

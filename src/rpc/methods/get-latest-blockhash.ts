@@ -1,13 +1,17 @@
 import { method } from '../method.js'
-import { ignored } from '../params.js'
+import { commitment } from '../params.js'
+import { requireBlockhashes } from '../require-block.js'
 import { atSlot, PUBKEY, record, SLOT } from '../schemas.js'
 
-/** Blockhash of the newest confirmed block, and the last height at which it is valid. */
+/** Blockhash of the newest block at a commitment, and the last height at which it is valid. */
 export const getLatestBlockhash = method({
   name: 'getLatestBlockhash',
   summary: 'The newest blockhash, and the last block height at which it is valid.',
   bound: 'none',
-  params: [ignored],
+  params: [commitment],
   result: atSlot(record({ blockhash: PUBKEY, lastValidBlockHeight: SLOT })),
-  run: reads => reads.latestBlockhash(),
+  run: (context, at) => {
+    requireBlockhashes(context)
+    return context.latestBlockhash(at)
+  },
 })

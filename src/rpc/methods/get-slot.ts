@@ -1,14 +1,14 @@
 import { method } from '../method.js'
-import { ignored } from '../params.js'
-import { requireTip } from '../require-tip.js'
+import { commitment } from '../params.js'
+import { requireBlock } from '../require-block.js'
 import { SLOT } from '../schemas.js'
 
-/** The newest indexed slot, at which all reads are answered. */
+/** The newest slot of the index at a commitment. */
 export const getSlot = method({
   name: 'getSlot',
-  summary: 'The newest indexed slot.',
+  summary: 'The newest indexed slot that is finalized, or confirmed.',
   bound: 'none',
-  params: [ignored],
+  params: [commitment],
   result: SLOT,
-  run: context => Buffer.from(String(requireTip(context).slot)),
+  run: (context, at) => Buffer.from(String(requireBlock(context, at).slot)),
 })

@@ -1,5 +1,6 @@
 import { method } from '../method.js'
-import { blockhash, ignored } from '../params.js'
+import { blockhash, commitment } from '../params.js'
+import { requireBlockhashes } from '../require-block.js'
 import { atSlot, FLAG } from '../schemas.js'
 
 /** Whether a transaction that names a blockhash may still land. */
@@ -7,7 +8,10 @@ export const isBlockhashValid = method({
   name: 'isBlockhashValid',
   summary: 'Whether a transaction that names this blockhash may still land.',
   bound: 'none',
-  params: [blockhash, ignored],
+  params: [blockhash, commitment],
   result: atSlot(FLAG),
-  run: (context, hash) => context.blockhashValidity(hash),
+  run: (context, hash, at) => {
+    requireBlockhashes(context)
+    return context.blockhashValidity(hash, at)
+  },
 })

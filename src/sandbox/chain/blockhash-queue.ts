@@ -8,7 +8,8 @@ const EXPIRED_AGES = 10
 
 /** Blockhashes that a transaction may name: those of the last `ageMax` blocks. */
 export class BlockhashQueue {
-  private readonly recent = new Set<string>()
+  /** With the height of the block of each. */
+  private readonly recent = new Map<string, number>()
   private readonly expired = new Set<string>()
   private readonly ageMax: number
 
@@ -16,10 +17,10 @@ export class BlockhashQueue {
     this.ageMax = ageMax
   }
 
-  add(blockhash: Uint8Array): void {
-    this.recent.add(toMapKey(blockhash))
-    // A Set keeps the order of insertion, so the first key is the oldest hash.
-    for (const oldest of this.recent) {
+  add(blockhash: Uint8Array, blockHeight: number): void {
+    this.recent.set(toMapKey(blockhash), blockHeight)
+    // A map keeps the order of insertion, so the first key is the oldest hash.
+    for (const oldest of this.recent.keys()) {
       if (this.recent.size <= this.ageMax) break
       this.recent.delete(oldest)
       this.expired.add(oldest)
@@ -30,9 +31,11 @@ export class BlockhashQueue {
     }
   }
 
-  ageOf(blockhash: Uint8Array): BlockhashAge {
+  /** The age by the block of `newestHeight`, which knows no hash of a later one. */
+  ageOf(blockhash: Uint8Array, newestHeight: number): BlockhashAge {
     const id = toMapKey(blockhash)
-    if (this.recent.has(id)) return 'recent'
+    const height = this.recent.get(id)
+    if (height !== undefined) return height <= newestHeight ? 'recent' : 'unknown'
     return this.expired.has(id) ? 'expired' : 'unknown'
   }
 }

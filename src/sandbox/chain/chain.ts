@@ -33,7 +33,7 @@ export const defaults = {
   firstSlot: FIRST_SLOT,
   /** Validators accept the hash of this many past blocks. */
   blockhashAgeMax: 150,
-  /** A slot is final when it has this many descendants, as on a real cluster. */
+  /** A slot is final when it has this many descendants; the first slot, at once. */
   finalizedAfterSlots: 32,
   /** Initial balance of the faucet. */
   faucetLamports: 1_000_000_000_000_000_000n,
@@ -94,6 +94,7 @@ export class Chain {
   private writeVersion = 0
   private open: OpenBlock
   private last: Block
+  private lastFinal: number
 
   constructor(options: Partial<ChainOptions> = {}, now: () => number = Date.now) {
     this.options = { ...defaults, ...options }
@@ -121,6 +122,7 @@ export class Chain {
       transactions: [],
       accountUpdateCount: 0,
     }
+    this.lastFinal = this.last.slot
     this.recency.addBlock(this.genesis, this.last.blockHeight)
     this.open = this.createBlock()
   }
@@ -163,10 +165,23 @@ export class Chain {
     return this.last
   }
 
+  /** The newest final slot. Before the first one it is that of the genesis. */
+  get finalizedSlot(): number {
+    return this.lastFinal
+  }
+
+  /** Slot and height of the newest block with at least this commitment. */
+  blockAt(commitment: Commitment): { slot: number; blockHeight: number } {
+    const { slot, blockHeight } = this.last
+    const depth = commitment === 'finalized' ? slot - this.lastFinal : 0
+    return { slot: slot - depth, blockHeight: blockHeight - depth }
+  }
+
   /** Blockhash for a new transaction, and the last block height that accepts it. */
-  latestBlockhash(): { blockhash: string; lastValidBlockHeight: number; slot: number } {
-    const { blockhash, blockHeight, slot } = this.last
-    return { blockhash, slot, lastValidBlockHeight: blockHeight + this.options.blockhashAgeMax }
+  latestBlockhash(commitment: Commitment = 'confirmed') {
+    const { slot, blockHeight } = this.blockAt(commitment)
+    const lastValidBlockHeight = blockHeight + this.options.blockhashAgeMax
+    return { blockhash: this.blockhashOf(slot), slot, lastValidBlockHeight }
   }
 
   /** Hash of any block, also of a future one. */
@@ -175,13 +190,14 @@ export class Chain {
     return bs58.encode(isGenesis ? this.genesis : deriveBytes('block', this.genesis, slot))
   }
 
-  isBlockhashValid(blockhash: Uint8Array): boolean {
-    return this.recency.ageOfBlockhash(blockhash) === 'recent'
+  /** By the newest block with this commitment, which does not know the hash of a later one. */
+  isBlockhashValid(blockhash: Uint8Array, commitment: Commitment = 'confirmed'): boolean {
+    return this.recency.ageOfBlockhash(blockhash, this.heightOf(commitment)) === 'recent'
   }
 
   /** Age of a transaction's blockhash; a valid durable nonce is recent. */
-  blockhashAge(transaction: ParsedTransaction): BlockhashAge {
-    return this.recency.ageOf(transaction)
+  blockhashAge(transaction: ParsedTransaction, commitment: Commitment = 'confirmed'): BlockhashAge {
+    return this.recency.ageOf(transaction, this.heightOf(commitment))
   }
 
   /** True where a transaction with this signature is in one of the recent blocks. */
@@ -222,10 +238,16 @@ export class Chain {
 
   /**
    * Executes a transaction and rolls it back. `inspect` runs in between, on the accounts as the
-   * transaction leaves them.
+   * transaction leaves them. They are those of the open block at every commitment, which decides
+   * only which blockhashes are known.
    */
-  simulate<T>(bytes: Uint8Array, rules: SimulationRules, inspect: () => T) {
-    return this.runner.simulate(bytes, rules, inspect)
+  simulate<T>(
+    bytes: Uint8Array,
+    { commitment, ...rules }: SimulationRules & { readonly commitment: Commitment },
+    inspect: () => T,
+  ) {
+    const newestHeight = this.heightOf(commitment)
+    return this.runner.simulate(bytes, { ...rules, newestHeight }, inspect)
   }
 
   /**
@@ -277,13 +299,20 @@ export class Chain {
     this.emitter.emit('block', block)
     this.emitter.emit('status', slot, parentSlot, 'processed')
     this.emitter.emit('status', slot, parentSlot, 'confirmed')
-    const finalized = slot - this.options.finalizedAfterSlots
-    if (finalized >= this.options.firstSlot)
+    const { finalizedAfterSlots, firstSlot } = this.options
+    const finalized = Math.max(slot - finalizedAfterSlots, firstSlot)
+    if (finalized > this.lastFinal) {
+      this.lastFinal = finalized
       this.emitter.emit('status', finalized, finalized - 1, 'finalized')
+    }
     this.sysvars.addSlotHash(slot, blockhash)
     this.open = this.createBlock()
     this.startSlot()
     return block
+  }
+
+  private heightOf(commitment: Commitment): number {
+    return this.blockAt(commitment).blockHeight
   }
 
   private createBlock(): OpenBlock {

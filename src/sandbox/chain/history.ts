@@ -65,9 +65,7 @@ export class History {
 
   /** The newest slot with at least this commitment. */
   slotAt(commitment: Commitment): number {
-    const { tip, options } = this.chain
-    if (commitment !== 'finalized') return tip.slot
-    return Math.max(tip.slot - options.finalizedAfterSlots, options.firstSlot - 1)
+    return this.chain.blockAt(commitment).slot
   }
 
   private add(record: TransactionRecord): void {

@@ -23,7 +23,7 @@ export class Recency {
 
   /** Removes signatures of transactions whose blockhash has expired by now. */
   addBlock(blockhash: Uint8Array, blockHeight: number): void {
-    this.blockhashes.add(blockhash)
+    this.blockhashes.add(blockhash, blockHeight)
     for (const [signature, height] of this.signatures) {
       if (height >= blockHeight - this.ageMax) return
       this.signatures.delete(signature)
@@ -38,13 +38,13 @@ export class Recency {
     return this.signatures.has(toMapKey(signature))
   }
 
-  ageOfBlockhash(blockhash: Uint8Array): BlockhashAge {
-    return this.blockhashes.ageOf(blockhash)
+  ageOfBlockhash(blockhash: Uint8Array, newestHeight: number): BlockhashAge {
+    return this.blockhashes.ageOf(blockhash, newestHeight)
   }
 
   /** Age of a transaction's blockhash; a valid durable nonce is recent. */
-  ageOf(transaction: ParsedTransaction): BlockhashAge {
-    const age = this.blockhashes.ageOf(transaction.recentBlockhash)
+  ageOf(transaction: ParsedTransaction, newestHeight: number): BlockhashAge {
+    const age = this.blockhashes.ageOf(transaction.recentBlockhash, newestHeight)
     return age !== 'recent' && this.isNonce(transaction) ? 'recent' : age
   }
 

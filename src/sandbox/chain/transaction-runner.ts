@@ -31,6 +31,13 @@ export type SimulationRules = {
   readonly isAnyBlockhash: boolean
 }
 
+/** Which blockhashes a run accepts. */
+type BlockhashRules = {
+  readonly isAnyBlockhash?: boolean
+  /** Height of the last block whose hash is known. */
+  readonly newestHeight?: number
+}
+
 const alreadyProcessed = (): Refusal =>
   refuse('AlreadyProcessed', [], 'This transaction has already been processed')
 
@@ -48,7 +55,7 @@ export class TransactionRunner {
   run(
     bytes: Uint8Array,
     beforeWrite: (pubkey: Uint8Array) => void = () => {},
-    isAnyBlockhash = false,
+    { isAnyBlockhash = false, newestHeight = Infinity }: BlockhashRules = {},
   ): Run | Refusal {
     let transaction: ParsedTransaction
     try {
@@ -60,7 +67,7 @@ export class TransactionRunner {
     }
     const signature = transaction.signatures[0]
     if (signature === undefined) return refuse('SanitizeFailure', [], 'no signature')
-    if (!isAnyBlockhash && this.recency.ageOf(transaction) !== 'recent')
+    if (!isAnyBlockhash && this.recency.ageOf(transaction, newestHeight) !== 'recent')
       return refuse('BlockhashNotFound', [], 'Blockhash not found')
     if (this.recency.isProcessed(signature)) return alreadyProcessed()
     const result = executeTransaction(transaction, this.machine, beforeWrite)
@@ -70,7 +77,7 @@ export class TransactionRunner {
   /** Executes, calls `inspect` on the result, and rolls every account back. */
   simulate<T>(
     bytes: Uint8Array,
-    { isVerified, isAnyBlockhash }: SimulationRules,
+    { isVerified, ...blockhashRules }: SimulationRules & BlockhashRules,
     inspect: () => T,
   ): { readonly run: Run | Refusal; readonly inspected: T } {
     const { svm } = this.machine
@@ -78,7 +85,7 @@ export class TransactionRunner {
     const wasVerified = svm.getSigverify()
     svm.setSigverify(isVerified)
     try {
-      const run = this.run(bytes, key => this.saveOnce(key, undo), isAnyBlockhash)
+      const run = this.run(bytes, key => this.saveOnce(key, undo), blockhashRules)
       return { run, inspected: inspect() }
     } finally {
       svm.setSigverify(wasVerified)

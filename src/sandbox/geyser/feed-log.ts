@@ -114,8 +114,8 @@ export class FeedLog {
       byteCount: 0,
       block: undefined,
     })
-    const { finalizedAfterSlots } = this.chain.options
-    const dataSlots = [slot, slot, slot - finalizedAfterSlots]
+    const { finalizedAfterSlots, firstSlot } = this.chain.options
+    const dataSlots = [slot, slot, Math.max(slot - finalizedAfterSlots, firstSlot)]
     this.levels.forEach((level, index) => {
       const dataSlot = dataSlots[index] ?? slot
       level.segments.push({

@@ -1,4 +1,5 @@
 import bs58 from 'bs58'
+import type { Commitment } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import type { FeedLog } from './feed-log.js'
 import { GRPC_STATUS, GrpcError } from './grpc-message.js'
@@ -15,32 +16,28 @@ type Unary = (request: readonly Field[]) => MessageWriter
 const find = (fields: readonly Field[], number: number): Field | undefined =>
   fields.findLast(field => field.number === number)
 
-/** The newest block at a commitment; the parent of the first block before anything is final. */
-const blockAt = (chain: Chain, commitment: Field | undefined) => {
-  const { slot, blockHeight } = chain.tip
-  if (Number(commitment?.varint ?? 0n) !== COMMITMENT.finalized) return { slot, blockHeight }
-  const { finalizedAfterSlots, firstSlot } = chain.options
-  const depth = Math.min(finalizedAfterSlots, slot - firstSlot + 1)
-  return { slot: slot - depth, blockHeight: blockHeight - depth }
-}
+const toCommitment = (field: Field | undefined): Commitment =>
+  Number(field?.varint ?? 0n) === COMMITMENT.finalized ? 'finalized' : 'confirmed'
 
 const createMethods = (chain: Chain, log: FeedLog): Readonly<Record<string, Unary>> => ({
   Ping: fields => new MessageWriter(16).uint(1, find(fields, 1)?.varint ?? 0n),
   GetVersion: () => new MessageWriter().string(1, VERSION),
-  GetSlot: fields => new MessageWriter(16).uint(1, blockAt(chain, find(fields, 1)).slot),
+  GetSlot: fields =>
+    new MessageWriter(16).uint(1, chain.blockAt(toCommitment(find(fields, 1))).slot),
   GetBlockHeight: fields =>
-    new MessageWriter(16).uint(1, blockAt(chain, find(fields, 1)).blockHeight),
+    new MessageWriter(16).uint(1, chain.blockAt(toCommitment(find(fields, 1))).blockHeight),
   GetLatestBlockhash: fields => {
-    const { slot, blockHeight } = blockAt(chain, find(fields, 1))
+    const latest = chain.latestBlockhash(toCommitment(find(fields, 1)))
     return new MessageWriter()
-      .uint(1, slot)
-      .string(2, chain.blockhashOf(slot))
-      .uint(3, blockHeight + chain.options.blockhashAgeMax)
+      .uint(1, latest.slot)
+      .string(2, latest.blockhash)
+      .uint(3, latest.lastValidBlockHeight)
   },
   IsBlockhashValid: fields => {
     const blockhash = bs58.decodeUnsafe(Buffer.from(find(fields, 1)?.bytes ?? []).toString())
-    const isValid = blockhash !== undefined && chain.isBlockhashValid(blockhash)
-    return new MessageWriter(16).uint(1, blockAt(chain, find(fields, 2)).slot).bool(2, isValid)
+    const commitment = toCommitment(find(fields, 2))
+    const isValid = blockhash !== undefined && chain.isBlockhashValid(blockhash, commitment)
+    return new MessageWriter(16).uint(1, chain.blockAt(commitment).slot).bool(2, isValid)
   },
   SubscribeReplayInfo: () => new MessageWriter(16).uintAlways(1, log.oldestSlot),
 })

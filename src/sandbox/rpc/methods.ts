@@ -141,7 +141,8 @@ const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
   return rows
 }
 
-const getFeeForMessage: RpcMethod = (context, [text]) => {
+const getFeeForMessage: RpcMethod = (context, [text, options]) => {
+  const commitment = toCommitment(toOptions(options))
   if (typeof text !== 'string' || text.length > MESSAGE_CHARS_MAX)
     throw invalidParam('Invalid params: expected a string')
   const message = Buffer.from(text, 'base64')
@@ -151,7 +152,7 @@ const getFeeForMessage: RpcMethod = (context, [text]) => {
   signatures.writeUInt8((signatureCount ?? 0) & 127)
   try {
     const transaction = parseTransaction(Buffer.concat([signatures, message]))
-    const isRecent = context.chain.blockhashAge(transaction) === 'recent'
+    const isRecent = context.chain.blockhashAge(transaction, commitment) === 'recent'
     return withContext(context, isRecent ? feeOf(transaction) : null)
   } catch (error) {
     if (!(error instanceof TransactionFormatError)) throw error

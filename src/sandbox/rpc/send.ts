@@ -1,6 +1,6 @@
 import bs58 from 'bs58'
 import { isAbsent, type Members } from '../../shared/values.js'
-import type { TransactionRecord } from '../chain/block.js'
+import type { Commitment, TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import { decodeTransaction } from '../solana/decode-transaction.js'
 import { refuse, type Refusal } from '../chain/execute-transaction.js'
@@ -8,7 +8,7 @@ import { parseTransaction, TransactionFormatError } from '../solana/parse-transa
 import type { ParsedTransaction } from '../solana/transaction.js'
 import { toAccount } from './accounts.js'
 import { invalidParam, RpcFailure } from './failure.js'
-import { toList, toOptions, toPubkey } from './params.js'
+import { toCommitment, toList, toOptions, toPubkey } from './params.js'
 import { toInner, toReturnData } from './transaction.js'
 import type { TransactionError } from '../chain/transaction-error.js'
 import { verifySignatures } from '../solana/verify-signatures.js'
@@ -48,12 +48,18 @@ type Simulated = {
   readonly value: Record<string, unknown>
 }
 
-const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Simulated => {
+const simulate = (
+  chain: Chain,
+  parsed: ParsedTransaction,
+  options: Members,
+  commitment: Commitment,
+): Simulated => {
   const isAnyBlockhash = options['replaceRecentBlockhash'] === true
   const isVerified = options['sigVerify'] === true
   const wanted = isAbsent(options['accounts']) ? undefined : toOptions(options['accounts'])
   const addresses = toList(wanted?.['addresses'] ?? [], ACCOUNTS_MAX).map(toPubkey)
-  const { run, inspected } = chain.simulate(parsed.bytes, { isVerified, isAnyBlockhash }, () =>
+  const rules = { isVerified, isAnyBlockhash, commitment }
+  const { run, inspected } = chain.simulate(parsed.bytes, rules, () =>
     addresses.map(address => {
       const state = chain.account(address)
       return state === undefined
@@ -62,7 +68,7 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
     }),
   )
   const accounts = wanted === undefined ? null : inspected
-  const replacement = isAnyBlockhash ? chain.latestBlockhash() : undefined
+  const replacement = isAnyBlockhash ? chain.latestBlockhash(commitment) : undefined
   const replacementBlockhash = replacement && {
     blockhash: replacement.blockhash,
     lastValidBlockHeight: replacement.lastValidBlockHeight,
@@ -100,19 +106,20 @@ const simulate = (chain: Chain, parsed: ParsedTransaction, options: Members): Si
 export const simulateTransaction = (chain: Chain, text: unknown, options: Members): unknown => {
   if (options['sigVerify'] === true && options['replaceRecentBlockhash'] === true)
     throw invalidParam('sigVerify may not be used with replaceRecentBlockhash')
-  return simulate(chain, toParsed(text, options), options).value
+  return simulate(chain, toParsed(text, options), options, toCommitment(options)).value
 }
 
 /**
  * Sends a transaction and answers its signature. Unless preflight is skipped, its signatures are
- * verified and it is simulated first, and not sent where that fails.
+ * verified and it is simulated at `preflightCommitment` first, and not sent where that fails.
  */
 export const sendTransaction = (chain: Chain, text: unknown, options: Members): string => {
   const parsed = toParsed(text, options)
   if (options['skipPreflight'] !== true) {
     if (!verifySignatures(parsed))
       throw new RpcFailure(-32003, 'Transaction signature verification failure')
-    const { failed, value } = simulate(chain, parsed, {})
+    const commitment = toCommitment({ commitment: options['preflightCommitment'] })
+    const { failed, value } = simulate(chain, parsed, {}, commitment)
     if (failed !== undefined)
       throw new RpcFailure(
         -32002,

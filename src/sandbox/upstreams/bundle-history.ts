@@ -59,7 +59,7 @@ export class BundleHistory {
 
   /** Omits an id that is unknown, did not land, or landed too long ago. */
   statuses(ids: readonly string[]): BundleStatus[] {
-    const { tip, options } = this.chain
+    const { finalizedSlot, tip } = this.chain
     return ids.flatMap(id => {
       const entry = this.entries.get(id)
       const slot = entry?.slot
@@ -70,7 +70,7 @@ export class BundleHistory {
         bundle_id: id,
         transactions: entry.signatures,
         slot,
-        confirmation_status: depth >= options.finalizedAfterSlots ? 'finalized' : 'confirmed',
+        confirmation_status: slot <= finalizedSlot ? 'finalized' : 'confirmed',
         err: { Ok: null },
       }
     })

@@ -82,6 +82,36 @@ t.test('a long list of addresses is answered as a short one', async t => {
   for (const [name, text, error] of errors) t.match(await ask(text), error, name)
 })
 
+t.test('what is no call in a long batch is answered in its place', async t => {
+  const dispatch = openEmpty(t)
+  const good = callOf('getMultipleAccounts', [KEYS.slice(0, 1_000)], 'a')
+  const replies: { id: unknown; error?: { code: number }; result?: unknown }[] = JSON.parse(
+    await askText(dispatch, `[5,${good},[],${callOf('getVersion', [], 'b')},null]`),
+  )
+  t.strictSame(
+    replies.map(({ id, error }) => [id, error?.code]),
+    [
+      [null, -32600],
+      ['a', undefined],
+      [null, -32600],
+      ['b', undefined],
+      [null, -32600],
+    ],
+  )
+})
+
+t.test('a batch of 8 MiB of what is no call is refused by its count', async t => {
+  const dispatch = openEmpty(t)
+  for (const element of ['5', '[]', '"id"']) {
+    const body = `[${`${element},`.repeat(Math.floor((8 << 20) / (element.length + 1)) - 2)}5]`
+    t.equal(
+      await askText(dispatch, body),
+      '{"jsonrpc":"2.0","error":{"code":-32600,"message":"Batch holds more than 100 calls"},"id":null}',
+      element,
+    )
+  }
+})
+
 t.test('a long batch is answered in order, each call with its addresses', async t => {
   const dispatch = openEmpty(t)
   const calls = [

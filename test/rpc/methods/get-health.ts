@@ -15,7 +15,7 @@ t.test('a node that lags, and one without a block, are unhealthy', async t => {
   let isHealthy = true
   const dispatch = createDispatch(defaults, {
     connectionMethods: SUBSCRIPTION_METHODS,
-    reads: fakeReads({ tip: () => tip }),
+    reads: fakeReads({ block: () => tip }),
     isHealthy: () => isHealthy,
     onCall() {},
     onFault: fault => {

@@ -70,9 +70,27 @@ t.test('blocks link to their parents, and write versions increase', async t => {
     versions,
     versions.map((_version, index) => index + 1),
   )
-  t.strictSame(statuses.slice(0, 3), ['7<6 processed', '7<6 confirmed', '8<7 processed'])
-  t.ok(statuses.indexOf('7<6 finalized') > statuses.indexOf('39<38 confirmed'))
-  t.ok(statuses.indexOf('7<6 finalized') < statuses.indexOf('40<39 processed'))
+  t.strictSame(statuses.slice(0, 3), ['7<6 processed', '7<6 confirmed', '7<6 finalized'])
+  t.equal(statuses.filter(status => status === '7<6 finalized').length, 1, 'the first is final')
+  t.ok(statuses.indexOf('8<7 finalized') > statuses.indexOf('40<39 confirmed'))
+  t.ok(statuses.indexOf('8<7 finalized') < statuses.indexOf('41<40 processed'))
+})
+
+t.test('a block knows the blockhashes of no later block', async t => {
+  const { chain } = createChain()
+  t.strictSame([chain.finalizedSlot, chain.tip.slot], [0, 0], 'the genesis')
+  for (let count = 0; count < 40; count++) chain.tick()
+  t.strictSame([chain.finalizedSlot, chain.tip.slot], [8, 40])
+  t.match(chain.latestBlockhash('finalized'), { slot: 8, lastValidBlockHeight: 158 })
+  for (const [slot, finalized] of [
+    [8, true],
+    [9, false],
+    [40, false],
+  ] as const) {
+    const hash = bs58.decode(chain.blockhashOf(slot))
+    t.equal(chain.isBlockhashValid(hash, 'finalized'), finalized)
+    t.ok(chain.isBlockhashValid(hash, 'confirmed'))
+  }
 })
 
 t.test('a blockhash is valid for 150 blocks', async t => {

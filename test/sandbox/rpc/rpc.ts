@@ -37,6 +37,8 @@ const open = async (t: Test, options: Partial<RpcOptions> = {}) => {
   return { chain, rpc, post, call, payer, transfer }
 }
 const base64 = { encoding: 'base64' }
+/** Preflight knows the blockhash of the tip. */
+const atTip = { ...base64, preflightCommitment: 'confirmed' }
 
 t.test('envelopes and batches are answered', async t => {
   const { post, chain } = await open(t)
@@ -107,7 +109,10 @@ t.test('preflight and simulation change nothing', async t => {
   t.match(await call('simulateTransaction', old, base64), { value: { err: 'BlockhashNotFound' } })
   const replaced = { ...base64, replaceRecentBlockhash: true }
   t.match(await call('simulateTransaction', old, replaced), {
-    value: { err: null, replacementBlockhash: { blockhash: chain.tip.blockhash } },
+    value: {
+      err: null,
+      replacementBlockhash: { blockhash: chain.blockhashOf(chain.finalizedSlot) },
+    },
   })
   t.equal(
     await call('simulateTransaction', old, { ...replaced, sigVerify: true }),
@@ -120,11 +125,36 @@ t.test('preflight and simulation change nothing', async t => {
   )
 })
 
+t.test('preflight is at the asked commitment, and finalized where none is', async t => {
+  const { call, chain, transfer } = await open(t)
+  for (let count = 0; count < 3; count++) chain.tick()
+  const text = transfer(SOL).toString('base64')
+  const refused = '-32002 Transaction simulation failed: Blockhash not found'
+  t.equal(await call('sendTransaction', text, base64), refused)
+  for (const name of ['finalized', 'max'])
+    t.equal(await call('sendTransaction', text, { ...base64, preflightCommitment: name }), refused)
+  t.match(await call('simulateTransaction', text, base64), { value: { err: 'BlockhashNotFound' } })
+  const confirmed = { ...base64, commitment: 'confirmed' }
+  t.match(await call('simulateTransaction', text, confirmed), { value: { err: null } })
+  const message = Buffer.from(text, 'base64').subarray(65).toString('base64')
+  t.match(await call('getFeeForMessage', message), { value: null })
+  t.match(await call('getFeeForMessage', message, { commitment: 'confirmed' }), { value: 5_000 })
+  t.type(await call('sendTransaction', text, atTip), 'string')
+  const final = chain.latestBlockhash('finalized')
+  t.ok(final.slot < chain.tip.slot)
+  const payer = key('payer')
+  const instruction = transferLamports(payer.publicKey, key('to').publicKey, SOL)
+  const old = compileTransaction([instruction], [payer], bs58.decode(final.blockhash))
+  t.type(await call('sendTransaction', Buffer.from(old).toString('base64'), base64), 'string')
+  const skipped = { ...base64, skipPreflight: true }
+  t.type(await call('sendTransaction', transfer(2n * SOL).toString('base64'), skipped), 'string')
+})
+
 t.test('the history is bounded and evicts its oldest blocks', async t => {
   const { call, chain, transfer } = await open(t, { transactionCountMax: 3, blockCountMax: 4 })
   const sent: unknown[] = []
   for (let lamports = 1n; lamports <= 5n; lamports++) {
-    sent.push(await call('sendTransaction', transfer(SOL + lamports).toString('base64'), base64))
+    sent.push(await call('sendTransaction', transfer(SOL + lamports).toString('base64'), atTip))
     chain.tick()
   }
   const { value } = (await call('getSignatureStatuses', sent)) as { value: unknown[] }

@@ -7,7 +7,7 @@ use edge::{Answers, Counts, Entry, Limit, PointReads, now_ns};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Float64Array, Object};
 use napi_derive::napi;
-use wire::fast_lane::METHODS;
+use wire::fast_lane::{Blockhashes, METHODS};
 
 use crate::arguments::{signed, whole};
 use crate::failure::{Result, guard};
@@ -34,6 +34,18 @@ impl PointReadLane {
         guard(|| {
             let function = lane::create_function(env, self.0.clone())?;
             Ok(Object::from_raw(env.raw(), function))
+        })
+    }
+
+    /// Whether getLatestBlockhash is answered. Where not, the ordinary way must refuse it.
+    #[napi]
+    pub fn answer_blockhashes(&self, is_answered: bool) -> Result<()> {
+        guard(|| {
+            self.0.borrow_mut().blockhashes = match is_answered {
+                true => Blockhashes::Answered,
+                false => Blockhashes::Declined,
+            };
+            Ok(())
         })
     }
 }

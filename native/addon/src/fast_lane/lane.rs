@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ::sys::error::{Error, Result as Checked};
 use napi::{Env, sys};
 use store::Store;
-use wire::fast_lane::{self, Recent};
+use wire::fast_lane::{self, Blockhashes, Recent};
 
 use crate::failure::guard;
 use crate::js_bytes::{Bytes, Output, pair};
@@ -27,6 +27,7 @@ pub struct Lane {
     /// nothing.
     scratch: Vec<u8>,
     recent: Recent,
+    pub blockhashes: Blockhashes,
 }
 
 pub type SharedLane = Rc<RefCell<Lane>>;
@@ -36,6 +37,7 @@ pub fn shared_lane(store: Arc<Store>, recent: Recent) -> SharedLane {
         store: Some(store),
         scratch: Vec::new(),
         recent,
+        blockhashes: Blockhashes::Answered,
     }))
 }
 
@@ -44,7 +46,9 @@ impl Lane {
     /// where the general path must answer.
     pub fn answer_into(&mut self, body: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let store = self.store.as_deref()?;
-        fast_lane::answer_method(body, store, &mut self.recent, out).map(|method| method as usize)
+        let recent = &mut self.recent;
+        fast_lane::answer_method(body, store, recent, self.blockhashes, out)
+            .map(|method| method as usize)
     }
 
     /// The reply's length plus 2^24 times the method's number, or 0 where the general path must
@@ -54,8 +58,17 @@ impl Lane {
             return Ok(0);
         };
         let (scratch, recent) = (&mut self.scratch, &mut self.recent);
+        let blockhashes = self.blockhashes;
         scratch.clear();
-        let answered = body.read(|body| Ok(fast_lane::answer_method(body, store, recent, scratch)));
+        let answered = body.read(|body| {
+            Ok(fast_lane::answer_method(
+                body,
+                store,
+                recent,
+                blockhashes,
+                scratch,
+            ))
+        });
         let Some(method) = answered? else {
             return Ok(0);
         };

@@ -8,7 +8,7 @@ use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 use store::{Budget, Filter, Options, OwnerFilter, OwnerQuery, ProgramQuery, Snapshot, Store};
 use sys::error::Result;
 use wire::account_json::{Encoding, View};
-use wire::reads::{self, PageView, ReadLimits};
+use wire::reads::{self, Commitment, PageView, ReadLimits};
 
 use crate::data::{KINDS, PROGRAM, Set, key};
 use crate::seeded::mix;
@@ -50,11 +50,11 @@ fn methods(set: &Set) -> Vec<(&'static str, Read)> {
     vec![
         (
             "getLatestBlockhash",
-            Box::new(|s, _, out| reads::latest_blockhash(s, out)),
+            Box::new(|s, _, out| reads::latest_blockhash(s, Commitment::Finalized, out)),
         ),
         (
             "getBalance",
-            Box::new(move |s, n, out| reads::balance(s, &token(n), out)),
+            Box::new(move |s, n, out| reads::balance(s, &token(n), Commitment::Finalized, out)),
         ),
         (
             "getAccountInfo",

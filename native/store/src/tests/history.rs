@@ -335,14 +335,66 @@ fn the_last_blocks_are_found_by_slot_and_hash() {
     let tip = snapshot.slot();
     assert_eq!(snapshot.block(20).unwrap(), None);
     assert_eq!(snapshot.block(21).unwrap().unwrap().blockhash, hash(21));
+    let newest = snapshot.tip().unwrap();
+    let slot_of = |hash: &[u8; 32], newest| {
+        let found = snapshot.block_of_hash(hash, newest, 150).unwrap();
+        found.map(|block| block.slot)
+    };
+    assert_eq!(slot_of(&hash(tip - 150), newest), Some(tip - 150));
+    assert_eq!(slot_of(&hash(tip - 151), newest), None);
+    assert_eq!(slot_of(&[9; 32], newest), None);
+    // By an older block: what came after it is not known, and what is too old for the tip is.
+    let older = snapshot.block(tip - 5).unwrap().unwrap();
+    assert_eq!(slot_of(&hash(tip - 4), &older), None);
+    assert_eq!(slot_of(&hash(tip - 5), &older), Some(tip - 5));
+    assert_eq!(slot_of(&hash(tip - 155), &older), Some(tip - 155));
+    assert_eq!(slot_of(&hash(tip - 156), &older), None);
+}
+
+#[test]
+fn the_newest_finalized_block_is_that_of_the_newest_known_root() {
+    let temporary = open(&options());
+    let store = &temporary.store;
+    let finalized = || {
+        let found = store.snapshot().unwrap().finalized();
+        found.map(|found| found.map(|block| (block.slot, block.blockhash, block.block_height)))
+    };
+    let of = |slot: u64| Some((slot, hash(slot), block(slot, vec![]).block_height));
+    let rooted = |slot, root| Block {
+        root,
+        ..block(slot, vec![])
+    };
+    assert_eq!(finalized().unwrap(), None, "an empty store");
+    let cases = [
+        (rooted(10, None), 10, "no slot is finalized: the tip"),
+        (
+            rooted(11, Some(9)),
+            11,
+            "one before the first block: the tip",
+        ),
+        (rooted(12, Some(10)), 10, "the finalized block"),
+        (rooted(13, None), 10, "it stays the newest"),
+        (rooted(14, Some(9)), 10, "never an older one"),
+        (
+            rooted(15, Some(99)),
+            15,
+            "a feed that is ahead: at most the tip",
+        ),
+    ];
+    for (next, expected, name) in cases {
+        store.apply(&next).unwrap();
+        assert_eq!(finalized().unwrap(), of(expected), "{name}");
+    }
+    let silent: Vec<_> = (16..=14 + BLOCKS_KEPT)
+        .map(|slot| block(slot, vec![]))
+        .collect();
+    store.apply_all(&silent).unwrap();
     assert_eq!(
-        snapshot
-            .block_of_hash(&hash(tip - 150), 150)
-            .unwrap()
-            .unwrap()
-            .slot,
-        tip - 150
+        finalized().unwrap(),
+        of(15),
+        "the oldest block that is kept"
     );
-    assert_eq!(snapshot.block_of_hash(&hash(tip - 151), 150).unwrap(), None);
-    assert_eq!(snapshot.block_of_hash(&[9; 32], 150).unwrap(), None);
+    store.apply(&block(15 + BLOCKS_KEPT, vec![])).unwrap();
+    let error = finalized().unwrap_err();
+    assert_eq!(error.name(), "nodeUnhealthy", "finality stopped long ago");
 }

@@ -59,7 +59,7 @@ fn applied_blocks_persist_and_read_back_exactly() {
     assert_eq!(snapshot.account(&[8; 32]).unwrap(), None);
     assert_eq!(
         snapshot
-            .block_of_hash(&hash(5), 150)
+            .block_of_hash(&hash(5), snapshot.tip().unwrap(), 150)
             .unwrap()
             .map(|block| block.slot),
         Some(5)

@@ -9,7 +9,15 @@ use sys::error::Result;
 
 /// Appends the whole JSON-RPC reply and returns true, or appends nothing and returns false.
 pub fn answer(body: &[u8], store: &Store, recent: &mut Recent, out: &mut Vec<u8>) -> bool {
-    answer_method(body, store, recent, out).is_some()
+    answer_method(body, store, recent, Blockhashes::Answered, out).is_some()
+}
+
+/// Whether the lane answers getLatestBlockhash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blockhashes {
+    Answered,
+    /// The feed has been silent for too long: the general path refuses.
+    Declined,
 }
 
 /// Like [`answer`], but returns the method, for metrics. `recent` must belong to this store.
@@ -17,9 +25,13 @@ pub fn answer_method(
     body: &[u8],
     store: &Store,
     recent: &mut Recent,
+    blockhashes: Blockhashes,
     out: &mut Vec<u8>,
 ) -> Option<Method> {
     let request = recognise(body)?;
+    if blockhashes == Blockhashes::Declined && matches!(request.read, Read::LatestBlockhash(_)) {
+        return None;
+    }
     let start = out.len();
     let is_answered = matches!(write(&request, store, recent, out), Ok(Outcome::Written));
     if !is_answered {
@@ -59,7 +71,9 @@ fn write(
 fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
     let limits = ReadLimits::default();
     match read {
-        Read::LatestBlockhash => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
+        Read::LatestBlockhash(commitment) => {
+            reads::latest_blockhash(snapshot, *commitment, out).map(|()| Outcome::Written)
+        }
         Read::AccountInfo(pubkey, view) => {
             reads::account_info(snapshot, pubkey, *view, &limits, out)
         }

@@ -8,7 +8,7 @@ mod method;
 mod recent;
 mod request;
 
-pub use answer::{answer, answer_method};
+pub use answer::{Blockhashes, answer, answer_method};
 pub use method::{METHODS, Method};
 pub use recent::Recent;
 

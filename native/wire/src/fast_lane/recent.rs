@@ -9,7 +9,7 @@ use primitives::Pubkey;
 const RESULT_BYTES_MAX: usize = 2048;
 /// 2^64 divided by the golden ratio: spreads keys that differ in few bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Method, encoding, presence of a slice, its offset and length, address.
+/// Method, encoding or commitment, presence of a slice, its offset and length, address.
 const KEY_BYTES: usize = 51;
 
 /// A read without the id of its call.
@@ -24,12 +24,17 @@ impl Key {
             slice: None,
         };
         let (pubkey, view): (&Pubkey, &View) = match read {
+            Read::LatestBlockhash(commitment) => {
+                let mut key = [0; KEY_BYTES];
+                [key[0], key[1]] = [read.method() as u8, *commitment as u8];
+                return Some(Key(key));
+            }
             Read::AccountInfo(pubkey, view) => (pubkey, view),
             Read::TokenAccountBalance(pubkey)
             | Read::TokenSupply(pubkey)
             | Read::TokenLargestAccounts(pubkey) => (pubkey, &base64),
-            // The first needs no look-up. The second is long and rarely repeated.
-            Read::LatestBlockhash | Read::MultipleAccounts(..) => return None,
+            // It is long and rarely repeated.
+            Read::MultipleAccounts(..) => return None,
         };
         let (offset, length) = view
             .slice

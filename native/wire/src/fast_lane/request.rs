@@ -3,6 +3,7 @@
 use super::cursor::Cursor;
 use super::method::Method;
 use crate::account_json::{DataSlice, Encoding, View};
+use crate::reads::Commitment;
 use primitives::Pubkey;
 use primitives::encoding::decode_pubkey_bytes;
 
@@ -21,7 +22,7 @@ pub(super) struct Request<'a> {
 
 /// One point read with its parameters checked.
 pub(super) enum Read<'a> {
-    LatestBlockhash,
+    LatestBlockhash(Commitment),
     AccountInfo(Pubkey, View),
     MultipleAccounts(Addresses<'a>, View),
     TokenAccountBalance(Pubkey),
@@ -32,7 +33,7 @@ pub(super) enum Read<'a> {
 impl Read<'_> {
     pub(super) fn method(&self) -> Method {
         match self {
-            Read::LatestBlockhash => Method::LatestBlockhash,
+            Read::LatestBlockhash(_) => Method::LatestBlockhash,
             Read::AccountInfo(..) => Method::AccountInfo,
             Read::MultipleAccounts(..) => Method::MultipleAccounts,
             Read::TokenAccountBalance(_) => Method::TokenAccountBalance,
@@ -145,7 +146,7 @@ impl<'a> Params<'a> {
     }
 
     fn read_of(self, method: &[u8]) -> Option<Read<'a>> {
-        let view = self.options.view;
+        let Options { view, commitment } = self.options;
         Some(match (method, self.first) {
             (b"getAccountInfo", First::Text(key)) => {
                 Read::AccountInfo(decode_pubkey_bytes(key)?, view.unwrap_or(DEFAULT_VIEW))
@@ -156,7 +157,9 @@ impl<'a> Params<'a> {
             // The other methods have no encoding. The ordinary path decides whether one is an
             // error.
             _ if view.is_some() => return None,
-            (b"getLatestBlockhash", First::Absent) => Read::LatestBlockhash,
+            (b"getLatestBlockhash", First::Absent) => {
+                Read::LatestBlockhash(commitment.unwrap_or(Commitment::Finalized))
+            }
             (b"getTokenAccountBalance", First::Text(key)) => {
                 Read::TokenAccountBalance(decode_pubkey_bytes(key)?)
             }
@@ -189,12 +192,14 @@ const DEFAULT_VIEW: View = View {
 #[derive(Default)]
 struct Options {
     view: Option<View>,
+    /// Only some methods have one.
+    commitment: Option<Commitment>,
 }
 
 impl Options {
     fn read(cursor: &mut Cursor<'_>) -> Option<Self> {
         let (mut encoding, mut slice) = (None, None);
-        let (mut has_commitment, mut has_min_context_slot) = (false, false);
+        let (mut commitment, mut has_min_context_slot) = (None, false);
         let mut more = cursor.open(b'{', b'}')?;
         while more {
             let name = cursor.name()?;
@@ -203,11 +208,11 @@ impl Options {
                 cursor.null()?;
             }
             match name {
-                b"commitment" if !has_commitment => {
-                    has_commitment = true;
-                    if !is_null {
-                        cursor.string()?;
-                    }
+                b"commitment" if commitment.is_none() => {
+                    commitment = Some(match is_null {
+                        true => Commitment::Finalized,
+                        false => Commitment::of_name(cursor.string()?),
+                    });
                 }
                 b"minContextSlot" if !has_min_context_slot => {
                     has_min_context_slot = true;
@@ -236,7 +241,7 @@ impl Options {
             encoding: encoding.unwrap_or(DEFAULT_VIEW.encoding),
             slice: slice.flatten(),
         });
-        Some(Options { view })
+        Some(Options { view, commitment })
     }
 }
 

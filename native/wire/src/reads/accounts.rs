@@ -1,7 +1,8 @@
 //! getAccountInfo, getMultipleAccounts and getBalance.
 
 use super::common::{
-    KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known, push_context, spill,
+    Commitment, KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known,
+    push_context, push_context_of, spill,
 };
 use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
@@ -33,11 +34,23 @@ pub fn account_info(
     })
 }
 
-/// getBalance: the lamports of an account; 0 where there is none.
-pub fn balance(snapshot: &Snapshot<'_>, pubkey: &Pubkey, out: &mut Vec<u8>) -> Result<()> {
-    let lamports = find(snapshot, pubkey)?.map_or(0, |account| account.lamports);
-    push_context(snapshot, out)?;
-    push_u64(out, lamports);
+/// getBalance: the lamports of an account; 0 where there is none. Accounts have no history: one
+/// that changed after the block of the commitment, and one that does not exist, are answered by the
+/// tip, and the context names the slot of the answer.
+pub fn balance(
+    snapshot: &Snapshot<'_>,
+    pubkey: &Pubkey,
+    commitment: Commitment,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let block = commitment.block(snapshot)?;
+    let found = find(snapshot, pubkey)?;
+    let slot = match found {
+        Some(account) if account.slot <= block.slot => block.slot,
+        _ => snapshot.slot(),
+    };
+    push_context_of(slot, out);
+    push_u64(out, found.map_or(0, |account| account.lamports));
     out.push(b'}');
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! getLatestBlockhash and isBlockhashValid.
 
-use super::common::push_context;
+use super::common::{Commitment, push_context_of};
 use crate::account_json::push_u64;
 use primitives::encoding::push_pubkey;
 use store::Snapshot;
@@ -9,26 +9,60 @@ use sys::error::{Error, Result};
 /// Blocks for which a blockhash is valid: MAX_PROCESSING_AGE of the validator.
 pub const BLOCKHASH_AGE_MAX: u64 = 150;
 
-/// getLatestBlockhash: the tip's hash, and the last block height at which it is valid.
-pub fn latest_blockhash(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
-    let tip = snapshot.tip().ok_or(Error::NoIndex)?;
-    push_context(snapshot, out)?;
+/// getLatestBlockhash: a block's hash, and the last block height at which it is valid. Fails for a
+/// finalized block whose hash is no longer valid.
+pub fn latest_blockhash(
+    snapshot: &Snapshot<'_>,
+    commitment: Commitment,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let block = commitment.block(snapshot)?;
+    let last_valid = block.block_height.saturating_add(BLOCKHASH_AGE_MAX);
+    if snapshot
+        .tip()
+        .is_some_and(|tip| tip.block_height > last_valid)
+    {
+        return Err(Error::NodeUnhealthy);
+    }
+    push_context_of(block.slot, out);
     out.extend_from_slice(b"{\"blockhash\":\"");
-    push_pubkey(out, &tip.blockhash);
+    push_pubkey(out, &block.blockhash);
     out.extend_from_slice(b"\",\"lastValidBlockHeight\":");
-    push_u64(out, tip.block_height.saturating_add(BLOCKHASH_AGE_MAX));
+    push_u64(out, last_valid);
     out.extend_from_slice(b"}}");
     Ok(())
 }
 
-/// isBlockhashValid: whether a transaction with this blockhash may still land.
+/// isBlockhashValid: whether a transaction with this blockhash may still land. As in Agave, the
+/// hash of a block after that of the commitment is not known, and so not valid.
 pub fn blockhash_validity(
     snapshot: &Snapshot<'_>,
     blockhash: &[u8; 32],
+    commitment: Commitment,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    push_context(snapshot, out)?;
-    let found = snapshot.block_of_hash(blockhash, BLOCKHASH_AGE_MAX)?;
+    let newest = commitment.block(snapshot)?;
+    let found = snapshot.block_of_hash(blockhash, &newest, BLOCKHASH_AGE_MAX)?;
+    push_context_of(newest.slot, out);
     out.extend_from_slice(if found.is_some() { b"true}" } else { b"false}" });
     Ok(())
+}
+
+/// The time in which the chain makes as many blocks as a blockhash is valid for, in milliseconds,
+/// by the times of the stored blocks. `None` if these are too few, or have no times.
+pub fn blockhash_life_ms(snapshot: &Snapshot<'_>) -> Result<Option<u64>> {
+    let (Some(newest), Some(oldest)) = (snapshot.tip(), snapshot.block_after(None)?) else {
+        return Ok(None);
+    };
+    let blocks = newest.block_height.saturating_sub(oldest.block_height);
+    let (Some(end), Some(begin)) = (newest.block_time, oldest.block_time) else {
+        return Ok(None);
+    };
+    let seconds = u64::try_from(end.saturating_sub(begin)).unwrap_or(0);
+    if blocks < BLOCKHASH_AGE_MAX || seconds == 0 {
+        return Ok(None);
+    }
+    Ok(Some(
+        seconds.saturating_mul(1_000 * BLOCKHASH_AGE_MAX) / blocks,
+    ))
 }

@@ -3,7 +3,7 @@
 use crate::account_json::{Accounts, push_u64};
 use crate::reply::{CHUNK_BYTES, ReplyWriter};
 use primitives::Pubkey;
-use store::{AccountRef, Snapshot};
+use store::{AccountRef, Snapshot, Tip};
 use sys::error::{Error, Result};
 
 /// The outcome of a read with limits.
@@ -130,13 +130,46 @@ impl Accounts for Snapshot<'_> {
     }
 }
 
-/// Appends `{"context":{"slot":…},"value":`. Fails for a store without a block, which has no slot.
+/// The block that a read is answered by (contract: commitment).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commitment {
+    /// The newest finalized block; also for an absent or unknown name, as in Agave.
+    Finalized = 0,
+    /// The newest block, which is confirmed; also for `processed`.
+    Confirmed = 1,
+}
+
+impl Commitment {
+    pub fn of_name(name: &[u8]) -> Commitment {
+        match name {
+            b"confirmed" | b"processed" => Commitment::Confirmed,
+            _ => Commitment::Finalized,
+        }
+    }
+
+    /// Its newest block. Fails for a store without a block.
+    pub fn block(self, snapshot: &Snapshot<'_>) -> Result<Tip> {
+        let block = match self {
+            Commitment::Finalized => snapshot.finalized()?,
+            Commitment::Confirmed => snapshot.tip().copied(),
+        };
+        block.ok_or(Error::NoIndex)
+    }
+}
+
+/// Appends `{"context":{"slot":…},"value":` with the slot of the tip. Fails for a store without a
+/// block, which has no slot.
 pub(super) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     let tip = snapshot.tip().ok_or(Error::NoIndex)?;
-    out.extend_from_slice(b"{\"context\":{\"slot\":");
-    push_u64(out, tip.slot);
-    out.extend_from_slice(b"},\"value\":");
+    push_context_of(tip.slot, out);
     Ok(())
+}
+
+/// Appends `{"context":{"slot":…},"value":`.
+pub(super) fn push_context_of(slot: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"context\":{\"slot\":");
+    push_u64(out, slot);
+    out.extend_from_slice(b"},\"value\":");
 }
 
 /// The account, or `None` if there is none. Fails if the store may lack it.

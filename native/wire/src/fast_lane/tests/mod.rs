@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
-use crate::reads::{self, Outcome, ReadLimits};
+use crate::reads::{self, Commitment, Outcome, ReadLimits};
 use primitives::Pubkey;
 use primitives::encoding::{decode_pubkey, decode_pubkeys, encode_pubkey};
 use primitives::token::TOKEN_PROGRAM;
@@ -52,6 +52,20 @@ fn open() -> (TempDir, Store) {
             ..Block::default()
         })
         .unwrap();
+    // Two blocks after the newest finalized one.
+    for slot in [43, 44] {
+        store
+            .apply(&Block {
+                slot,
+                parent_slot: slot - 1,
+                parent_blockhash: [if slot == 43 { 0 } else { 43 }; 32],
+                blockhash: [slot as u8; 32],
+                block_height: slot - 2,
+                root: Some(42),
+                ..Block::default()
+            })
+            .unwrap();
+    }
     (dir, store)
 }
 
@@ -130,7 +144,13 @@ fn read(
         return None;
     }
     Some(match method {
-        "getLatestBlockhash" => reads::latest_blockhash(snapshot, out).map(|()| Outcome::Written),
+        "getLatestBlockhash" => {
+            let commitment = match params.first().unwrap_or(&null)["commitment"].as_str() {
+                Some("confirmed" | "processed") => Commitment::Confirmed,
+                _ => Commitment::Finalized,
+            };
+            reads::latest_blockhash(snapshot, commitment, out).map(|()| Outcome::Written)
+        }
         "getAccountInfo" => reads::account_info(snapshot, &key()?, view()?, limits, out),
         "getMultipleAccounts" => {
             let texts = params.first()?.as_array()?.iter().map(Value::as_str);

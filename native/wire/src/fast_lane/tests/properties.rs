@@ -31,7 +31,8 @@ fn any_options() -> impl Strategy<Value = Value> {
                 options["dataSlice"] = json!(slice);
             }
             if bits & 16 != 0 {
-                options["commitment"] = json!("confirmed");
+                let names = ["confirmed", "processed", "finalized", "max"];
+                options["commitment"] = json!(names[usize::from(bits >> 6)]);
             }
             if bits & 32 != 0 {
                 options["minContextSlot"] = json!(slot);

@@ -21,7 +21,12 @@ fn bodies() -> Vec<String> {
         "getTokenSupply",
         "getTokenLargestAccounts",
     ];
-    let mut bodies = Vec::new();
+    let mut bodies = ["", "finalized", "confirmed"]
+        .map(|name| {
+            let params = format!(r#"[{{"commitment":"{name}"}}]"#);
+            format!(r#"{{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":{params}}}"#)
+        })
+        .to_vec();
     for pubkey in [HOLDER, MINT, [0; 32], [1; 32]] {
         bodies.extend(infos.map(|options| body("getAccountInfo", &pubkey, options)));
         bodies.extend(others.map(|method| body(method, &pubkey, "")));
@@ -40,6 +45,7 @@ fn change(store: &Store, amount: u64) {
             parent_slot: tip.slot,
             parent_blockhash: tip.blockhash,
             block_height: tip.block_height + 1,
+            root: Some(tip.slot),
             accounts: vec![AccountUpdate {
                 pubkey: HOLDER,
                 lamports: amount % 2,

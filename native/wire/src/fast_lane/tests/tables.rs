@@ -31,6 +31,10 @@ fn answers_equal_the_ordinary_path() {
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"finalized"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"confirmed"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"processed","minContextSlot":1}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"max"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":null}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getTokenAccountBalance","params":["KEY"]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getTokenSupply","params":["MINT",{"commitment":"confirmed"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getTokenLargestAccounts","params":["MINT",{}]}"#,
@@ -218,6 +222,56 @@ fn declines_unrecognised_requests() {
     let at = spoilt.iter().position(|byte| *byte == b'?').unwrap();
     spoilt[at] = 0xFF;
     assert_eq!(answered(&store, &spoilt), None, "an id that is no UTF-8");
+}
+
+#[test]
+fn the_commitment_selects_the_block_of_a_blockhash() {
+    let (_dir, store) = open();
+    let slot_of = |params: &str| {
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":PARAMS}"#;
+        let reply = answered(&store, text.replace("PARAMS", params).as_bytes()).unwrap();
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        reply["result"]["context"]["slot"].as_u64()
+    };
+    for params in [
+        "[]",
+        "[{}]",
+        r#"[{"commitment":"finalized"}]"#,
+        r#"[{"commitment":null}]"#,
+        r#"[{"commitment":"max"}]"#,
+        r#"[{"commitment":"Confirmed"}]"#,
+    ] {
+        assert_eq!(slot_of(params), Some(42), "{params}");
+    }
+    for name in ["confirmed", "processed"] {
+        let params = format!(r#"[{{"commitment":"{name}"}}]"#);
+        assert_eq!(slot_of(&params), Some(44), "{params}");
+    }
+}
+
+#[test]
+fn only_blockhashes_are_declined_while_the_feed_is_silent() {
+    let (_dir, store) = open();
+    let is_answered = |method: &str, params: &str, blockhashes| {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let (text, mut out) = (body(&text), Vec::new());
+        let recent = &mut Recent::new(8);
+        answer_method(text.as_bytes(), &store, recent, blockhashes, &mut out).is_some()
+    };
+    for (method, params, is_declined) in [
+        ("getLatestBlockhash", "[]", true),
+        (
+            "getLatestBlockhash",
+            r#"[{"commitment":"confirmed"}]"#,
+            true,
+        ),
+        ("getAccountInfo", r#"["KEY"]"#, false),
+        ("getTokenSupply", r#"["MINT"]"#, false),
+    ] {
+        assert!(is_answered(method, params, Blockhashes::Answered));
+        let answered = is_answered(method, params, Blockhashes::Declined);
+        assert_eq!(answered, !is_declined, "{method} {params}");
+    }
 }
 
 #[test]

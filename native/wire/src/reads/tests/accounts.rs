@@ -1,21 +1,81 @@
 use super::*;
 
-#[test]
-fn blockhash_and_its_last_height() {
-    let (_dir, store) = open(Vec::new(), Scope::All);
-    let snapshot = store.snapshot().unwrap();
+fn latest(store: &Store, commitment: Commitment) -> String {
     let mut out = Vec::new();
-    latest_blockhash(&snapshot, &mut out).unwrap();
-    let hash = primitives::encoding::encode_pubkey(&[9; 32]);
-    let expected = format!(
-        r#"{{"context":{{"slot":42}},"value":{{"blockhash":"{hash}","lastValidBlockHeight":190}}}}"#
-    );
-    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    match latest_blockhash(&store.snapshot().unwrap(), commitment, &mut out) {
+        Ok(()) => String::from_utf8(out).unwrap(),
+        Err(error) => error.name().to_string(),
+    }
 }
 
-fn balance_of(snapshot: &Snapshot<'_>, pubkey: &Pubkey) -> String {
+fn latest_of(slot: u64, hash: u8, last_valid: u64) -> String {
+    let hash = primitives::encoding::encode_pubkey(&[hash; 32]);
+    format!(
+        r#"{{"context":{{"slot":{slot}}},"value":{{"blockhash":"{hash}","lastValidBlockHeight":{last_valid}}}}}"#
+    )
+}
+
+/// The block after the tip, of the next height, whose hash is 32 times the slot.
+fn next(store: &Store, slot: u64, root: Option<u64>, accounts: Vec<AccountUpdate>) {
+    let tip = store.tip().unwrap().unwrap();
+    let block = Block {
+        slot,
+        parent_slot: tip.slot,
+        parent_blockhash: tip.blockhash,
+        blockhash: [slot as u8; 32],
+        block_height: tip.block_height + 1,
+        block_time: Some(1_000 + slot as i64 / 5),
+        accounts,
+        root,
+        ..Block::default()
+    };
+    store.apply(&block).unwrap();
+}
+
+#[test]
+fn blockhash_slot_and_height_are_of_one_block() {
+    let (_dir, store) = open(Vec::new(), Scope::All);
+    for commitment in [Commitment::Finalized, Commitment::Confirmed] {
+        let name = "no finalized slot is known";
+        assert_eq!(latest(&store, commitment), latest_of(42, 9, 190), "{name}");
+    }
+    next(&store, 44, Some(42), Vec::new());
+    assert_eq!(latest(&store, Commitment::Finalized), latest_of(42, 9, 190));
+    assert_eq!(
+        latest(&store, Commitment::Confirmed),
+        latest_of(44, 44, 191)
+    );
+}
+
+#[test]
+fn the_hash_of_a_finalized_block_that_cannot_land_is_refused() {
+    let (_dir, store) = open(Vec::new(), Scope::All);
+    for slot in 43..=42 + BLOCKHASH_AGE_MAX {
+        next(&store, slot, Some(42), Vec::new());
+    }
+    assert_eq!(latest(&store, Commitment::Finalized), latest_of(42, 9, 190));
+    next(&store, 43 + BLOCKHASH_AGE_MAX, None, Vec::new());
+    assert_eq!(latest(&store, Commitment::Finalized), "nodeUnhealthy");
+    let tip = latest_of(43 + BLOCKHASH_AGE_MAX, 193, 341);
+    assert_eq!(latest(&store, Commitment::Confirmed), tip);
+}
+
+#[test]
+fn the_life_of_a_blockhash_is_that_of_150_blocks() {
+    let (_dir, store) = open(Vec::new(), Scope::All);
+    let life = || blockhash_life_ms(&store.snapshot().unwrap()).unwrap();
+    assert_eq!(life(), None, "one block without a time");
+    for slot in 43..=42 + store::BLOCKS_KEPT {
+        next(&store, slot, None, Vec::new());
+    }
+    // Five slots a second; the times are in whole seconds.
+    let life = life().unwrap();
+    assert!((29_500..=30_500).contains(&life), "{life} ms");
+}
+
+fn balance_of(snapshot: &Snapshot<'_>, pubkey: &Pubkey, commitment: Commitment) -> String {
     let mut out = Vec::new();
-    match balance(snapshot, pubkey, &mut out) {
+    match balance(snapshot, pubkey, commitment, &mut out) {
         Ok(()) => String::from_utf8(out).unwrap(),
         Err(error) => error.name().to_string(),
     }
@@ -28,9 +88,36 @@ fn balances_use_all_64_bits() {
     let (_dir, store) = open(vec![rich], Scope::All);
     let snapshot = store.snapshot().unwrap();
     let expected = r#"{"context":{"slot":42},"value":18446744073709551615}"#;
-    assert_eq!(balance_of(&snapshot, &[1; 32]), expected);
+    let commitment = Commitment::Finalized;
+    assert_eq!(balance_of(&snapshot, &[1; 32], commitment), expected);
     let nothing = r#"{"context":{"slot":42},"value":0}"#;
-    assert_eq!(balance_of(&snapshot, &[2; 32]), nothing);
+    assert_eq!(balance_of(&snapshot, &[2; 32], commitment), nothing);
+}
+
+#[test]
+fn a_balance_is_of_the_slot_that_its_context_names() {
+    let steady = account(1, WALLET, Vec::new());
+    let changed = account(2, WALLET, Vec::new());
+    let closed = account(3, WALLET, Vec::new());
+    let (_dir, store) = open(vec![steady, changed, closed], Scope::All);
+    let with = |key, lamports| AccountUpdate {
+        lamports,
+        ..account(key, WALLET, Vec::new())
+    };
+    next(&store, 43, Some(42), vec![with(2, 7), with(3, 0)]);
+    let snapshot = store.snapshot().unwrap();
+    let of = |key, commitment| balance_of(&snapshot, &[key; 32], commitment);
+    let reply =
+        |slot: u64, value: u64| format!(r#"{{"context":{{"slot":{slot}}},"value":{value}}}"#);
+    let (finalized, confirmed) = (Commitment::Finalized, Commitment::Confirmed);
+    assert_eq!(of(1, finalized), reply(42, 1), "unchanged since");
+    assert_eq!(of(1, confirmed), reply(43, 1));
+    assert_eq!(of(2, finalized), reply(43, 7), "changed since: the tip's");
+    assert_eq!(of(3, finalized), reply(43, 0), "closed since: the tip's");
+    drop(snapshot);
+    next(&store, 44, Some(43), Vec::new());
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(balance_of(&snapshot, &[2; 32], finalized), reply(43, 7));
 }
 
 #[test]
@@ -42,38 +129,38 @@ fn balance_outside_the_scope_is_an_error() {
     };
     let (_dir, store) = open(Vec::new(), scope);
     let snapshot = store.snapshot().unwrap();
-    assert_eq!(balance_of(&snapshot, &[2; 32]), "outsideScope");
+    let commitment = Commitment::Confirmed;
+    assert_eq!(balance_of(&snapshot, &[2; 32], commitment), "outsideScope");
 }
 
 #[test]
 fn a_blockhash_is_valid_for_150_blocks() {
     let (_dir, store) = open(Vec::new(), Scope::All);
-    let validity = |hash: [u8; 32]| {
+    let validity = |hash: u8, commitment| {
         let mut out = Vec::new();
-        blockhash_validity(&store.snapshot().unwrap(), &hash, &mut out).unwrap();
-        String::from_utf8(out).unwrap().ends_with("true}")
+        let snapshot = store.snapshot().unwrap();
+        blockhash_validity(&snapshot, &[hash; 32], commitment, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
     };
-    assert!(validity([9; 32]));
-    assert!(!validity([8; 32]));
-    for height in 41..=191 {
-        let parent = if height == 41 {
-            [9; 32]
-        } else {
-            [(height - 1) as u8; 32]
-        };
-        store
-            .apply(&Block {
-                slot: height + 2,
-                parent_slot: height + 1,
-                block_height: height,
-                blockhash: [height as u8; 32],
-                parent_blockhash: parent,
-                ..Block::default()
-            })
-            .unwrap();
+    let reply =
+        |slot: u64, valid: bool| format!(r#"{{"context":{{"slot":{slot}}},"value":{valid}}}"#);
+    let (finalized, confirmed) = (Commitment::Finalized, Commitment::Confirmed);
+    assert_eq!(validity(9, confirmed), reply(42, true));
+    assert_eq!(validity(8, confirmed), reply(42, false));
+    for slot in 43..=194 {
+        next(&store, slot, Some(slot - 2), Vec::new());
         // It is valid up to the height that getLatestBlockhash returned for it: 40 + 150.
-        assert_eq!(validity([9; 32]), height <= 190, "height {height}");
+        let is_valid = slot - 2 <= 190;
+        assert_eq!(validity(9, confirmed), reply(slot, is_valid), "{slot}");
     }
+    assert_eq!(
+        validity(9, finalized),
+        reply(192, true),
+        "by the finalized block"
+    );
+    assert_eq!(validity(192, finalized), reply(192, true));
+    assert_eq!(validity(193, finalized), reply(192, false), "not finalized");
+    assert_eq!(validity(193, confirmed), reply(194, true));
 }
 
 #[test]
@@ -88,7 +175,9 @@ fn store_without_a_block_is_an_error() {
     let snapshot = store.snapshot().unwrap();
     let mut out = Vec::new();
     assert_eq!(
-        latest_blockhash(&snapshot, &mut out).unwrap_err().name(),
+        latest_blockhash(&snapshot, Commitment::Finalized, &mut out)
+            .unwrap_err()
+            .name(),
         "noIndex"
     );
     assert_eq!(info(&snapshot, &MINT, BASE64), "noIndex");
