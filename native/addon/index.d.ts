@@ -36,22 +36,9 @@ export declare class DirectReads {
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(
-    id: number,
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(
-    id: number,
-    program: Uint8Array,
-    filters: Array<FilterData>,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
   /** Logs of transactions that name a key. */
   addMentions(id: number, key: Uint8Array): void
   /** Logs of all transactions, or of all but votes. */
@@ -192,21 +179,9 @@ export declare class Reader {
    */
   latestBlockhash(isFinalized: boolean, out: Uint8Array): number
   /** Result of getAccountInfo. */
-  account(
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(
-    keys: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getBalance. */
   balance(key: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
@@ -232,15 +207,7 @@ export declare class Reader {
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(
-    keys: Uint8Array,
-    isSingle: boolean,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    deadlineMs: number,
-    reply: NativeReply,
-  ): Promise<TaskResult>
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
   programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
@@ -255,11 +222,7 @@ export declare class RpcAnswer {
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
    * stamps the rows of an answer without a context.
    */
-  constructor(
-    wanted: string,
-    keys?: Uint8Array | undefined | null,
-    slot?: number | undefined | null,
-  )
+  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
   feed(chunk: Uint8Array): Uint8Array
   /** Ends the answer. Throws where it is not whole. */

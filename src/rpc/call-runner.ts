@@ -49,6 +49,12 @@ const NOT_SINGLE = new RpcError('invalidRequest')
 const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 const PARAMS_NOT_ARRAY = new RpcError('paramsNotArray')
 
+/**
+ * Pages are never forwarded: nodes do not have them, and the next page of an upstream's might be
+ * answered here, by an index of another slot.
+ */
+const isPage = ({ bound }: Method): boolean => bound === 'budget'
+
 /** Runs single calls: served methods, those of the connection, and forwarded ones. */
 export class CallRunner {
   private readonly modules: CallModules
@@ -102,12 +108,14 @@ export class CallRunner {
   mayForward(call: Call | Refusal): boolean {
     const { methods, connectionMethods, forward, isIncomplete } = this.modules
     if (forward === undefined || isRefusal(call) || connectionMethods.has(call.method)) return false
-    if (!methods.has(call.method)) return forward.takes(call.method)
-    return forward.takesOutsideScope || isIncomplete?.() === true
+    const method = methods.get(call.method)
+    if (method === undefined) return forward.takes(call.method)
+    return !isPage(method) && (forward.takesOutsideScope || isIncomplete?.() === true)
   }
 
   /** The upstream that answers a read which the index cannot answer. */
-  private forwardOf(error: RpcError): Forward | undefined {
+  private forwardOf(error: RpcError, method: Method): Forward | undefined {
+    if (isPage(method)) return undefined
     const { forward } = this.modules
     if (error.name === 'indexIncomplete') return forward
     return error.name === 'outsideScope' && forward?.takesOutsideScope === true
@@ -124,7 +132,7 @@ export class CallRunner {
     const end = (outcome: Outcome): Outcome => this.end({ name, context, startMs }, outcome)
     const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
       const error = this.toError(thrown, name, context)
-      const forward = this.forwardOf(error)
+      const forward = this.forwardOf(error, method)
       return forward === undefined ? end(error) : this.forward(forward, { call, context, raw })
     }
     try {

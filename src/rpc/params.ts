@@ -1,7 +1,7 @@
 import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import { decodePubkey, decodePubkeys } from '../native/encoding.js'
-import type { Commitment, Filter, Page } from '../native/reads.js'
+import type { Commitment, Page } from '../native/reads.js'
 import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
 import { PackedAddresses } from './long-message/packed-addresses.js'
@@ -19,8 +19,6 @@ import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../
 /** Page size: its default and its upper bound (contract: page-limit). */
 const PAGE_LIMIT_DEFAULT = 1_000
 const PAGE_LIMIT_MAX = 10_000
-/** Each row of the program is compared with all filters (contract: page-filters). */
-const PAGE_FILTERS_MAX = 16
 
 /** A base58 address. */
 export const pubkey = required(
@@ -59,8 +57,8 @@ const toPubkeys = (value: unknown, index: number): Uint8Array => {
 }
 
 /**
- * Options without effect: in the reads of accounts `commitment` and `minContextSlot` are not checked (contract:
- * indexed-slot).
+ * Options without effect: in the reads of accounts `commitment` and `minContextSlot` are not
+ * checked (contract: indexed-slot).
  */
 export const ignored = optional('options', () => undefined, ANY_OPTIONS)
 
@@ -100,7 +98,7 @@ export const programConfig = optional(
   'config',
   (members, index) => ({
     ...toPage(members, index),
-    filters: toPageFilters(members['filters']),
+    filters: toFilters(members['filters']),
     changedSinceSlot: toSlot(members['changedSinceSlot']),
   }),
   PROGRAM_OPTIONS,
@@ -115,13 +113,6 @@ const toPage = (members: Members, index: number): Page => {
     limit: toLimit(members['limit']),
     after: isAbsent(paginationKey) ? undefined : decodePubkey(toText(paginationKey, index)),
   }
-}
-
-const toPageFilters = (value: unknown): readonly Filter[] => {
-  // Before any of them is decoded.
-  if (Array.isArray(value) && value.length > PAGE_FILTERS_MAX)
-    throw new RpcError('filterCount', { max: PAGE_FILTERS_MAX })
-  return toFilters(value)
 }
 
 const toLimit = (value: unknown): number => {

@@ -136,7 +136,8 @@ t.test('a store that began with its feed says so until a bootstrap has loaded it
 
   for (const [method, params] of reads)
     for (const answer of await askInEachForm(forwarding, method, params))
-      t.strictSame(answer.result?.value, { forwarded: method })
+      if (method.endsWith('V2')) t.match(answer, { error: INCOMPLETE }, `${method} stays here`)
+      else t.strictSame(answer.result?.value, { forwarded: method })
 
   const dir = join(prepared.dataDir, '..')
   const failed = await slotline('snapshot', 'load', prepared.configFile, '--network', 'alone')

@@ -14,8 +14,18 @@ const KEY = '11111111111111111111111111111112'
 /** A dispatcher that forwards to `answer`, with what it sent and counted. */
 const open = (
   answer: (call: string) => Forwarded | Promise<Forwarded>,
-  { rpc = {}, ...given }: Partial<ForwardOptions> & { rpc?: Partial<Options> } = {},
+  {
+    rpc = {},
+    fails = 'outsideScope',
+    ...given
+  }: Partial<ForwardOptions> & {
+    rpc?: Partial<Options>
+    fails?: 'outsideScope' | 'indexIncomplete'
+  } = {},
 ) => {
+  const fail = async (): Promise<never> => {
+    throw new RpcError(fails)
+  }
   const sent: string[] = []
   const calls: string[] = []
   const faults: unknown[] = []
@@ -33,8 +43,10 @@ const open = (
       reads: fakeReads({
         block: () => TIP,
         balance: () => {
-          throw new RpcError('outsideScope')
+          throw new RpcError(fails)
         },
+        programPage: fail,
+        ownerPage: fail,
       }),
       forward,
       onCall: (method, outcome) => calls.push(`${method} ${outcome}`),
@@ -161,6 +173,24 @@ t.test('reads outside the scope are forwarded where configured', async t => {
   t.equal(await ask(`[${call}]`), '[{"id":1,"result":18446744073709551615}]')
   t.strictSame(sent, [call, call])
   t.strictSame(calls, ['forwarded ok', 'forwarded ok'])
+})
+
+t.test('a page is never forwarded', async t => {
+  const owner = `{"jsonrpc":"2.0","id":1,"method":"getTokenAccountsByOwnerV2","params":["${KEY}",{"mint":"${KEY}"}]}`
+  const program = `{"jsonrpc":"2.0","id":1,"method":"getProgramAccountsV2","params":["${KEY}"]}`
+  for (const name of ['outsideScope', 'indexIncomplete'] as const) {
+    const { ask, sent, calls } = open(echo, {
+      outsideScope: 'forward',
+      fails: name,
+    })
+    const error = failure(-32603, new RpcError(name).message)
+    for (const call of [owner, program]) {
+      t.equal(await ask(call), error, name)
+      t.equal(await ask(`[${call}]`), `[${error}]`, name)
+    }
+    t.strictSame(sent, [])
+    t.ok(calls.every(call => call.endsWith(` ${name}`)))
+  }
 })
 
 t.test('a bug is an internal error and logged', async t => {

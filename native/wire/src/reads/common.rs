@@ -3,6 +3,7 @@
 use crate::account_json::{Accounts, push_u64};
 use crate::reply::{CHUNK_BYTES, ReplyWriter};
 use primitives::Pubkey;
+use primitives::token::{NATIVE_MINT, TokenProgram};
 use store::{AccountRef, Snapshot, Tip};
 use sys::error::{Error, Result};
 
@@ -220,6 +221,21 @@ pub(super) fn find<'t>(
         return Err(Error::OutsideScope);
     }
     demand_complete(snapshot).map(|()| None)
+}
+
+/// Whether the store has every token account of a mint: the mint is in its scope, or the token
+/// program that owns the mint is. As in Agave, token accounts of a mint are those of its program.
+pub(super) fn holds_mint(snapshot: &Snapshot<'_>, mint: &Pubkey) -> Result<bool> {
+    let scope = snapshot.scope();
+    if scope.covers_mint(mint) {
+        return Ok(true);
+    }
+    let program = match snapshot.account(mint)? {
+        _ if *mint == NATIVE_MINT => Some(TokenProgram::Token),
+        Some(account) => TokenProgram::of(account.owner),
+        None => None,
+    };
+    Ok(program.is_some_and(|program| scope.covers_program(program.id())))
 }
 
 /// Whether a written answer is whole.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::common::{ReplySink, demand_complete, push_context, spill};
+use super::common::{ReplySink, demand_complete, holds_mint, push_context, spill};
 use crate::account_json::{AccountWriter, Mints, View, push_u64};
 use primitives::Pubkey;
 use primitives::encoding::push_pubkey;
@@ -51,7 +51,7 @@ pub fn token_accounts_by_owner(
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
     let is_covered = match query.filter {
-        OwnerFilter::Mint(mint) => snapshot.scope().covers_mint(&mint),
+        OwnerFilter::Mint(mint) => holds_mint(snapshot, &mint)?,
         OwnerFilter::Program(program) => snapshot.scope().covers_program(program.id()),
     };
     if !is_covered {

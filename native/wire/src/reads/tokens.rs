@@ -1,7 +1,7 @@
 //! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
 
 use super::common::{
-    Outcome, ReadLimits, all_or_nothing, demand_complete, find, known, push_context,
+    Outcome, ReadLimits, all_or_nothing, demand_complete, find, holds_mint, known, push_context,
 };
 use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
@@ -117,7 +117,7 @@ fn largest_accounts(
             mint_data(snapshot, &account).ok_or(Error::NotTokenMint)?,
         )
     };
-    if !snapshot.scope().covers_mint(mint) {
+    if !holds_mint(snapshot, mint)? {
         return Err(Error::OutsideScope);
     }
     demand_complete(snapshot)?;

@@ -129,6 +129,63 @@ fn page_outside_the_scope_is_an_error() {
     assert_eq!(ended.unwrap_err().name(), "outsideScope");
 }
 
+#[test]
+fn a_scope_of_one_token_program_answers_reads_by_its_mints() {
+    const MINT_2022: Pubkey = [8; 32];
+    let scope = Scope::Listed {
+        programs: vec![TOKEN_PROGRAM],
+        mints: Vec::new(),
+        pubkeys: vec![MINT_2022],
+    };
+    let accounts = vec![
+        account(7, TOKEN_PROGRAM, mint_data(2, 1)),
+        account(10, TOKEN_PROGRAM, token_data(&MINT, 150)),
+        account(12, TOKEN_PROGRAM, token_data(&NATIVE_MINT, 3)),
+        account(8, TOKEN_2022_PROGRAM, mint_data(2, 1)),
+        account(11, TOKEN_2022_PROGRAM, token_data(&MINT_2022, 9)),
+    ];
+    let (_dir, store) = open(accounts, scope);
+    let snapshot = store.snapshot().unwrap();
+    let page = |mint: Pubkey| {
+        let query = OwnerQuery {
+            wallet: WALLET,
+            filter: OwnerFilter::Mint(mint),
+            limit: 10,
+            after: None,
+        };
+        let page = PageView {
+            view: BASE64,
+            reply_bytes_max: usize::MAX,
+        };
+        let mut out = Vec::new();
+        match token_accounts_by_owner(&snapshot, &query, &page, &mut budget(), &mut out) {
+            Ok(()) => serde_json::from_slice::<Value>(&out).unwrap()["value"]["count"].clone(),
+            Err(error) => json!(error.name()),
+        }
+    };
+    let largest = |mint: &Pubkey| point(&snapshot, token_largest_accounts, mint);
+    assert_eq!(page(MINT), 1);
+    assert_eq!(largest(&MINT)[0]["amount"], "150");
+    assert_eq!(page(NATIVE_MINT), 1, "whose mint need not be stored");
+    assert_eq!(largest(&NATIVE_MINT)[0]["amount"], "3");
+    assert_eq!(
+        page(MINT_2022),
+        "outsideScope",
+        "a mint of the other program"
+    );
+    assert_eq!(largest(&MINT_2022), "outsideScope");
+    assert_eq!(
+        page([9; 32]),
+        "outsideScope",
+        "a mint that may be of either"
+    );
+    assert_eq!(
+        page([10; 32]),
+        0,
+        "an account of the program that is no mint"
+    );
+}
+
 /// A page of several chunks is sent once it is complete, and never in part.
 #[test]
 fn a_long_page_is_complete_or_an_error() {
