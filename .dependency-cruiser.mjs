@@ -9,7 +9,7 @@ const FOLDERS = {
   shared: [],
   native: ['shared'],
   server: ['native', 'shared'],
-  upstream: ['shared'],
+  upstream: ['shared', 'native'],
   storage: ['shared', 'native'],
   access: ['shared', 'native', 'storage'],
   rpc: ['shared', 'native'],

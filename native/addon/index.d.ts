@@ -9,6 +9,15 @@
  */
 export declare const __napiBindingTarget: 'native' | 'wasm32-wasi' | 'wasm32-wasip1'
 
+/** Finds the top-level `error` of one JSON-RPC answer. */
+export declare class AnswerErrorScan {
+  constructor()
+  /** Scans the next bytes of the answer. */
+  feed(piece: Uint8Array): void
+  /** The error of what was scanned; undefined where there is none. */
+  found(): AnswerError | null
+}
+
 /** Direct reads of one location at one edge. */
 export declare class DirectReads {
   /**
@@ -229,6 +238,14 @@ export declare class RpcAnswer {
   end(): RpcAnswerEnd
 }
 
+/** Finds a secret in bytes, in every form in which a server may repeat it. */
+export declare class SecretForms {
+  /** `exact` are found as they are, `escapable` whichever of their characters are escaped. */
+  constructor(exact: Array<string>, escapable: Array<string>)
+  /** Begins and ends of what begins in `[from, to)`, in order and without overlaps. */
+  find(text: Uint8Array, from: number, to: number): Uint32Array
+}
+
 /** Takes a feed's blocks, and later hands the feed over to a store. */
 export declare class Spool {
   /**
@@ -365,6 +382,15 @@ export interface Admission {
   methodsAt: Array<number>
   durationsAt: Array<number>
   minuteEndsMs: number
+}
+
+/** The error of an answer. */
+export interface AnswerError {
+  /** Where it has a number as its code. */
+  code?: number
+  /** Begin and end of its message, as it is escaped, where that is a string. */
+  messageStart?: number
+  messageEnd?: number
 }
 
 /** What applying blocks did. */

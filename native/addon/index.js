@@ -773,7 +773,8 @@ if (
   }
 }
 
-const { DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
 export { Indexer }
@@ -781,6 +782,7 @@ export { NativeReply }
 export { PointReadLane }
 export { Reader }
 export { RpcAnswer }
+export { SecretForms }
 export { Spool }
 export { StoreInspector }
 export { StoreLoader }

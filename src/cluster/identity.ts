@@ -41,7 +41,7 @@ const readKey = (file: string): Buffer => {
   throw new IdentityError(`${file} can be read by others; run: chmod 600 ${file}`)
 }
 
-const nameIn = ({ subject }: X509Certificate): string => /^CN=(.*)$/m.exec(subject)?.[1] ?? ''
+const nameIn = ({ subject }: X509Certificate): string => /^CN=(.*)/m.exec(subject)?.[1] ?? ''
 
 /**
  * Reads the certificates of a client of etcd and checks what etcd would refuse without saying why:

@@ -7,6 +7,7 @@ import {
   type ExceedableLimit,
 } from '../access/limiter/access-limiter.js'
 import type { CallFailure } from '../access/usage/meter.js'
+import type { CallError } from '../rpc/call-context.js'
 import { RpcError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
@@ -122,15 +123,13 @@ export const toOverLimit = (
   return new RpcError('overLimit', undefined, toData(exceeded))
 }
 
-/** How a failed call is counted and listed in its usage. Nothing that the client sent is in it. */
-export const failureOf = (
-  { row: { code, status = 500, message } }: RpcError,
-  addressOf: () => string,
-): CallFailure => ({
-  code: code ?? status,
-  text: message.replaceAll(/\{\w+\}/g, '…'),
-  addressOf,
-})
+/** How a failed call is counted and listed in its usage. */
+export const failureOf = (error: CallError, addressOf: () => string): CallFailure => {
+  if (!(error instanceof RpcError))
+    return { code: error.code, text: error.message, origin: 'upstream', addressOf }
+  const { code, status = 500 } = error.row
+  return { code: code ?? status, text: error.ownMessage, origin: 'service', addressOf }
+}
 
 /** Admits a request, which must then be released, or answers why not. */
 export type Acquire = (principal: Principal) => Reply | undefined

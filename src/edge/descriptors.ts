@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-const OPEN_FILES = /^Max open files +(\d+)/m
+const OPEN_FILES = /Max open files +(\d+)/
 
 /**
  * Descriptors that this process may have; Infinity where the system does not say. Node.js raises

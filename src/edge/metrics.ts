@@ -1,12 +1,12 @@
 import type { TransactionChecks } from '../native/transactions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
+import type { CallOutcome } from '../rpc/call-runner.js'
 import { METHODS } from '../rpc/registry.js'
 import { closedConnections } from '../server/compiled/closed.js'
 import { measureTurns } from '../server/compiled/turns.js'
 import { CONNECTION_LIMITS } from '../server/library.js'
 import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
-import type { ErrorName } from '../shared/errors.js'
 import { BUCKET_SECONDS, type Counter, type Metrics } from '../shared/metrics.js'
 import { REFUSED_AS, type RefusedAs } from './admission.js'
 import type { NetworkView } from './network-view.js'
@@ -25,7 +25,7 @@ export const createCallMeter = (metrics: Metrics) => {
       },
     ]),
   )
-  return (method: string, outcome: 'ok' | ErrorName, elapsedMs: number): void => {
+  return (method: string, outcome: CallOutcome, elapsedMs: number): void => {
     const found = series.get(method)
     if (found === undefined) return
     if (outcome === 'ok') found.ok.add(1)

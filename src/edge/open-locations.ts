@@ -138,6 +138,8 @@ export class EdgeLocations {
       location,
       newSubmissionId,
       now,
+      onUpstreamError: (network, route) =>
+        metrics.counter('submissionErrors', { network, route }).add(1),
       log,
     })
     const sockets = createEdgeSockets({

@@ -1,9 +1,8 @@
 import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../access/usage/meter.js'
-import type { CallContext } from '../rpc/call-context.js'
+import type { CallContext, CallError } from '../rpc/call-context.js'
 import type { Log } from '../shared/log.js'
-import type { RpcError } from '../shared/errors.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
   createAdmit,
@@ -76,7 +75,7 @@ class Admitted implements CallContext {
     return exceeded === undefined ? undefined : this.refuse(exceeded, onRefusal)
   }
 
-  onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
+  onCall(method: string = NO_METHOD, error?: CallError, elapsedMs?: number): void {
     const failure = error && failureOf(error, () => this.request.address)
     this.principal.meter.addCall(method, { failure, elapsedMs }, this.parts.now())
   }

@@ -1,12 +1,10 @@
 import * as addon from '#native'
 import { callNative } from './errors.js'
 
-const LINE_CHARS = 64
-
 const toPem = (der: Uint8Array): string => {
   const lines = Buffer.from(der)
     .toString('base64')
-    .match(new RegExp(`.{1,${LINE_CHARS}}`, 'g'))
+    .match(/.{1,64}/g)
   return ['-----BEGIN CERTIFICATE-----', ...(lines ?? []), '-----END CERTIFICATE-----', ''].join(
     '\n',
   )

@@ -1,3 +1,4 @@
+import type { AnswerError } from '../native/upstream/answer.js'
 import type { RpcError } from '../shared/errors.js'
 import type { BodySource, Reply } from '../shared/http.js'
 import type { Id } from '../shared/jsonrpc.js'
@@ -7,6 +8,9 @@ import type { Id } from '../shared/jsonrpc.js'
  * not; `body` is the message, which is not kept.
  */
 export type RunSubmission = (body: Uint8Array, id: Id) => Promise<Uint8Array>
+
+/** Why a call failed: an error of the service, or one that an upstream answered. */
+export type CallError = RpcError | AnswerError
 
 /** The request or WebSocket message that contained the calls. */
 export type CallContext = {
@@ -28,7 +32,7 @@ export type CallContext = {
    * Called for every call that is answered, with the method that it called, if there is one, and
    * how long it ran, if it did.
    */
-  onCall?(method: string | undefined, error: RpcError | undefined, elapsedMs?: number): void
+  onCall?(method: string | undefined, error: CallError | undefined, elapsedMs?: number): void
   /**
    * Runs a method that only a connection has. Undefined where the connection has no such method;
    * throws or rejects with `RpcError`.

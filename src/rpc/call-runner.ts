@@ -4,8 +4,11 @@ import { formatError, isRefusal, type Call, type Id, type Refusal } from '../sha
 import type { CallContext, RunSubmission } from './call-context.js'
 import type { Forward } from './forward.js'
 import type { Method, MethodContext } from './method.js'
-import type { Outcome } from './outcome.js'
+import { RawReply, type Outcome } from './outcome.js'
 import { withTimeout } from './with-timeout.js'
+
+/** How a call ended: `upstreamError` with an error that the upstream answered. */
+export type CallOutcome = 'ok' | 'upstreamError' | ErrorName
 
 /** What calls run with. */
 export type CallModules = {
@@ -23,10 +26,9 @@ export type CallModules = {
   readonly forward?: Forward | undefined
   /**
    * Called for every answered call with its method (`forwarded` where the upstream answered,
-   * `unknown` for no method, `none` for no call) and its outcome. An error that the upstream
-   * returned is `ok`.
+   * `unknown` for no method, `none` for no call) and its outcome.
    */
-  readonly onCall: (method: string, outcome: 'ok' | ErrorName, elapsedMs: number) => void
+  readonly onCall: (method: string, outcome: CallOutcome, elapsedMs: number) => void
   /** Called with what was thrown and must not reach a client. */
   readonly onFault: (fault: unknown, method: string, context: CallContext) => void
   readonly now: () => number
@@ -181,7 +183,7 @@ export class CallRunner {
       startMs: this.modules.now(),
     }
     try {
-      return this.end(ended, await to.call(bytes(), waitMs))
+      return this.end(ended, await to.call(call.method, bytes(), waitMs))
     } catch (thrown) {
       return this.end(ended, this.toError(thrown, ended.label, context))
     }
@@ -190,9 +192,14 @@ export class CallRunner {
   private end({ name, label = name, context, startMs }: EndedCall, outcome: Outcome): Outcome {
     const { onCall, now } = this.modules
     const elapsedMs = now() - startMs
-    const error = outcome instanceof RpcError ? outcome : undefined
+    if (outcome instanceof RpcError) {
+      context.onCall?.(name, outcome, elapsedMs)
+      onCall(label, outcome.name, elapsedMs)
+      return outcome
+    }
+    const error = outcome instanceof RawReply ? outcome.error : undefined
     context.onCall?.(name, error, elapsedMs)
-    onCall(label, error?.name ?? 'ok', elapsedMs)
+    onCall(label, error === undefined ? 'ok' : 'upstreamError', elapsedMs)
     return outcome
   }
 

@@ -15,8 +15,8 @@ export const defaults = {
 export const upstreamDefaults = {
   /** A validator does not count it as a call. */
   pingPath: '/health',
-  /** Far below the 30 s that a read may take; the slowest usual call, a block, takes 5 s. */
-  answerMs: 20_000,
+  /** As long as a read may take; the slowest usual call, a block, takes 5 s. */
+  answerMs: 30_000,
   /**
    * The longest usual reply is a block of some MiB; with `inFlightMax` it bounds memory to 1 GiB.
    */

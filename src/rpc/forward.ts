@@ -1,3 +1,4 @@
+import { findAnswerError } from '../native/upstream/answer.js'
 import { RpcError } from '../shared/errors.js'
 import type { Options } from './forward-options.js'
 import { type Outcome, RawReply } from './outcome.js'
@@ -17,10 +18,11 @@ export type Forward = {
   /** Whether reads outside the indexed scope are forwarded. */
   readonly takesOutsideScope: boolean
   /**
-   * Forwards a call, given as the received bytes, which must not change. Resolves within `waitMs`;
-   * rejects only where `send` does.
+   * Forwards a call of a method, given as the received bytes, which must not change. Resolves
+   * within `waitMs`, or when the answer that came by then has been searched for an error; rejects
+   * only where `send` does.
    */
-  call(raw: Uint8Array, waitMs: number): Promise<Outcome>
+  call(method: string, raw: Uint8Array, waitMs: number): Promise<Outcome>
 }
 
 export type ForwardOptions = Options & {
@@ -31,9 +33,30 @@ export type ForwardOptions = Options & {
 }
 
 const UNREACHABLE = new RpcError('rpcUnreachable')
-const NO_RESPONSE = new RpcError('rpcNoResponse')
 const FULL = new RpcError('rpcFull')
-const FAILURES = { unreachable: UNREACHABLE, 'no-response': NO_RESPONSE, full: FULL } as const
+/** Why a call has no answer, and the error where its time is over. */
+type Unanswered = {
+  readonly failures: Readonly<Record<'unreachable' | 'no-response' | 'full', RpcError>>
+  readonly timeout: RpcError
+}
+
+const NO_OUTCOME = new RpcError('rpcNoResponse')
+const OF_CALL: Unanswered = {
+  failures: { unreachable: UNREACHABLE, 'no-response': NO_OUTCOME, full: FULL },
+  timeout: NO_OUTCOME,
+}
+/** A read changes nothing, so it has no outcome that could be unknown. */
+const OF_READ: Unanswered = {
+  failures: {
+    unreachable: UNREACHABLE,
+    'no-response': new RpcError('rpcReadNoResponse'),
+    full: FULL,
+  },
+  timeout: new RpcError('readTimeout'),
+}
+
+/** The names of reads begin so; other methods may change something. */
+const READ = /^(?:get|is|minimum|simulate)[A-Z]/
 
 const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -51,15 +74,18 @@ const toObject = (body: Uint8Array): Uint8Array | undefined => {
   return isObject ? body.subarray(start, end) : undefined
 }
 
-const toOutcome = (forwarded: Forwarded): Outcome => {
-  if ('failure' in forwarded) return FAILURES[forwarded.failure]
+const toOutcome = async (
+  forwarded: Forwarded,
+  failures: Unanswered['failures'],
+): Promise<Outcome> => {
+  if ('failure' in forwarded) return failures[forwarded.failure]
   const { status, body } = forwarded
   const object = toObject(body)
   // Some servers send a JSON-RPC error with a status of its own; the page of a balancer is no
   // object.
   if (object === undefined || status === 401 || status === 403 || status === 429)
     return new RpcError('rpcRefused', { status })
-  return new RawReply(object)
+  return new RawReply(object, await findAnswerError(object))
 }
 
 /** Forwards calls of one network to its upstream RPC by `send`. */
@@ -73,14 +99,15 @@ export const createForward = (
   return {
     takes: method => !denied.has(method) && (allowed === undefined || allowed.has(method)),
     takesOutsideScope: outsideScope === 'forward',
-    call: (raw, waitMs) => {
+    call: (method, raw, waitMs) => {
       if (raw.length > callBytesMax) return Promise.resolve(tooLong)
+      const { failures, timeout } = READ.test(method) ? OF_READ : OF_CALL
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => resolve(NO_RESPONSE), waitMs)
+        const timer = setTimeout(() => resolve(timeout), waitMs)
         send(raw).then(
           forwarded => {
             clearTimeout(timer)
-            resolve(toOutcome(forwarded))
+            resolve(toOutcome(forwarded, failures))
           },
           (fault: unknown) => {
             clearTimeout(timer)

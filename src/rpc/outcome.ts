@@ -1,3 +1,4 @@
+import type { AnswerError } from '../native/upstream/answer.js'
 import { RpcError } from '../shared/errors.js'
 import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shared/jsonrpc.js'
 import type { ReplyBytes } from '../native/reads.js'
@@ -6,8 +7,11 @@ import type { Part } from './join-body.js'
 /** A whole reply of the upstream, with its envelope and id. */
 export class RawReply {
   readonly bytes: Uint8Array
-  constructor(bytes: Uint8Array) {
+  /** Its `error`, if it has one. */
+  readonly error: AnswerError | undefined
+  constructor(bytes: Uint8Array, error?: AnswerError) {
     this.bytes = bytes
+    this.error = error
   }
   get byteLength(): number {
     return this.bytes.length

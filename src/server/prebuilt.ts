@@ -48,7 +48,7 @@ const verifyBinary = (name: string): void => {
 }
 
 /** A binary that was linked with a newer C or C++ library, in the words of the GNU loader. */
-const MISSING_VERSION = /version `([\w.]+)' not found/
+const MISSING_VERSION = /`([\w.]+)' not found/
 
 /** Says what the package's own error does not, which lists versions of Node. */
 const explain = (name: string, error: unknown): PrebuiltUnavailable => {

@@ -58,6 +58,7 @@ export const ERRORS = {
   overLimit:         { code: -32005, message: 'Too many requests', origin: 'Slotline' },
   rpcUnreachable:    { code: -32603, message: 'upstream RPC unreachable', origin: 'Slotline' },
   rpcNoResponse:     { code: -32603, message: 'upstream RPC did not answer; the outcome of the call is unknown', origin: 'Slotline' },
+  rpcReadNoResponse: { code: -32603, message: 'upstream RPC did not answer', origin: 'Slotline' },
   rpcFull:           { code: -32603, message: 'Too many forwarded calls in flight; retry with backoff', origin: 'Slotline' },
   rpcRefused:        { code: -32603, message: 'upstream RPC refused the call with HTTP status {status}', origin: 'Slotline' },
   rpcCallTooLong:    { code: -32600, message: 'Forwarded call holds more than {max} bytes', origin: 'Slotline' },
@@ -81,6 +82,8 @@ export const ERRORS = {
   tipMissing:        { code: -32602, message: 'Missing tip: no transfer to tip accounts found', origin: 'Slotline' },
   tipInsufficient:   { code: -32602, message: 'Insufficient tip: provided {provided} lamports, required {required} lamports', origin: 'Slotline' },
   submissionTooLong: { code: -32600, message: 'Submission holds more than {max} bytes', origin: 'Slotline' },
+  landerUnauthorized: { code: -32603, message: 'the lander refused the credential of the service with HTTP status 401', origin: 'contract: lander-failures' },
+  landerForbidden:   { code: -32603, message: 'the lander refused the call with HTTP status 403', origin: 'contract: lander-failures' },
   submissionAnswer:  { code: -32603, message: 'the answer with HTTP status {status} is not a reply to this call; the submission may have landed', origin: 'Slotline' },
   upstreamUnreachable: { code: -32603, message: 'upstream unreachable', origin: 'Slotline' },
   upstreamFull:      { code: -32603, message: 'Too many submissions in flight; retry with backoff', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
@@ -167,6 +170,9 @@ const fill = (
     ? message
     : message.replace(/\{(\w+)\}/g, (whole, name: string) => String(fields[name] ?? whole))
 
+/** The fields that repeat what the client sent. */
+const ECHOES = { value: '…', type: '…' } as const
+
 /**
  * A failure that is reported to the client. Anything else that is thrown is a bug, and answered
  * with `internal`.
@@ -176,6 +182,7 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
   /** JSON-RPC `error.data`, where the error has one. */
   readonly data: unknown
   override readonly name: N
+  private readonly fields: Readonly<Record<string, string | number>> | undefined
 
   constructor(name: N, ...[fields, data]: Args<N>) {
     // An answer, which anyone can ask for: a stack would take 7 µs, and is never read.
@@ -187,5 +194,11 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
     this.name = name
     this.row = ERRORS[name]
     this.data = data
+    this.fields = fields
+  }
+
+  /** The message without what the client sent. */
+  get ownMessage(): string {
+    return fill(this.row.message, { ...this.fields, ...ECHOES })
   }
 }

@@ -202,13 +202,14 @@ const isIdName = (text: string, open: number, end: number): boolean => {
   return name === '"id"' || (name.includes('\\') && parseJson(name) === 'id')
 }
 
-const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,}]*)/y
+// A value ends where a token of the scanner begins: so no character is read for two names.
+const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,"[\]{}]*)/y
 
-/** The string or scalar after the name of a member that ends at `end`. */
+/** The string or scalar after the name of a member that ends at `end`; empty for another value. */
 const tokenAfter = (text: string, end: number): string | undefined => {
   SCALAR.lastIndex = end + 1
   const token = SCALAR.exec(text)?.[1]
-  if (token === undefined || token.charCodeAt(0) !== STRING) return token
-  const open = SCALAR.lastIndex - token.length
-  return text.slice(open, closingQuote(text, open) + 1)
+  const valueEnd = SCALAR.lastIndex
+  if (token !== '' || text.charCodeAt(valueEnd) !== STRING) return token
+  return text.slice(valueEnd, closingQuote(text, valueEnd) + 1)
 }

@@ -21,6 +21,7 @@ export type OpenLog = {
 const UNDERSCORE = '(?:_|%5f|\\\\+u005f)'
 const shapeOf = (prefix: string, sign: string): string =>
   `(?:${prefix.replace('_', UNDERSCORE)}(?:${sign}|${UNDERSCORE})+)`
+// linear: a match begins with `sl`, in which no repetition begins, and nothing follows it
 const TOKENS = new RegExp(
   `${shapeOf(TOKEN_PREFIX, '[0-9a-z]')}|${shapeOf(ADMIN_TOKEN_PREFIX, '[0-9a-z-]')}`,
   'gi',

@@ -16,7 +16,7 @@ type Row = {
  */
 // prettier-ignore
 export const METRICS = {
-  requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok or the name of the error' },
+  requests:          { name: 'slotline_requests_total', type: 'counter', unit: 'calls', labels: ['method', 'outcome'], help: 'JSON-RPC calls answered; outcome is ok, upstreamError (the upstream answered an error), or the name of the error' },
   requestSeconds:    { name: 'slotline_request_seconds', type: 'histogram', unit: 'seconds', labels: ['method'], help: 'Time from the whole request body to the reply handed to the socket' },
   httpAborts:        { name: 'slotline_http_aborts_total', type: 'counter', unit: 'requests', labels: [], help: 'Requests whose client left before the reply was written' },
   connectionsClosed: { name: 'slotline_connections_closed_total', type: 'counter', unit: 'connections', labels: ['limit'], help: 'HTTP connections that were closed because they exceeded a limit' },
@@ -34,6 +34,7 @@ export const METRICS = {
   queueDepth:        { name: 'slotline_queue_depth', type: 'gauge', unit: 'tasks', labels: ['pool'], help: 'Reads that wait for a thread' },
   submissions:       { name: 'slotline_submissions_total', type: 'counter', unit: 'requests', labels: ['network', 'route', 'outcome'], help: 'Requests answered on submission routes; outcome is forwarded, framing or the name of the error' },
   submissionSeconds: { name: 'slotline_submission_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'route'], help: 'Time from the whole request body to the reply, the upstream\'s included' },
+  submissionErrors:  { name: 'slotline_submission_upstream_errors_total', type: 'counter', unit: 'answers', labels: ['network', 'route'], help: 'Answers of an upstream to submissions and their queries that are errors, by their body or their status' },
   landerFindings:    { name: 'slotline_lander_findings_total', type: 'counter', unit: 'findings', labels: ['network', 'route', 'kind'], help: 'What the checks found in what was forwarded to the lander; kind unchecked counts requests that were answered before they had looked' },
   upstreamRequests:  { name: 'slotline_upstream_requests_total', type: 'counter', unit: 'requests', labels: ['network', 'upstream', 'outcome'], help: 'Requests to an upstream, pings left out; outcome is the class of the status, or why there was no answer' },
   upstreamSeconds:   { name: 'slotline_upstream_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'upstream'], help: 'Time from a request to an upstream to its whole answer or failure' },

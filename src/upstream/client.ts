@@ -82,7 +82,7 @@ export class Upstream {
     try {
       const reply = await this.sendToFirst({ body: null, ...request }, onWritten)
       outcome = outcomeOf(reply.status)
-      return this.credential.redact(reply)
+      return await this.credential.redact(reply)
     } catch (failure) {
       if (failure instanceof UpstreamFailure) outcome = failure.kind
       throw failure

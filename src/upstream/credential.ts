@@ -4,12 +4,12 @@ import type { Options } from './options.js'
 import type { WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
 
-/** The upstream refused the service's key: its answer may be about the key. */
-const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403])
+/** The upstream does not know the service's key: its answer may be about the key. */
+const UNAUTHORIZED = 401
+const UNAUTHORIZED_BODY = Buffer.from(
+  '{"error":{"message":"the upstream refused the request with status 401"}}',
+)
 const JSON_TYPE = 'application/json'
-
-const refusedBody = (status: number): Buffer =>
-  Buffer.from(`{"error":{"message":"the upstream refused the request with status ${status}"}}`)
 
 /** The service's own key at an upstream: added to every request, removed from every reply. */
 export class Credential {
@@ -36,15 +36,20 @@ export class Credential {
     return { ...request, path: `${path}${path.includes('?') ? '&' : '?'}${query}` }
   }
 
-  redact(reply: UpstreamReply): UpstreamReply {
+  /** The reply without the key. Its body must not change meanwhile. */
+  async redact(reply: UpstreamReply): Promise<UpstreamReply> {
     const { status, body, contentType } = reply
-    if (REFUSED_STATUSES.has(status))
-      return { ...reply, contentType: JSON_TYPE, body: refusedBody(status) }
-    const { forms } = this
-    return {
-      ...reply,
-      body: forms.cutFrom(body, REDACTED),
-      contentType: forms.cut(contentType, REDACTED),
-    }
+    if (status === UNAUTHORIZED)
+      return { ...reply, contentType: JSON_TYPE, body: UNAUTHORIZED_BODY }
+    const [cutBody, cutType] = await Promise.all([
+      this.forms.cutFrom(body, REDACTED),
+      this.cutType(contentType),
+    ])
+    return { ...reply, body: cutBody, contentType: cutType }
+  }
+
+  private async cutType(contentType: string): Promise<string> {
+    if (contentType === JSON_TYPE) return contentType
+    return String(await this.forms.cutFrom(Buffer.from(contentType), REDACTED))
   }
 }

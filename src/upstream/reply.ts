@@ -32,6 +32,9 @@ const passedOf = (contentType: string, headers: Headers): Record<string, string>
   return passed
 }
 
+/** An empty member of the list means nothing (RFC 9110 §5.6.1). */
+const IDENTITY: ReadonlySet<string> = new Set(['', 'identity'])
+
 /** The part of an answer's head that is passed on. */
 export type ReplyHead = Omit<UpstreamReply, 'body'>
 
@@ -41,5 +44,8 @@ export const toReplyHead = (status: number, headers: Headers): ReplyHead => {
 }
 
 /** True for a body in another form than its bytes, although `identity` was asked for. */
-export const isEncoded = (headers: Headers): boolean =>
-  !/^(?:identity)?$/i.test(firstOf(headers['content-encoding']).trim())
+export const isEncoded = ({ 'content-encoding': lines = '' }: Headers): boolean =>
+  [lines]
+    .flat()
+    .flatMap(line => line.split(','))
+    .some(coding => !IDENTITY.has(coding.trim().toLowerCase()))

@@ -5,6 +5,7 @@ import * as addon from '#native'
 import { POOLS, STORE } from '../fixtures/rpc/store.js'
 import {
   ANSWER,
+  ANSWER_ERROR,
   blockSpec,
   compared,
   KEY,
@@ -24,6 +25,7 @@ import {
   LOADER,
   READER,
   REPLY,
+  SECRET_FORMS,
   SPOOL,
   STORE_INSPECTOR,
   type Row,
@@ -58,7 +60,9 @@ const notRefused = (target: object, name: string, calls: unknown[][]): string[] 
 
 t.test('exports', async t => {
   const classes = [
+    'AnswerErrorScan',
     'DirectReads',
+    'SecretForms',
     'PointReadLane',
     'StoreInspector',
     'Fanout',
@@ -81,6 +85,8 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.DirectReads.prototype), ['close', 'mount', 'register', 'takeCounts'])
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
+  t.strictSame(membersOf(addon.AnswerErrorScan.prototype), namesOf(ANSWER_ERROR))
+  t.strictSame(membersOf(addon.SecretForms.prototype), namesOf(SECRET_FORMS))
   t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.StoreLoader.prototype), namesOf(LOADER))
@@ -162,6 +168,10 @@ t.test('wrong arguments of an answer are refused', async t => {
   t.strictSame(notRefused({ RpcAnswer: make }, 'RpcAnswer', wrongCalls(specs)), [])
   t.throws(() => make('positional'), 'for no addresses')
   const answer = make('listed')
+  for (const [name, specs] of ANSWER_ERROR)
+    t.strictSame(notRefused(new addon.AnswerErrorScan(), name, wrongCalls(specs)), [], name)
+  for (const [name, specs] of SECRET_FORMS)
+    t.strictSame(notRefused(new addon.SecretForms(['a'], []), name, wrongCalls(specs)), [], name)
   for (const [name, specs] of ANSWER.filter(([name]) => name !== 'end'))
     t.strictSame(notRefused(answer, name, wrongCalls(specs)), [], name)
   t.equal(answer.feed(Buffer.from('{"result":[]}')).length, 0)

@@ -29,6 +29,7 @@ const open = (
   const sent: string[] = []
   const calls: string[] = []
   const faults: unknown[] = []
+  const errors: unknown[] = []
   const forward = createForward({ ...forwardDefaults, deny: [], ...given }, async body => {
     // A later tick: by then the client's bytes are others.
     await new Promise(resolve => setImmediate(resolve))
@@ -56,13 +57,16 @@ const open = (
   )
   const ask = async (request: string): Promise<string> => {
     const body = Buffer.from(request)
-    const reply = dispatch.handle(body, { id: 'test' })
+    const onCall = (_method: string | undefined, error: unknown): void => {
+      if (error !== undefined) errors.push(error)
+    }
+    const reply = dispatch.handle(body, { id: 'test', onCall })
     // As the server's own buffer, which the next request overwrites.
     body.fill(0x20)
     const { body: text } = await reply
     return typeof text === 'string' ? text : Buffer.from(text as Uint8Array).toString()
   }
-  return { sent, calls, faults, dispatch, ask }
+  return { sent, calls, errors, faults, dispatch, ask }
 }
 
 const echo = (call: string): Forwarded => {
@@ -105,7 +109,7 @@ t.test('what is no call keeps the places of the forwarded calls of a batch', asy
 t.test('a call without a reply gets the reason, and other calls are answered', async t => {
   const reasons = [
     [{ failure: 'unreachable' }, 'upstream RPC unreachable'],
-    [{ failure: 'no-response' }, 'upstream RPC did not answer; the outcome of the call is unknown'],
+    [{ failure: 'no-response' }, 'upstream RPC did not answer'],
     [{ failure: 'full' }, 'Too many forwarded calls in flight; retry with backoff'],
     [
       { status: 429, body: Buffer.from('{"error":1}') },
@@ -135,15 +139,44 @@ t.test('an error of the upstream is returned unchanged', async t => {
   t.equal(await ask(CALL), body)
 })
 
+const NO_OUTCOME = 'upstream RPC did not answer; the outcome of the call is unknown'
+const ofMethod = (method: string): string => CALL.replace('getBlock', method)
+
 t.test('an upstream that hangs is bounded by the read timeout', async t => {
   const { ask } = open(() => new Promise<Forwarded>(() => {}), { rpc: { readTimeoutMs: 20 } })
-  const message = 'upstream RPC did not answer; the outcome of the call is unknown'
+  const message = 'Read timed out after 30 seconds'
   t.equal(await ask(CALL), failure(-32603, message))
   const second = CALL.replace('"id":1', '"id":2')
   t.equal(
     await ask(`[${CALL},${second}]`),
     `[${failure(-32603, message)},${failure(-32603, message, '2')}]`,
   )
+  t.equal(await ask(ofMethod('sendTransaction')), failure(-32603, NO_OUTCOME))
+})
+
+t.test('only a call that may change something has an unknown outcome', async t => {
+  const { ask } = open(() => ({ failure: 'no-response' }))
+  for (const method of ['getBlock', 'isX', 'simulateTransaction', 'minimumLedgerSlot'])
+    t.equal(await ask(ofMethod(method)), failure(-32603, 'upstream RPC did not answer'), method)
+  for (const method of ['sendTransaction', 'requestAirdrop', 'get', 'getaway', 'issue'])
+    t.equal(await ask(ofMethod(method)), failure(-32603, NO_OUTCOME), method)
+})
+
+t.test('an error of the upstream is counted with its code and text', async t => {
+  const error = { code: -32_002, message: 'Transaction simulation failed' }
+  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', error, id: 1 }))
+  const { ask, calls, errors } = open(call =>
+    call.includes('getBlock') ? { status: 200, body } : echo(call),
+  )
+  t.equal(await ask(CALL), body.toString())
+  const good = ofMethod('getTransaction')
+  t.equal(await ask(`[${CALL},${good},${CALL}]`), `[${body},${(await ask(good)).trim()},${body}]`)
+  t.strictSame(calls.toSorted(), [
+    'forwarded ok',
+    'forwarded ok',
+    ...Array(3).fill('forwarded upstreamError'),
+  ])
+  t.strictSame(errors, Array(3).fill(error))
 })
 
 t.test('allow, deny, callBytesMax and notifications', async t => {

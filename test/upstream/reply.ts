@@ -144,20 +144,22 @@ t.test('a credential in an answer is redacted', async t => {
   }
 })
 
-t.test('the body of a refusal is ours', async t => {
-  for (const status of ['401 Unauthorized', '403 Forbidden']) {
-    const raw = await openRawUpstream(t, s => s.write(answer('{"your key":"hml"}', { status })))
+t.test("the body of a 401 is ours, that of a 403 is the upstream's without the key", async t => {
+  const ask = async (status: string) => {
+    const raw = await openRawUpstream(t, s =>
+      s.write(answer(`{"your key":"${CANARY}"}`, { status })),
+    )
     const { send } = await openUpstream(t, [raw.url])
     const reply = await send('{}')
     if (reply instanceof UpstreamFailure) throw reply
-    const code = status.slice(0, 3)
-    t.equal(
-      reply.body.toString(),
-      `{"error":{"message":"the upstream refused the request with status ${code}"}}`,
-    )
-    t.equal(reply.contentType, 'application/json')
-    t.equal(reply.status, Number(code))
+    return [reply.status, reply.contentType, reply.body.toString()]
   }
+  t.strictSame(await ask('401 Unauthorized'), [
+    401,
+    'application/json',
+    '{"error":{"message":"the upstream refused the request with status 401"}}',
+  ])
+  t.strictSame(await ask('403 Forbidden'), [403, 'application/json', '{"your key":"[redacted]"}'])
 })
 
 t.test('headers of an answer are validated', async t => {
@@ -178,5 +180,10 @@ t.test('headers of an answer are validated', async t => {
   t.strictSame(await headersOf('Content-Type: text/html'), nosniff)
   t.strictSame(await headersOf(), nosniff, 'a type that a browser would guess')
   t.equal(await headersOf(json, 'Content-Encoding: gzip'), 'no-response')
-  t.equal(await headersOf(json, 'Content-Encoding: identity'), undefined)
+  t.equal(
+    await headersOf(json, 'Content-Encoding: identity', 'Content-Encoding: br'),
+    'no-response',
+  )
+  t.equal(await headersOf(json, 'Content-Encoding: identity, gzip'), 'no-response')
+  t.equal(await headersOf(json, 'Content-Encoding: identity', 'Content-Encoding: '), undefined)
 })

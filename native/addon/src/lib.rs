@@ -24,6 +24,7 @@ mod stats;
 mod store_inspector;
 mod tasks;
 mod transactions;
+mod upstream;
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! Replies as JSON: accounts, the read methods, the fast lane for point reads, long
-//! messages, and the pipe to the
-//! event loop.
+//! messages, answers of upstreams, and the pipe to the event loop.
 
 #![deny(clippy::all)]
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
@@ -10,3 +9,4 @@ pub mod fast_lane;
 pub mod message;
 pub mod reads;
 pub mod reply;
+pub mod upstream;

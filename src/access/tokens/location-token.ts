@@ -59,6 +59,7 @@ export const createToken = (randomBytes: RandomBytes): string => {
   return body + formatCheck(checkOf(body))
 }
 
+// linear: of a fixed length
 const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
 
 /** Whether the text has the form of a token. The token need not exist. */

@@ -35,18 +35,22 @@ const TEXT_CHARS_MAX = 64
 const DECIMAL = /^\d+$/
 const QUAD = /^(?:0|[1-9]\d{0,2})(?:\.(?:0|[1-9]\d{0,2})){3}$/
 
+/** The address in a text like `[2001:db8::1]:443`. */
+const withoutBrackets = (text: string): string =>
+  text.startsWith('[') ? text.slice(1).replace(/\](?::\d+)?$/, '') : text
+
 /** Why a text is not four decimal numbers; the first match is reported. */
 const MISTAKES: readonly [is: (text: string) => boolean, problem: string][] = [
   [text => text.length > TEXT_CHARS_MAX, `it is longer than ${TEXT_CHARS_MAX} characters`],
   [text => text.includes('://'), 'it is a URL; only the address is wanted'],
   [text => /[,;]|\d\s+\S/.test(text), 'it is a list; only one address can be set'],
   [text => text.includes('/'), 'it is a range (CIDR); only one address can be set'],
-  [text => ipaddr.IPv6.isValid(text.replace(/^\[(.*)\](:\d+)?$/, '$1')), 'it is an IPv6 address'],
+  [text => ipaddr.IPv6.isValid(withoutBrackets(text)), 'it is an IPv6 address'],
   [text => /^[^:]+:\d*$/.test(text), 'it has a port; only the address is wanted'],
   [text => text.split(':').length > 2, 'it looks like an IPv6 address'],
   [text => /^0x|\.0x/i.test(text), 'it has a hexadecimal part; write decimal numbers'],
   [text => /\s|[^\x21-\x7e]/.test(text), 'it has a space or a sign that no address has'],
-  [text => /^[\d.]*\d-\d[\d.]*$/.test(text), 'it is a range; only one address can be set'],
+  [text => /^[\d.]+-[\d.]+$/.test(text), 'it is a range; only one address can be set'],
   [text => /[a-z]/i.test(text), 'it is a host name; write its address'],
   [text => !/^[\d.]+$/.test(text), 'it has a sign that no address has'],
   [

@@ -1,8 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
+import { redactTokens } from '../../shared/log.js'
 import { allocateFile } from '../store/allocate-file.js'
 import type { Place } from './layout.js'
+import { FAILURE_ORIGINS, type FailureOrigin } from './meter.js'
 import type { Options } from './options.js'
 
 /** A request that failed. */
@@ -14,6 +16,7 @@ export type FailedRequest = {
   /** Of the JSON-RPC error, or the status of the answer. */
   readonly code: number
   readonly text: string
+  readonly origin: FailureOrigin
   readonly address: string
 }
 
@@ -22,18 +25,19 @@ export const FAILURES_MAX = 1_000
 
 /**
  * One file of `edges/<n>/failures/` for each access: how many were ever written (8 bytes), how many
- * were left out (8), then a ring of entries: time (8 bytes), code (4), lengths of the texts (1
- * each), and from byte 20 the texts: network, location, method, address, text.
+ * were left out (8), then a ring of entries: time (8 bytes), code (4), lengths of the texts (2
+ * each), origin (1), and from byte 24 the texts: network, location, method, address, text.
  */
 const WRITTEN = 0
 const LEFT_OUT = 1
 const HEAD_BYTES = 16
-const ENTRY_BYTES = 256
+const ENTRY_BYTES = 688
 const CODE_AT = 8
 const LENGTHS_AT = 12
-const TEXTS_AT = 20
-const CHARS_MAX = { network: 32, location: 32, method: 39, address: 48, text: 160 } as const
-const TEXTS = Object.keys(CHARS_MAX) as (keyof typeof CHARS_MAX)[]
+const ORIGIN_AT = 22
+const TEXTS_AT = 24
+const BYTES_MAX = { network: 32, location: 32, method: 39, address: 48, text: 512 } as const
+const TEXTS = Object.keys(BYTES_MAX) as (keyof typeof BYTES_MAX)[]
 const LOG_CELLS = (HEAD_BYTES + FAILURES_MAX * ENTRY_BYTES) / 8
 
 const entryAt = (number: number): number => HEAD_BYTES + (number % FAILURES_MAX) * ENTRY_BYTES
@@ -74,11 +78,12 @@ class FailureLog {
     bytes.fill(0, at, at + ENTRY_BYTES)
     bytes.writeDoubleLE(failure.atMs, at)
     bytes.writeInt32LE(failure.code, at + CODE_AT)
+    bytes[at + ORIGIN_AT] = FAILURE_ORIGINS.indexOf(failure.origin)
     let textAt = at + TEXTS_AT
     for (const [index, name] of TEXTS.entries()) {
-      const end = Math.min(at + ENTRY_BYTES, textAt + CHARS_MAX[name])
-      const length = bytes.write(failure[name], textAt, end - textAt, 'latin1')
-      bytes[at + LENGTHS_AT + index] = length
+      // Whole characters only.
+      const length = bytes.write(failure[name], textAt, BYTES_MAX[name], 'utf8')
+      bytes.writeUInt16LE(length, at + LENGTHS_AT + 2 * index)
       textAt += length
     }
     this.#cells[WRITTEN] = number + 1
@@ -109,14 +114,15 @@ export class FailureLogs {
   /** `addressOf` is called where the failure is written. */
   add(
     { accessId, network, location }: Place,
-    failure: Pick<FailedRequest, 'method' | 'code' | 'text'>,
+    failure: Pick<FailedRequest, 'method' | 'code' | 'text' | 'origin'>,
     addressOf: () => string,
     nowMs: number,
   ): void {
     try {
       const log = this.#logs.get(accessId) ?? this.#open(accessId)
       if (!log.takes(nowMs)) return
-      log.write({ ...failure, network, location, atMs: nowMs, address: addressOf() })
+      const text = redactTokens(failure.text.slice(0, BYTES_MAX.text))
+      log.write({ ...failure, text, network, location, atMs: nowMs, address: addressOf() })
     } catch (fault) {
       // A full disk must not refuse requests.
       this.#onFault(fault)
@@ -141,14 +147,15 @@ export class FailureLogs {
 const readEntry = (bytes: Buffer, at: number): FailedRequest => {
   let textAt = at + TEXTS_AT
   const next = (index: number): string => {
-    const end = textAt + (bytes[at + LENGTHS_AT + index] ?? 0)
-    const text = bytes.toString('latin1', textAt, end)
+    const end = textAt + bytes.readUInt16LE(at + LENGTHS_AT + 2 * index)
+    const text = bytes.toString('utf8', textAt, end)
     textAt = end
     return text
   }
   return {
     atMs: bytes.readDoubleLE(at),
     code: bytes.readInt32LE(at + CODE_AT),
+    origin: FAILURE_ORIGINS[bytes[at + ORIGIN_AT] ?? 0] ?? 'service',
     network: next(0),
     location: next(1),
     method: next(2),

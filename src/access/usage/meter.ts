@@ -47,6 +47,7 @@ export const OPEN_SOCKET = '(connect)'
 /** Not names of methods, so that no client can call one. */
 const OWN: ReadonlySet<string> = new Set([NO_METHOD, OTHER_METHOD, OPEN_SOCKET])
 
+// linear: at most METHOD_CHARS_MAX characters
 const NAME = new RegExp(`^[A-Za-z0-9_/][A-Za-z0-9_./-]{0,${METHOD_CHARS_MAX - 1}}$`)
 
 /** The first day that is not written to a file of its own yet: an earlier one is over. */
@@ -55,10 +56,15 @@ export type OpenDays = { firstDay: number }
 /** Why a call failed: the code of the JSON-RPC error, or the status of the answer. */
 export type CallFailure = {
   readonly code: number
-  /** Without what the client sent. */
   readonly text?: string
+  /** Who refused it; the service where it is absent. */
+  readonly origin?: FailureOrigin
   readonly addressOf?: () => string
 }
+
+/** Who refused a call. */
+export const FAILURE_ORIGINS = ['service', 'upstream'] as const
+export type FailureOrigin = (typeof FAILURE_ORIGINS)[number]
 
 /** Called for each failed call. */
 export type OnFailure = (method: string, failure: CallFailure, nowMs: number) => void

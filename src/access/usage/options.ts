@@ -37,7 +37,7 @@ export const defaults = {
    */
   historyTotalBytesMax: 1024 ** 3,
   /**
-   * Accesses whose failed requests an edge keeps, the newest 1,000 of each in 250 KiB. Over it
+   * Accesses whose failed requests an edge keeps, the newest 1,000 of each in 680 KiB. Over it
    * those of the access that failed first are removed.
    */
   failureLogsMax: 1_024,

@@ -98,8 +98,10 @@ export class Usage {
     if (this.#meters.size >= this.#options.tokensMax) this.#evictOldest()
     this.#unused.delete(name)
     this.#removeOverMax()
-    const meter = this.#openMeter(name, (method, { code, text = '', addressOf }, nowMs) =>
-      this.#failures.add(place, { method, code, text }, addressOf ?? (() => ''), nowMs),
+    const meter = this.#openMeter(
+      name,
+      (method, { code, text = '', origin = 'service', addressOf }, nowMs) =>
+        this.#failures.add(place, { method, code, text, origin }, addressOf ?? (() => ''), nowMs),
     )
     this.#meters.set(name, meter)
     return meter

@@ -7,7 +7,7 @@ const BROWSERS: Names = [
   [/\bSamsungBrowser\//, 'Samsung Internet'],
   [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
   [/\b(?:HeadlessChrome|Chromium|Chrome|CriOS)\//, 'Chrome'],
-  [/\bVersion\/[\d.]+ .*Safari\//, 'Safari'],
+  [/\bSafari\//, 'Safari'],
 ]
 
 const SYSTEMS: Names = [

@@ -61,7 +61,7 @@ export type AppParts = {
 const CSRF_HEADER = 'x-slotline'
 
 /** File names with a content hash, as vite writes them. */
-const HASHED = /\/assets\/.+-[A-Za-z0-9_-]{8}\.\w+$/
+const HASHED = /-[A-Za-z0-9_-]{8}\.\w+$/
 
 const send = (
   c: Context<Env>,
@@ -206,12 +206,15 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   })
   app.use(redirectLocalhost(publicUrl))
   // Only the page: a compressed answer of the API would show by its length what it contains.
+  // linear: without a repetition
   const contentTypeFilter = /^(text\/(?!event-stream|csv)|image\/svg)/
   app.use(compress({ encoding: 'gzip', contentTypeFilter }))
   const onFound = (path: string, c: Context) =>
     c.header(
       'Cache-Control',
-      HASHED.test(path) ? 'public, max-age=31536000, immutable' : 'no-cache',
+      path.includes('/assets/') && HASHED.test(path)
+        ? 'public, max-age=31536000, immutable'
+        : 'no-cache',
     )
   if (existsSync(pagesDir)) app.use(serveStatic<Env>({ root: pagesDir, onFound }))
   app.use(limitInFlight(options.requestsInFlightMax))

@@ -18,11 +18,18 @@ export type CookieKind = 'session' | 'signed-out' | `sign-in-${string}`
  */
 const sameSiteOf = (kind: CookieKind): string => (kind === 'session' ? 'Strict' : 'Lax')
 
-const pairsOf = (header: string): readonly (readonly [name: string, value: string])[] =>
-  header.split(';').flatMap(pair => {
-    const [, name, value] = /^\s*([^=]+)=(.*?)\s*$/.exec(pair) ?? []
-    return name === undefined || value === undefined ? [] : [[name, value] as const]
-  })
+/** The cookies of a header by name; undefined where a name occurs twice. */
+const parse = (header: string): ReadonlyMap<string, string | undefined> => {
+  const values = new Map<string, string | undefined>()
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals === -1) continue
+    const name = pair.slice(0, equals).trim()
+    // Of two cookies with one name, another site has set one, and which is unknown.
+    values.set(name, values.has(name) ? undefined : pair.slice(equals + 1).trim())
+  }
+  return values
+}
 
 /**
  * With https the names start with `__Host-`, so that no other host, path or plain connection can
@@ -43,22 +50,16 @@ export const createCookies = (publicUrl: URL): Cookies => {
       `SameSite=${sameSiteOf(kind)}`,
       ...(isSecure ? ['Secure'] : []),
     ].join('; ')
-  const read = (header: string, kind: CookieKind): string | undefined => {
-    const found = pairsOf(header).filter(([name]) => name === nameOf(kind))
-    // Of two cookies with one name, another site has set one, and which is unknown.
-    return found.length === 1 ? found[0]?.[1] : undefined
-  }
   return {
-    read: (header = '', kind) => read(header, kind),
+    read: (header = '', kind) => parse(header).get(nameOf(kind)),
     signIns: (header = '') => {
       const first = nameOf('sign-in-').slice(0, -end.length || undefined)
-      const ids = pairsOf(header).flatMap(([name]) =>
-        name.startsWith(first) && name.endsWith(end)
-          ? [name.slice(first.length, name.length - end.length)]
+      const found = Array.from(parse(header)).flatMap(([name, value = '']) =>
+        name.startsWith(first) && name.endsWith(end) && value !== ''
+          ? [[name.slice(first.length, name.length - end.length), value] as const]
           : [],
       )
-      const entries = ids.map(id => [id, read(header, `sign-in-${id}`) ?? ''] as const)
-      return new Map(entries.filter(([, value]) => value !== ''))
+      return new Map(found)
     },
     write: (kind, value, maxAgeMs) => format(kind, value, Math.floor(maxAgeMs / 1_000)),
     clear: kind => format(kind, '', 0),

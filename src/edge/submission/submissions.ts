@@ -1,5 +1,7 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { CallFailure } from '../../access/usage/meter.js'
+import { findAnswerError, type AnswerError } from '../../native/upstream/answer.js'
+import type { RpcError } from '../../shared/errors.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
@@ -7,6 +9,7 @@ import type { Lander } from '../../submission/lander/lander.js'
 import type { LanderRecorder } from '../../submission/lander/recorder.js'
 import type { Relay } from '../../submission/relay/relay.js'
 import type { LanderRoute, RelayRoute } from '../../submission/store/submission.js'
+import { failureOf } from '../admission.js'
 
 /** What one network offers on the submission routes. */
 export type NetworkSubmission = {
@@ -22,6 +25,8 @@ export type SubmissionsParts = {
   readonly landerRecorder?: Pick<LanderRecorder, 'begin'> | undefined
   /** Unix milliseconds. */
   readonly now: () => number
+  /** Called for each answer of an upstream that is an error. */
+  readonly onUpstreamError?: ((network: string, route: string) => void) | undefined
   /** Level debug writes a line for each request: ids, never the token. */
   readonly log: Log
 }
@@ -36,22 +41,55 @@ export type Submitter = {
   readonly request: { readonly id: string; readonly address: string }
 }
 
-// The beginning of every error reply of the service. An upstream's reply is bytes, and not parsed.
-const ERROR_START = '{"jsonrpc":"2.0","error":'
+/** Bytes of an answer without an error that are kept as its reason. */
+const REASON_BYTES_MAX = 512
 
-/** How a reply is counted, where it is a failure: an error of the service has its code. */
+const textOf = (body: string | Uint8Array): string =>
+  typeof body === 'string'
+    ? body.slice(0, REASON_BYTES_MAX)
+    : Buffer.from(body.subarray(0, REASON_BYTES_MAX)).toString()
+
+/** How a reply of the service is counted that is an error. */
+const failureOfRefusal = (error: RpcError, addressOf: () => string): CallFailure => {
+  const failure = failureOf(error, addressOf)
+  const { body } = Object(error.data) as { readonly body?: unknown }
+  // The error stands in the place of what the upstream answered.
+  return typeof body === 'string'
+    ? { ...failure, text: `${failure.text}: ${body}`, origin: 'upstream' }
+    : failure
+}
+
+/**
+ * How a reply is counted, where it is a failure. The body of an upstream's answer is bytes, a text
+ * is the service's own.
+ */
 const failureOfReply = (
-  { status, body }: Reply,
+  reply: Reply,
   { request }: Submitter,
-): CallFailure | undefined => {
+): CallFailure | undefined | Promise<CallFailure | undefined> => {
   const addressOf = (): string => request.address
-  if (typeof body === 'string' && body.startsWith(ERROR_START)) {
-    const { error } = JSON.parse(body) as { readonly error: { code: number; message: string } }
-    // What follows a colon may be what the client sent.
-    const [text = ''] = error.message.split(':')
-    return { code: error.code, text, addressOf }
+  if (reply.refusal !== undefined) return failureOfRefusal(reply.refusal, addressOf)
+  const error = reply.body instanceof Uint8Array ? findAnswerError(reply.body) : undefined
+  return error instanceof Promise
+    ? error.then(found => failureOfAnswer(reply, found, addressOf))
+    : failureOfAnswer(reply, error, addressOf)
+}
+
+const failureOfAnswer = (
+  { status, body }: Reply,
+  error: AnswerError | undefined,
+  addressOf: () => string,
+): CallFailure | undefined => {
+  const { code = 0, message = '' } = error ?? {}
+  if (error === undefined && status < 400) return undefined
+  const isBytes = body instanceof Uint8Array
+  const text = isBytes || typeof body === 'string' ? textOf(body).trim() : ''
+  return {
+    code: code === 0 && status >= 400 ? status : code,
+    text: message !== '' ? message : text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`,
+    origin: isBytes ? 'upstream' : 'service',
+    addressOf,
   }
-  return status >= 400 ? { code: status, text: `HTTP ${status}`, addressOf } : undefined
 }
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
@@ -113,8 +151,14 @@ export class Submissions {
     if (reply instanceof Promise)
       return reply.then(settled => this.count(route, submitter, settled, startMs))
     const elapsedMs = performance.now() - startMs
+    const { grant, principal } = submitter
+    const add = (failure: CallFailure | undefined): void => {
+      principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
+      if (failure?.origin === 'upstream') this.parts.onUpstreamError?.(grant.network, route)
+    }
     const failure = failureOfReply(reply, submitter)
-    submitter.principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
+    if (failure instanceof Promise) void failure.then(add)
+    else add(failure)
     return reply
   }
 

@@ -1,6 +1,6 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../../access/usage/meter.js'
-import type { CallContext, RunSubmission } from '../../rpc/call-context.js'
+import type { CallContext, CallError, RunSubmission } from '../../rpc/call-context.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
 import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply } from '../../shared/http.js'
@@ -70,7 +70,7 @@ export class SocketMessage implements CallContext {
     return exceeded === undefined ? undefined : toOverLimit(exceeded, onRefusal)
   }
 
-  onCall(method: string = NO_METHOD, error?: RpcError, elapsedMs?: number): void {
+  onCall(method: string = NO_METHOD, error?: CallError, elapsedMs?: number): void {
     const failure = error && failureOf(error, () => this.session.address)
     this.principal.meter.addCall(method, { failure, elapsedMs }, this.session.host.now())
   }

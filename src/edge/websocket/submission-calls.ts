@@ -1,12 +1,13 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
-import { formatError, scanMessage, type Id } from '../../shared/jsonrpc.js'
+import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
 import {
   RELAY_ROUTES,
   type LanderRoute,
   type RelayRoute,
 } from '../../submission/store/submission.js'
+import { isReplyTo, toAnswerData } from '../../submission/reply-to.js'
 import type { Submissions, Submitter } from '../submission/submissions.js'
 
 /** Submissions by WebSocket, and the bound of a message that is one. */
@@ -22,32 +23,11 @@ const METHOD_NOT_FOUND = new RpcError('methodNotFound')
 /** Each relay route with the prefix of its methods: `relay.sendBundle` is that of `/relay`. */
 const PREFIXES = RELAY_ROUTES.map(route => ({ route, prefix: `${route.slice(1)}.` }))
 
-/** Bounds of an upstream's reply that is searched for its id; they are those of its bytes. */
-const REPLY_LIMITS = { nestingMax: 128, batchCountMax: Infinity }
-/** A longer answer would hold the event loop while it is parsed. */
-const ANSWER_BYTES_MAX = 64 * 1024
-/** Of an answer that is no reply, what its error repeats. */
-const ANSWER_CHARS_MAX = 1_024
-
 const toBytes = ({ body }: Reply): Uint8Array => {
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return body
   body.close()
   throw new Error('The answer to a submission is not complete')
-}
-
-/** An upstream could answer anything: with another id it would be taken for another reply. */
-const isReplyTo = (id: Id, bytes: Uint8Array): boolean => {
-  if (bytes.byteLength > ANSWER_BYTES_MAX) return false
-  const scanned = scanMessage(bytes, REPLY_LIMITS)
-  if ('error' in scanned || scanned.isBatch || scanned.ids[0] !== id) return false
-  try {
-    const value: unknown = JSON.parse(scanned.text)
-    const reply: object = Object(value)
-    return 'jsonrpc' in reply && ('result' in reply || 'error' in reply)
-  } catch {
-    return false
-  }
 }
 
 /**
@@ -70,7 +50,7 @@ const toSocketReply = (id: Id, reply: Reply): string => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   if (isReplyTo(id, bytes)) return withMembers(text.trimEnd(), reply)
   const { status, contentType } = reply
-  const data = { contentType, body: text.slice(0, ANSWER_CHARS_MAX) }
+  const data = toAnswerData(bytes, contentType)
   return withMembers(formatError(id, new RpcError('submissionAnswer', { status }, data)), reply)
 }
 

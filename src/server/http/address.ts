@@ -53,6 +53,16 @@ export const parseAddress = (text: string): string | undefined => {
   return new URL(`http://[${plain}]`).hostname.slice(1, -1)
 }
 
+/**
+ * An address of X-Forwarded-For: some proxies add the client's port, and then write IPv6 in
+ * brackets.
+ */
+const parseHop = (text: string): string | undefined => {
+  const hop = text.trim()
+  const found = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(hop) ?? /^([\d.]+):\d{1,5}$/.exec(hop)
+  return parseAddress(found?.[1] ?? hop)
+}
+
 /** IPv4 peers in the cache; about 100 bytes each. */
 const PEERS_KNOWN_MAX = 8_192
 
@@ -113,7 +123,7 @@ export const createProxies = (trusted: readonly string[]): Proxies => {
       const hops = forwardedFor.split(',')
       // From the right: entries left of the last trusted hop were written by the client.
       for (let index = hops.length - 1; index >= 0; index--) {
-        const address = parseAddress(hops[index] ?? '')
+        const address = parseHop(hops[index] ?? '')
         if (address === undefined) return undefined
         if (index === 0 || !isTrusted(address)) return address
       }

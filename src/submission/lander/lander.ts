@@ -5,6 +5,7 @@ import { isRefusal } from '../../shared/jsonrpc.js'
 import type { TransactionChecks, Verdict } from '../../native/transactions.js'
 import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseSubmission } from '../call.js'
 import type { LanderRoute } from '../store/submission.js'
 import {
@@ -25,6 +26,7 @@ import {
   FAILURES,
   JSON_TYPE,
   recordProblem,
+  toCallReply,
   toReply,
 } from './replies.js'
 
@@ -72,6 +74,7 @@ type Work = {
   readonly body: Buffer
   readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => Reply
+  readonly toReply: (answer: UpstreamReply) => Reply
   readonly recheck: Recheck
   readonly trace: LanderTrace
 }
@@ -126,6 +129,7 @@ export class Lander {
         body: Buffer.from(body),
         check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
         refuse,
+        toReply: answer => toCallReply(call.id, answer),
         recheck,
         trace,
       })
@@ -164,6 +168,7 @@ export class Lander {
         finding === undefined
           ? errorReply('null', error)
           : countsReply(count, recordProblem(error, finding)),
+      toReply: answer => toReply('null', answer),
       recheck,
       trace,
     })
@@ -211,7 +216,7 @@ export class Lander {
       .then(
         answer => {
           trace.onAnswered(answer)
-          return toReply(answer)
+          return work.toReply(answer)
         },
         (error: unknown) => {
           if (!(error instanceof UpstreamFailure)) throw error

@@ -3,6 +3,7 @@ import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import type { UpstreamFailure } from '../../upstream/errors.js'
+import { isReplyTo, toAnswerData } from '../reply-to.js'
 import type { Finding } from './findings.js'
 
 export const JSON_TYPE = 'application/json'
@@ -17,6 +18,8 @@ const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
   outcomeUnknown: 504,
   upstreamFull: 503,
   checksOverloaded: 503,
+  landerUnauthorized: 401,
+  landerForbidden: 403,
 }
 
 /** The error of each way in which an upstream gives no answer. */
@@ -26,17 +29,30 @@ export const FAILURES = {
   full: new RpcError('upstreamFull'),
 } as const satisfies Record<UpstreamFailure['kind'], RpcError>
 
-export const toReply = ({ status, contentType, headers, body }: UpstreamReply): Reply => ({
-  status,
-  contentType,
-  body,
-  ...(headers !== undefined && { headers }),
-})
+const UNAUTHORIZED = new RpcError('landerUnauthorized')
+
+/**
+ * The lander's answer as the reply to a request with this id. A 401 is about the service's
+ * credential, so nothing of it is passed on.
+ */
+export const toReply = (id: Id, { status, contentType, headers, body }: UpstreamReply): Reply =>
+  status === 401
+    ? errorReply(id, UNAUTHORIZED)
+    : { status, contentType, body, ...(headers !== undefined && { headers }) }
+
+/** The same for a call: a 403 that is no reply to it becomes one. */
+export const toCallReply = (id: Id, answer: UpstreamReply): Reply => {
+  const { status, body, contentType } = answer
+  if (status !== 403 || isReplyTo(id, body)) return toReply(id, answer)
+  const data = toAnswerData(body, contentType)
+  return errorReply(id, new RpcError('landerForbidden', undefined, data))
+}
 
 export const errorReply = (id: Id, error: RpcError): Reply => ({
   status: STATUSES[error.name] ?? 200,
   contentType: JSON_TYPE,
   body: formatError(id, error),
+  refusal: error,
   ...(error.row.headers !== undefined && { headers: error.row.headers }),
 })
 

@@ -1,6 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Grant } from '../../shared/grant.js'
-import type { Reply } from '../../shared/http.js'
+import type { Body, Reply } from '../../shared/http.js'
 import {
   formatError,
   formatResultSuffix,
@@ -158,16 +158,25 @@ const toReply = (id: Id, { outcome, bundleId }: Answer, { submissionId }: RelayO
   }
   if ('reply' in outcome)
     return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
-  const own = outcome instanceof RpcError ? outcome.row.headers : undefined
-  const body = formatOutcome(id, outcome)
-  return { status: 200, contentType: JSON_TYPE, body, headers: { ...own, ...headers } }
+  const reply = { status: 200, contentType: JSON_TYPE }
+  if (outcome instanceof RpcError)
+    return {
+      ...reply,
+      body: formatError(id, outcome),
+      headers: { ...outcome.row.headers, ...headers },
+      refusal: outcome,
+    }
+  return { ...reply, body: formatOutcome(id, outcome), headers }
 }
 
-const formatOutcome = (id: Id, outcome: Exclude<Outcome, { reply: Reply }>): string => {
-  if (outcome instanceof RpcError) return formatError(id, outcome)
-  if ('error' in outcome) return `{"jsonrpc":"2.0","error":${outcome.error},"id":${id}}`
-  return `${RESULT_PREFIX}${outcome.result}${formatResultSuffix(id)}`
-}
+/** An error of the engine, which is bytes as every answer of an upstream, or a result. */
+const formatOutcome = (
+  id: Id,
+  outcome: { readonly error: string } | { readonly result: string },
+): Body =>
+  'error' in outcome
+    ? Buffer.from(`{"jsonrpc":"2.0","error":${outcome.error},"id":${id}}`)
+    : `${RESULT_PREFIX}${outcome.result}${formatResultSuffix(id)}`
 
 const parseJson = (json: string | null): unknown => (json === null ? null : JSON.parse(json))
 

@@ -82,7 +82,7 @@ const withId = (reply: Reply, shared: Shared, id: Id): Reply => {
   if (id === shared.id) return reply
   if (shared.members === undefined) shared.members = membersWithoutId(reply.body)
   if (shared.members === null) return reply
-  return { ...reply, body: `${shared.members.slice(0, -1)},"id":${id}}` }
+  return { ...reply, body: Buffer.from(`${shared.members.slice(0, -1)},"id":${id}}`) }
 }
 
 const membersWithoutId = (body: Reply['body']): string | null => {

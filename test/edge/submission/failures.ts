@@ -173,3 +173,47 @@ t.test('a client that leaves changes nothing for the lander', async t => {
   t.match(await last, { status: 200 })
   t.equal(raw.received.length, 3)
 })
+
+t.test("a 401 of the lander is the service's own, a 403 has the id of the call", async t => {
+  const forbidden = 'the lander refused the call with HTTP status 403'
+  const unauthorized = 'the lander refused the credential of the service with HTTP status 401'
+  const text = `blocked arb program for ${LANDER_CREDENTIAL}`
+  const cut = 'blocked arb program for [redacted]'
+  const lines = ['Content-Type: text/plain']
+  const own = failure(-32_000, 'no', 1)
+  const other = failure(-32_000, 'no', 2)
+  const cases: [body: string, status: string, reply: (id: unknown) => string, batch: string][] = [
+    [text, '401 Unauthorized', id => failure(-32603, unauthorized, id), ''],
+    [
+      text,
+      '403 Forbidden',
+      id => withData(failure(-32603, forbidden, id), { contentType: 'text/plain', body: cut }),
+      cut,
+    ],
+    [own, '403 Forbidden', () => own, own],
+    [
+      other,
+      '403 Forbidden',
+      id => withData(failure(-32603, forbidden, id), { contentType: 'text/plain', body: other }),
+      other,
+    ],
+  ]
+  for (const [body, status, reply, batch] of cases) {
+    const { post } = await openTestLander(t, s => s.write(answer(body, { status, lines })))
+    for (const [route, request] of BODIES) {
+      const got = await post(route, request)
+      t.equal(got.status, Number(status.slice(0, 3)))
+      const isBatch = route === BATCH
+      t.equal(
+        got.text,
+        isBatch && batch !== '' ? batch : reply(isBatch ? null : 1),
+        `${route} ${status}`,
+      )
+    }
+  }
+})
+
+const withData = (reply: string, data: object): string => {
+  const { error, ...rest } = JSON.parse(reply) as { error: object; id: unknown; jsonrpc: string }
+  return JSON.stringify({ jsonrpc: rest.jsonrpc, error: { ...error, data }, id: rest.id })
+}

@@ -128,7 +128,11 @@ export const failures = v.object({
         location: text,
         method: text,
         code: described(v.number(), 'Of the JSON-RPC error, or the status of the answer'),
-        text: described(text, 'The message without values that the client sent'),
+        text: described(
+          text,
+          'The message, without values that the client sent where it is our own',
+        ),
+        origin: described(v.picklist(['service', 'upstream']), 'Who refused it'),
         address: text,
       }),
     ),

@@ -12,11 +12,11 @@ const REFRESH_MS = 10_000
 const FIRST = 50
 const ALL = 1_000
 
-const COLUMNS = ['Code', 'Message', 'From address', 'Place'] as const
+const COLUMNS = ['Code', 'Message', 'Refused by', 'From address', 'Place'] as const
 
 const Row = ({ failure }: { readonly failure: FailedRequest }) => {
-  const { atMs, method, code, text, address, network, location } = failure
-  const cells = [code, text, address === '' ? '–' : address, `${network} · ${location}`]
+  const { atMs, method, code, text, origin, address, network, location } = failure
+  const cells = [code, text, origin, address === '' ? '–' : address, `${network} · ${location}`]
   return (
     <tr>
       <th scope="row">
