@@ -21,8 +21,8 @@ const root = process.argv[2] ?? fileURLToPath(new URL('..', import.meta.url))
 
 const listFiles = () => {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard']
-  const { stdout, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`git ls-files failed in ${root}`)
+  const { error, stdout, stderr, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`git ls-files in ${root}: ${error?.message ?? stderr}`)
   return stdout.split('\n').filter(file => SOURCE_TYPES.has(extname(file)) && !GENERATED.has(file))
 }
 

@@ -4,6 +4,7 @@ import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { startLoadClient } from '../fixtures/processes/load-client.js'
 import { connect, replyCount, statusOf } from '../fixtures/server/server.js'
+import { watchPauses } from '../fixtures/pauses.js'
 import { openFleet } from '../fixtures/server/socket-fleet.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
@@ -16,9 +17,11 @@ const CONNECTIONS = 48
 /** WebSockets of the token, and their total rate besides the other requests. */
 const SOCKETS = 500
 const SOCKETS_PER_SECOND = 500
-/** Time by which they are closed. */
+/**
+ * Time by which they are closed (contract: change-in-effect), and in which a reply that was sent
+ * before the revocation is read; both without the pauses of this process, which sends the load.
+ */
 const CLOSED_MS = 1_000
-/** Time by which a reply sent before the revocation has been read, also on a busy machine. */
 const ON_ITS_WAY_MS = 1_000
 
 const call = (method: string, params: unknown): string =>
@@ -57,6 +60,10 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
     }
   }
 
+  const pauses = watchPauses(t)
+  /** Time that has passed for this process. */
+  const since = (fromMs: number, untilMs: number): number =>
+    untilMs - fromMs - pauses.between(fromMs, untilMs)
   let token = await make(tokenPath)
   const changeMs: number[] = []
   const wrong: string[] = []
@@ -104,18 +111,22 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
     for (const { code, reason, atMs } of fleet.closes) {
       const how = `${code} ${reason}`.trim()
       closes.set(how, (closes.get(how) ?? 0) + 1)
-      lastClosedMs = Math.max(lastClosedMs, atMs - endMs)
+      const closedMs = since(endMs, atMs)
+      lastClosedMs = Math.max(lastClosedMs, closedMs)
       // The connection breaks if its edge was killed.
       if (how !== '1008 token revoked' && !(isStopping && code === 1006))
         wrong.push(`round ${round}: a WebSocket was closed with ${how}`)
-      if (atMs > endMs + CLOSED_MS)
-        wrong.push(`round ${round}: closed ${Math.round(atMs - endMs)} ms after the answer`)
+      if (closedMs > CLOSED_MS)
+        wrong.push(
+          `round ${round}: closed ${Math.round(closedMs)} ms after the answer, ` +
+            `and ${Math.round(atMs - endMs - closedMs)} ms of pauses`,
+        )
     }
     for (const { isResult, sentMs, receivedMs } of fleet.replies) {
       socketReplies += 1
       if (sentMs > endMs) wrong.push(`round ${round}: a WebSocket was answered after it`)
       else if (!isResult) wrong.push(`round ${round}: a WebSocket was answered with an error`)
-      else if (receivedMs > endMs + ON_ITS_WAY_MS)
+      else if (since(endMs, receivedMs) > ON_ITS_WAY_MS)
         wrong.push(`round ${round}: a reply ${Math.round(receivedMs - endMs)} ms after the answer`)
     }
 
@@ -138,7 +149,7 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
     for (const { status, sentMs, receivedMs } of loadClient.repliesTo(token)) {
       if (sentMs < endMs) {
         beforeCount += 1
-        if (status === 200 && receivedMs > endMs + ON_ITS_WAY_MS)
+        if (status === 200 && since(endMs, receivedMs) > ON_ITS_WAY_MS)
           wrong.push(`round ${round}: 200, ${Math.round(receivedMs - endMs)} ms after the answer`)
       } else {
         afterCount += 1
@@ -161,7 +172,7 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
   )
   t.strictSame(wrong.slice(0, 5), [])
   t.equal(endedCount, Math.floor(ROUNDS / STOP_EVERY), 'a stopped edge was ended each time')
-  const slowCount = deployment.output().split('did not confirm').length - 1 - endedCount
+  const slowCount = deployment.output().split('did not acknowledge').length - 1 - endedCount
   t.comment(`${slowCount} edges were ended that were only slow`)
   const logged = deployment
     .output()

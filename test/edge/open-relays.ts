@@ -56,7 +56,8 @@ t.test(
         receivedBy(networkRoute).length = 0
         const { status, json } = await send(networkRoute, body, { headers: own })
         t.equal(status, 200)
-        t.ok(json.result, `${networkRoute.network} ${networkRoute.route} ${String(asked)}`)
+        const about = `${networkRoute.network} ${networkRoute.route} ${String(asked)}`
+        t.ok(json.result, `${about}: ${JSON.stringify(json.error)}`)
         const [seen, ...more] = receivedBy(networkRoute)
         t.strictSame(more, [], 'asked once')
         t.match(seen?.body.toString(), asked)

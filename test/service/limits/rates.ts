@@ -22,9 +22,29 @@ const BLOCKHASH = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const ACCOUNT =
   '{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["11111111111111111111111111111111",{"encoding":"base64"}]}'
 
-/** How far a machine with other tests may be off. */
+/**
+ * How far a sample may be off what was sent: it is of a second to within a tenth. What was sent is
+ * measured, because a busy machine sends in spurts.
+ */
 const SLACK = 0.15
 const RATE = 80
+
+/** From before a request to after its answer: it is charged in between. */
+type Sent = { readonly fromMs: number; untilMs: number }
+
+/** The fewest and the most requests that may have been charged in a second that ended by now. */
+const chargedInASecond = (requests: readonly Sent[]): { least: number; most: number } => {
+  let [least, most] = [Infinity, 0]
+  const first = requests[0]?.fromMs ?? 0
+  for (let fromMs = first; fromMs < performance.now(); fromMs += 20) {
+    const untilMs = fromMs + 1_000
+    const within = requests.filter(one => one.fromMs >= fromMs && one.untilMs <= untilMs)
+    const touching = requests.filter(one => one.untilMs >= fromMs && one.fromMs <= untilMs)
+    if (untilMs < performance.now()) least = Math.min(least, within.length)
+    most = Math.max(most, touching.length)
+  }
+  return { least, most }
+}
 
 t.test('the dashboard shows what a load generator sends', async t => {
   const dataDir = ownDir(t)
@@ -63,25 +83,37 @@ t.test('the dashboard shows what a load generator sends', async t => {
   await t.test('an even rate, of calls that JavaScript answers and does not answer', async t => {
     const startMs = performance.now()
     const sent: Promise<number>[] = []
-    const shown: number[] = []
+    const requests: Sent[] = []
+    const begin = async (body: string): Promise<number> => {
+      const one = { fromMs: performance.now(), untilMs: Infinity }
+      requests.push(one)
+      const status = await send(body)
+      one.untilMs = performance.now()
+      return status
+    }
+    let shown: number | undefined
+    let [least, most] = [0, Infinity]
     while (performance.now() - startMs < 5_000) {
       const due = ((performance.now() - startMs) * RATE) / 1_000
-      while (sent.length < due) sent.push(send(sent.length % 2 === 0 ? ACCOUNT : BLOCKHASH))
-      if (performance.now() - startMs > 2_500 && shown.length < 2)
-        shown.push((await read()).requestsLastSecond)
+      while (sent.length < due) sent.push(begin(sent.length % 2 === 0 ? ACCOUNT : BLOCKHASH))
+      if (performance.now() - startMs > 2_500 && shown === undefined) {
+        shown = (await read()).requestsLastSecond
+        ;({ least, most } = chargedInASecond(requests))
+      }
       await sleep(5)
     }
     t.ok((await Promise.all(sent)).every(status => status === 200))
-    const [first = 0] = shown
-    t.ok(Math.abs(first - RATE) <= RATE * SLACK, `${shown.join(', ')} of ${RATE} per second`)
+    const first = shown ?? 0
+    const about = `${first} of ${RATE} a second, of which ${least} to ${most} were sent in one`
+    t.ok(first >= least * (1 - SLACK) && first <= most * (1 + SLACK), about)
     const { peak } = await read()
     t.ok(peak !== null && peak.perSecond >= first, `peak ${peak?.perSecond}`)
-    t.ok(peak !== null && peak.perSecond <= RATE * (1 + SLACK) + 1)
+    t.ok(peak !== null && peak.perSecond <= chargedInASecond(requests).most * (1 + SLACK) + 1)
     await until('the rate is 0 again', async () => (await read()).requestsLastSecond === 0)
   })
 
   await t.test('a burst is the peak, and what is over it is refused by its limit', async t => {
-    await sleep(1_500)
+    const { peak: former } = await read()
     const startMs = Date.now()
     const statuses = await Promise.all(Array.from({ length: 130 }, () => send(ACCOUNT)))
     const took = (Date.now() - startMs) / 1_000
@@ -98,8 +130,13 @@ t.test('the dashboard shows what a load generator sends', async t => {
     const { peak } = await read()
     // The burst may lie in two seconds of the sampler.
     t.ok(peak !== null && peak.perSecond >= passed / 2, `peak ${peak?.perSecond} of ${passed}`)
-    t.ok(peak !== null && peak.perSecond <= (passed + 1) * (1 + SLACK))
-    t.ok(peak !== null && peak.atMs >= startMs && peak.atMs <= Date.now() + 1_000)
+    t.ok(peak !== null && peak.atMs <= Date.now() + 1_000)
+    // The former peak stays where the burst lies in two of them, and in each is smaller.
+    if (peak?.atMs === former?.atMs) t.strictSame(peak, former)
+    else {
+      t.ok(peak !== null && peak.perSecond <= (passed + 1) * (1 + SLACK))
+      t.ok(peak !== null && peak.atMs >= startMs)
+    }
   })
 
   await t.test('WebSockets and their subscriptions', async t => {
