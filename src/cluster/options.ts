@@ -5,7 +5,7 @@ export const defaults = {
   /**
    * Longest time for which a machine answers without a new proof that its accesses are current, and
    * so the longest wait of a revocation for a machine that cannot be reached. At least three times
-   * `beatMs`. With etcd members over 20 ms apart: 10,000.
+   * `beatMs`, at most half of `processes.startMs`. With etcd members over 20 ms apart: 10,000.
    */
   leaseMs: 6_000,
   /** How often a machine proves that its accesses are current; it also does after each change. */

@@ -118,14 +118,21 @@ function* checkTls({ locations, server }: Config): Faults {
 
 /** A lease must outlast a proof that is late, and one that is lost. */
 const BEATS_IN_LEASE = 3
+/** A start may have to outlast the lease of a former one. */
+const LEASES_IN_START = 2
 
-function* checkCluster({ cluster, locations }: Config): Faults {
+function* checkCluster({ cluster, locations, processes }: Config): Faults {
   if (cluster === undefined) return
   const { beatMs, leaseMs, location } = cluster
   if (leaseMs < BEATS_IN_LEASE * beatMs)
     yield {
       keys: ['cluster', 'leaseMs'],
       message: `cluster.leaseMs must be at least three times cluster.beatMs, so ${BEATS_IN_LEASE * beatMs}`,
+    }
+  if (leaseMs * LEASES_IN_START > processes.startMs)
+    yield {
+      keys: ['processes', 'startMs'],
+      message: `processes.startMs must be at least twice cluster.leaseMs, so ${LEASES_IN_START * leaseMs}`,
     }
   if (!locations.some(({ id }) => id === location))
     yield {

@@ -120,6 +120,7 @@ t.test('a cluster has a lease of three beats and one of the locations', t => {
   const cases: [options: object, message: RegExp][] = [
     [{ leaseMs: 2_999 }, /cluster\.leaseMs must be at least three times cluster\.beatMs, so 3000/],
     [{ leaseMs: 6_000, beatMs: 2_001 }, /so 6003$/],
+    [{ leaseMs: 15_001 }, /processes\.startMs must be at least twice cluster\.leaseMs, so 30002$/],
     [{ location: 'm' }, /cluster\.location: m is none of locations/],
     [{ store: [] }, /at least one member/],
     [{ store: ['http://etcd:2379'] }, /cluster\.store\[0\] must be https:\/\/host:port/],
