@@ -4,10 +4,12 @@ import type { PointReadLane } from '../native/server/direct-reads.js'
 import { openReader, type PoolOptions, type Reader } from '../native/reader.js'
 import type { Reads } from '../native/reads.js'
 import type { Tip } from '../native/store.js'
+import { SUBSCRIPTION_DESCRIPTIONS } from '../pubsub/descriptions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import { createDispatch, type Dispatch, type DispatchModules } from '../rpc/dispatch.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
+import { SOCKET_SUBMISSIONS } from '../submission/descriptions.js'
 import { currentGeneration, storesPath } from '../storage/generations.js'
 import { toStoreOptions, type StoresConfig } from '../storage/store-options.js'
 
@@ -70,6 +72,9 @@ const BLOCKHASH_LIFE_MAX_MS = 60_000
 const noIndex = (): never => {
   throw new RpcError('noIndex')
 }
+
+/** What `rpc.discover` describes beside the methods of the table. */
+const OTHER_METHODS = [...SUBSCRIPTION_DESCRIPTIONS, ...SOCKET_SUBMISSIONS]
 
 /** Reads before the first block. */
 const NO_READS: Reads = {
@@ -154,7 +159,13 @@ class LiveNetworkView implements NetworkView {
     const isIncomplete = (): boolean => this.isIncomplete
     const areBlockhashesExpired = (): boolean => this.areBlockhashesExpired(calls.now())
     const health = { areBlockhashesExpired, isHealthy, isIncomplete }
-    return createDispatch(this.config.rpc, { ...calls, ...health, connectionMethods, reads })
+    return createDispatch(this.config.rpc, {
+      ...calls,
+      ...health,
+      connectionMethods,
+      otherMethods: OTHER_METHODS,
+      reads,
+    })
   }
 
   private openLiveStore(): void {

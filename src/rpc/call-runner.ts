@@ -1,4 +1,5 @@
 import type { ReplyBytes, Reads } from '../native/reads.js'
+import type { MethodDescription } from '../shared/describe/method-description.js'
 import { RpcError, type ErrorName } from '../shared/errors.js'
 import { formatError, isRefusal, type Call, type Id, type Refusal } from '../shared/jsonrpc.js'
 import type { CallContext, RunSubmission } from './call-context.js'
@@ -19,6 +20,8 @@ export type CallModules = {
   readonly isIncomplete?: () => boolean
   /** Whether the feed has been silent for longer than a blockhash lives. */
   readonly areBlockhashesExpired?: () => boolean
+  /** Methods that are served beside `methods`, for `rpc.discover`. */
+  readonly otherMethods?: readonly MethodDescription[]
   readonly methods: ReadonlyMap<string, Method>
   /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
   readonly connectionMethods: ReadonlySet<string>
@@ -63,13 +66,14 @@ export class CallRunner {
   private readonly methodContext: MethodContext
 
   constructor(modules: CallModules) {
-    const { reads, areBlockhashesExpired, isHealthy, isIncomplete } = modules
+    const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods } = modules
     this.modules = modules
     this.methodContext = {
       ...reads,
       ...(isHealthy === undefined ? {} : { isHealthy }),
       ...(isIncomplete === undefined ? {} : { isIncomplete }),
       ...(areBlockhashesExpired === undefined ? {} : { areBlockhashesExpired }),
+      ...(otherMethods === undefined ? {} : { otherMethods }),
     }
   }
 

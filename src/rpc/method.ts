@@ -1,16 +1,19 @@
-import { RpcError } from '../shared/errors.js'
+import { RpcError, type ErrorName } from '../shared/errors.js'
 import type { Reads, ReplyBytes } from '../native/reads.js'
-import type { JsonSchema } from './schemas.js'
+import type {
+  Example,
+  MethodDescription,
+  ParamDescription,
+} from '../shared/describe/method-description.js'
+import type { JsonSchema } from '../shared/describe/schemas.js'
 import { checkParamCount, isAbsent, toMap, type Members } from '../shared/values.js'
 
 const ANYTHING: JsonSchema = {}
 
-/** One positional parameter: its name in the documentation, and what proves a value. */
-export type Param<T> = {
-  readonly name: string
-  readonly isRequired: boolean
-  /** Schema of a valid value, for the OpenRPC document. */
-  readonly schema: JsonSchema
+/** One positional parameter: its description, and what proves a value. */
+export type Param<T> = ParamDescription & {
+  /** Errors of an invalid value. */
+  readonly errors: readonly ErrorName[]
   /** True for a list of addresses of any length, which may be given as `PackedAddresses`. */
   readonly isLongList?: boolean
   /** Throws an RpcError where the value, `undefined` for an absent one, is not right. */
@@ -22,10 +25,12 @@ export const required = <T>(
   name: string,
   check: Param<T>['check'],
   schema: JsonSchema = ANYTHING,
+  errors: readonly ErrorName[] = [],
 ): Param<T> => ({
   name,
   isRequired: true,
   schema,
+  errors: ['missingParam', 'wrongType', ...errors],
   check(value, index) {
     if (value === undefined) throw new RpcError('missingParam', { index })
     return check(value, index)
@@ -42,10 +47,12 @@ export const optional = <T>(
   name: string,
   check: (members: Members, index: number) => T,
   schema: JsonSchema = ANYTHING,
+  errors: readonly ErrorName[] = [],
 ): Param<T> => ({
   name,
   isRequired: false,
   schema,
+  errors: ['wrongType', ...errors],
   check: (value, index) => check(isAbsent(value) ? NO_MEMBERS : toMap(value, index), index),
 })
 
@@ -63,19 +70,24 @@ export type MethodContext = Reads & {
   isIncomplete?(): boolean
   /** True where the feed has been silent for longer than a blockhash lives. */
   areBlockhashesExpired?(): boolean
+  /** Methods that are served beside those of the table, for `rpc.discover`. */
+  readonly otherMethods?: readonly MethodDescription[]
 }
 
 /** A JSON-RPC method whose parameters are checked when it is called. */
-export type Method = {
-  readonly name: string
-  /** One sentence for the documentation. */
-  readonly summary: string
+export type Method = MethodDescription & {
   readonly bound: Bound
   readonly params: readonly Param<unknown>[]
-  /** Schema of a result, for the OpenRPC document. */
-  readonly result: JsonSchema
   call(context: MethodContext, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
+
+/** Errors of every read of the index, and those that come with a bound. */
+const INDEX_ERRORS = ['noIndex', 'outsideScope', 'indexIncomplete'] as const
+const BOUND_ERRORS = {
+  timeout: [...INDEX_ERRORS, 'readTimeout', 'overloaded'],
+  budget: [...INDEX_ERRORS, 'readBudget', 'overloaded'],
+  none: [],
+} as const
 
 type Checked<P extends readonly Param<unknown>[]> = {
   [I in keyof P]: P[I] extends Param<infer T> ? T : never
@@ -88,9 +100,12 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   readonly bound: Bound
   readonly params: P
   readonly result?: JsonSchema
+  /** Errors beside those of its parameters and its bound. */
+  readonly errors?: readonly ErrorName[]
+  readonly example?: Example
   run(context: MethodContext, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
 }): Method => {
-  const { name, summary, bound, params, result = ANYTHING } = spec
+  const { name, summary, bound, params, result = ANYTHING, example } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
   const call: Method['call'] = (context, values) => {
@@ -98,5 +113,14 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
     checkParamCount(values, { min, max })
     return spec.run(context, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
   }
-  return { name, summary, bound, params, result, call }
+  const errors = [
+    ...new Set<ErrorName>([
+      'paramsNotArray',
+      max === 0 ? 'noParams' : 'paramCount',
+      ...params.flatMap(param => param.errors),
+      ...(spec.errors ?? []),
+      ...BOUND_ERRORS[bound],
+    ]),
+  ]
+  return { name, summary, bound, params, result, errors, example, call }
 }

@@ -10,21 +10,25 @@ import {
   ANY_OPTIONS,
   COMMITMENT_OPTIONS,
   list,
+  PAGE_LIMIT_DEFAULT,
+  PAGE_LIMIT_MAX,
   PAGE_OPTIONS,
   PROGRAM_OPTIONS,
   PUBKEY,
-} from './schemas.js'
+} from '../shared/describe/schemas.js'
 import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../shared/values.js'
 
-/** Page size: its default and its upper bound (contract: page-limit). */
-const PAGE_LIMIT_DEFAULT = 1_000
-const PAGE_LIMIT_MAX = 10_000
+/** Errors of addresses, of how account data is written, and of pages. */
+const PUBKEY_ERRORS = ['pubkeyDecode', 'pubkeySize'] as const
+const VIEW_ERRORS = ['unsupportedEncoding', 'dataSlice', 'base58TooLong'] as const
+const PAGE_ERRORS = [...VIEW_ERRORS, ...PUBKEY_ERRORS, 'limitNumber'] as const
 
 /** A base58 address. */
 export const pubkey = required(
   'pubkey',
   (value, index) => decodePubkey(toText(value, index)),
   PUBKEY,
+  PUBKEY_ERRORS,
 )
 
 /** A blockhash in base58, with Agave's errors for an invalid one. */
@@ -40,11 +44,12 @@ export const blockhash = required(
     }
   },
   PUBKEY,
+  ['blockhashDecode', 'blockhashSize'],
 )
 
 /** Base58 addresses, 32 bytes each in one array. Only the body's size bounds their number. */
 export const pubkeys = {
-  ...required('addresses', (value, index) => toPubkeys(value, index), list(PUBKEY)),
+  ...required('addresses', (value, index) => toPubkeys(value, index), list(PUBKEY), PUBKEY_ERRORS),
   isLongList: true,
 }
 
@@ -81,6 +86,7 @@ export const accountOptions = optional(
     return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
   },
   ACCOUNT_OPTIONS,
+  VIEW_ERRORS,
 )
 
 /**
@@ -91,6 +97,7 @@ export const pageConfig = optional(
   'config',
   (members, index) => toPage(members, index),
   PAGE_OPTIONS,
+  PAGE_ERRORS,
 )
 
 /** A page of a program's accounts. */
@@ -102,6 +109,7 @@ export const programConfig = optional(
     changedSinceSlot: toSlot(members['changedSinceSlot']),
   }),
   PROGRAM_OPTIONS,
+  [...PAGE_ERRORS, 'filterShape', 'memcmpBytes', 'memcmpTooLarge', 'changedSinceSlot'],
 )
 
 const toPage = (members: Members, index: number): Page => {

@@ -4,7 +4,7 @@ import type { OwnerPage } from '../native/reads.js'
 import { TOKEN_2022_PROGRAM, TOKEN_PROGRAM } from '../shared/token-programs.js'
 import { onlyMember, toMap, toText } from '../shared/values.js'
 import { required } from './method.js'
-import { TOKEN_FILTER } from './schemas.js'
+import { TOKEN_FILTER } from '../shared/describe/schemas.js'
 
 /** The two token programs, as the native addon numbers them. */
 const TOKEN_PROGRAMS: ReadonlyMap<string, 1 | 2> = new Map([
@@ -27,4 +27,5 @@ export const tokenFilter = required(
     throw new RpcError('tokenProgramId')
   },
   TOKEN_FILTER,
+  ['filterKeys', 'tokenProgramId', 'pubkeyDecode', 'pubkeySize'],
 )

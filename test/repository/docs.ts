@@ -37,16 +37,29 @@ const CLOCK: AccountDump = {
   },
 }
 
-t.test('the examples of methods.md have the replies that they show', async t => {
+t.test('the examples of methods.md are those of the methods, and have these replies', async t => {
   const native = readVectors('getAccountInfo').find(({ name }) => name === 'parsed-native')
+  const mint = readVectors('getTokenSupply').find(({ name }) => name === 'mint')
   const { indexer, reader } = openStore(t)
-  applyAccounts(indexer, [CLOCK, ...(native?.accounts ?? [])], VECTOR_SLOT)
+  const accounts = [CLOCK, ...(native?.accounts ?? []), ...(mint?.accounts ?? [])]
+  applyAccounts(indexer, accounts, VECTOR_SLOT)
   const dispatch = openDispatch(reader.reads(defaults))
   const examples = [...read('methods.md').matchAll(/^```json\n(.*)\n(.*)\n```$/gm)]
   // All but rpc.discover, whose reply is a separate document.
   t.equal(examples.length, METHODS.size - 1)
-  for (const [, request = '', reply = ''] of examples)
+  const declared = [...METHODS.values()].filter(({ example }) => example !== undefined)
+  t.equal(declared.length, METHODS.size - 1)
+  for (const [index, { name, example }] of declared.entries()) {
+    const [, request = '', reply = ''] = examples[index] ?? []
+    const { params = [], result } = example ?? {}
+    const call = { jsonrpc: '2.0', id: 1, method: name, ...(params.length > 0 && { params }) }
+    t.equal(request, JSON.stringify(call))
     t.strictSame(await ask(dispatch, request), parseExact(reply), request)
+    const exact = JSON.stringify(result, (_name, value: unknown) =>
+      typeof value === 'bigint' ? `${value}n` : value,
+    ).replaceAll(/"(\d+)n"/g, '$1')
+    t.strictSame(parseExact(exact), (parseExact(reply) as { result: unknown }).result, name)
+  }
 })
 
 t.test('architecture.md has the tables of all stores', async t => {

@@ -10,7 +10,7 @@ const echo = method({
   name: 'echo',
   summary: '',
   bound: 'none',
-  params: [{ name: 'value', isRequired: false, schema: {}, check: value => value }],
+  params: [{ name: 'value', isRequired: false, schema: {}, errors: [], check: value => value }],
   run: (_, value) => Buffer.from(JSON.stringify(value ?? null)),
 })
 

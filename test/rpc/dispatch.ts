@@ -18,7 +18,7 @@ const tested = (name: string, run: (value: unknown) => ReplyBytes | Promise<Repl
     name,
     summary: '',
     bound: name === 'hang' ? 'timeout' : 'none',
-    params: [{ name: 'value', isRequired: false, schema: {}, check: value => value }],
+    params: [{ name: 'value', isRequired: false, schema: {}, errors: [], check: value => value }],
     run: (_, value) => run(value),
   })
 

@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { accountOptions, pubkey } from '../params.js'
-import { ACCOUNT_OR_NULL, atSlot } from '../schemas.js'
+import { ACCOUNT_OR_NULL, atSlot } from '../../shared/describe/schemas.js'
 
 /** One account, or `null` where there is none. */
 export const getAccountInfo = method({
@@ -9,5 +9,22 @@ export const getAccountInfo = method({
   bound: 'timeout',
   params: [pubkey, accountOptions],
   result: atSlot(ACCOUNT_OR_NULL),
+  example: {
+    params: [
+      'SysvarC1ock11111111111111111111111111111111',
+      { dataSlice: { offset: 32, length: 8 } },
+    ],
+    result: {
+      context: { slot: 9 },
+      value: {
+        lamports: 1_169_280,
+        data: ['APFTZQAAAAA=', 'base64'],
+        owner: 'Sysvar1111111111111111111111111111111111111',
+        executable: false,
+        rentEpoch: 18_446_744_073_709_551_615n,
+        space: 40,
+      },
+    },
+  },
   run: (reads, key, { encoding, dataSlice }) => reads.account(key, encoding, dataSlice),
 })

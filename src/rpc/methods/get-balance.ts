@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { commitment, pubkey } from '../params.js'
-import { atSlot, LAMPORTS } from '../schemas.js'
+import { atSlot, LAMPORTS } from '../../shared/describe/schemas.js'
 
 /** Lamports of an account, at the slot that the context names. */
 export const getBalance = method({
@@ -9,5 +9,10 @@ export const getBalance = method({
   bound: 'none',
   params: [pubkey, commitment],
   result: atSlot(LAMPORTS),
+  errors: ['noIndex', 'nodeUnhealthy', 'outsideScope', 'indexIncomplete'],
+  example: {
+    params: ['SysvarC1ock11111111111111111111111111111111'],
+    result: { context: { slot: 9 }, value: 1_169_280 },
+  },
   run: (context, key, at) => context.balance(key, at),
 })

@@ -1,7 +1,7 @@
 import { method } from '../method.js'
 import { commitment } from '../params.js'
 import { requireBlock } from '../require-block.js'
-import { SLOT } from '../schemas.js'
+import { SLOT } from '../../shared/describe/schemas.js'
 
 /** Height of the newest block at a commitment. */
 export const getBlockHeight = method({
@@ -10,5 +10,10 @@ export const getBlockHeight = method({
   bound: 'none',
   params: [commitment],
   result: SLOT,
+  errors: ['noIndex', 'nodeUnhealthy'],
+  example: {
+    params: [],
+    result: 8,
+  },
   run: (context, at) => Buffer.from(String(requireBlock(context, at).blockHeight)),
 })

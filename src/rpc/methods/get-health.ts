@@ -10,6 +10,11 @@ export const getHealth = method({
   bound: 'none',
   params: [],
   result: { enum: ['ok'] },
+  errors: ['nodeUnhealthy'],
+  example: {
+    params: [],
+    result: 'ok',
+  },
   run: context => {
     if (context.isHealthy?.() === false || context.block('confirmed') === undefined)
       // The number of slots is unknown: it would come from the feed, which has stopped.

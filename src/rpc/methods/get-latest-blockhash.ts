@@ -1,7 +1,7 @@
 import { method } from '../method.js'
 import { commitment } from '../params.js'
 import { requireBlockhashes } from '../require-block.js'
-import { atSlot, PUBKEY, record, SLOT } from '../schemas.js'
+import { atSlot, PUBKEY, record, SLOT } from '../../shared/describe/schemas.js'
 
 /** Blockhash of the newest block at a commitment, and the last height at which it is valid. */
 export const getLatestBlockhash = method({
@@ -10,6 +10,17 @@ export const getLatestBlockhash = method({
   bound: 'none',
   params: [commitment],
   result: atSlot(record({ blockhash: PUBKEY, lastValidBlockHeight: SLOT })),
+  errors: ['noIndex', 'nodeUnhealthy'],
+  example: {
+    params: [],
+    result: {
+      context: { slot: 9 },
+      value: {
+        blockhash: 'cGfHiC6Kgg3FpFZvgwGcswsCRtp4aBP2fzuXRQPizuN',
+        lastValidBlockHeight: 158,
+      },
+    },
+  },
   run: (context, at) => {
     requireBlockhashes(context)
     return context.latestBlockhash(at)

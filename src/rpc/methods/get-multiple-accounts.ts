@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { accountOptions, pubkeys } from '../params.js'
-import { ACCOUNT_OR_NULL, atSlot, list } from '../schemas.js'
+import { ACCOUNT_OR_NULL, atSlot, list } from '../../shared/describe/schemas.js'
 
 /** Accounts in request order at one slot, `null` where there is none. */
 export const getMultipleAccounts = method({
@@ -10,5 +10,9 @@ export const getMultipleAccounts = method({
   bound: 'timeout',
   params: [pubkeys, accountOptions],
   result: atSlot(list(ACCOUNT_OR_NULL)),
+  example: {
+    params: [['11111111111111111111111111111112']],
+    result: { context: { slot: 9 }, value: [null] },
+  },
   run: (reads, keys, { encoding, dataSlice }) => reads.accounts(keys, encoding, dataSlice),
 })

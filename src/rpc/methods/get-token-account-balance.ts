@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
-import { atSlot, TOKEN_AMOUNT } from '../schemas.js'
+import { atSlot, TOKEN_AMOUNT } from '../../shared/describe/schemas.js'
 
 /** The amount in a token account. */
 export const getTokenAccountBalance = method({
@@ -9,5 +9,13 @@ export const getTokenAccountBalance = method({
   bound: 'timeout',
   params: [pubkey, ignored],
   result: atSlot(TOKEN_AMOUNT),
+  errors: ['accountMissing', 'notTokenAccount', 'mintMissing', 'mintUnpack'],
+  example: {
+    params: ['9BfqjzPM2VBpEgKSTJTET8gtQhM4TuYy3ki2dxafdsmh'],
+    result: {
+      context: { slot: 9 },
+      value: { amount: '1000000000', decimals: 9, uiAmount: 1, uiAmountString: '1' },
+    },
+  },
   run: (reads, key) => reads.tokenBalance(key),
 })

@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { ignored, pubkey } from '../params.js'
-import { atSlot, TOKEN_AMOUNT } from '../schemas.js'
+import { atSlot, TOKEN_AMOUNT } from '../../shared/describe/schemas.js'
 
 /** Total supply of a token mint, as of the indexed slot. */
 export const getTokenSupply = method({
@@ -10,5 +10,18 @@ export const getTokenSupply = method({
   params: [pubkey, ignored],
   result: atSlot(TOKEN_AMOUNT),
   // The native addon writes the result's bytes: u64 values never become JavaScript numbers.
+  errors: ['accountMissing', 'notTokenMint', 'mintUnpack'],
+  example: {
+    params: ['HDQyTpmXofMPGWT9HscU1HBKoeus2n9EJYVfwKWPizDs'],
+    result: {
+      context: { slot: 9 },
+      value: {
+        amount: '123456789',
+        decimals: 6,
+        uiAmount: 123.456789,
+        uiAmountString: '123.456789',
+      },
+    },
+  },
   run: (reads, mint) => reads.tokenSupply(mint),
 })

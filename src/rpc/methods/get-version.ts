@@ -1,5 +1,5 @@
 import { method } from '../method.js'
-import { record, TEXT } from '../schemas.js'
+import { record, TEXT } from '../../shared/describe/schemas.js'
 
 /**
  * The release of Agave whose replies ours are compared with. Without `feature-set`: that is of a
@@ -14,5 +14,9 @@ export const getVersion = method({
   bound: 'none',
   params: [],
   result: record({ 'solana-core': TEXT }),
+  example: {
+    params: [],
+    result: { 'solana-core': '3.1.12' },
+  },
   run: () => VERSION,
 })

@@ -1,7 +1,7 @@
 import { method } from '../method.js'
 import { blockhash, commitment } from '../params.js'
 import { requireBlockhashes } from '../require-block.js'
-import { atSlot, FLAG } from '../schemas.js'
+import { atSlot, FLAG } from '../../shared/describe/schemas.js'
 
 /** Whether a transaction that names a blockhash may still land. */
 export const isBlockhashValid = method({
@@ -10,6 +10,11 @@ export const isBlockhashValid = method({
   bound: 'none',
   params: [blockhash, commitment],
   result: atSlot(FLAG),
+  errors: ['noIndex', 'nodeUnhealthy'],
+  example: {
+    params: ['cGfHiC6Kgg3FpFZvgwGcswsCRtp4aBP2fzuXRQPizuN'],
+    result: { context: { slot: 9 }, value: true },
+  },
   run: (context, hash, at) => {
     requireBlockhashes(context)
     return context.blockhashValidity(hash, at)

@@ -8,7 +8,7 @@ export const LANDER_TRANSACTION_BYTES_MAX = 4_096
 /** Longer texts are not decoded. */
 const TEXT_CHARS_MAX = Math.ceil(LANDER_TRANSACTION_BYTES_MAX / 3) * 4
 /** Transactions of `/lander-submit-bundle`. */
-const BUNDLE_COUNT_MAX = 4
+export const BUNDLE_COUNT_MAX = 4
 
 /**
  * What is sent, and options of which only the encoding counts: others are the upstream's business.

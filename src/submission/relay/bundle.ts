@@ -9,7 +9,7 @@ import type { RelayRoute } from '../store/submission.js'
 /** The largest transaction of a relay route: one packet. */
 export const RELAY_TRANSACTION_BYTES_MAX = 1_232
 /** The most ids of one status query. */
-const BUNDLE_IDS_MAX = 5
+export const BUNDLE_IDS_MAX = 5
 
 /** What `sendBundle` takes on one route (contract: relay-options-exact). */
 export type BundleForm = {

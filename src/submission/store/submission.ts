@@ -25,7 +25,7 @@ export const isLanderRoute = (route: SubmissionRoute): route is LanderRoute =>
  * the lander. `full`: no capacity, here or there. `unreachable`: nothing was sent. `unknown`: sent,
  * and no answer that could be understood.
  */
-const OUTCOMES = [
+export const SUBMISSION_OUTCOMES = [
   'pending',
   'accepted',
   'invalid',
@@ -85,7 +85,7 @@ export const submissionSchema = v.object({
   joined: v.nullable(text),
   forwardedAtMs: v.nullable(instantMs),
   answeredAtMs: v.nullable(instantMs),
-  outcome: v.picklist(OUTCOMES),
+  outcome: v.picklist(SUBMISSION_OUTCOMES),
   /** The engine's `result` or `error`, as JSON. */
   result: v.nullable(text),
   error: v.nullable(text),

@@ -1,0 +1,144 @@
+import type { MethodDescription } from '../shared/describe/method-description.js'
+import {
+  ACCOUNT,
+  atSlot,
+  FILTER,
+  FLAG,
+  INTEGER,
+  KEYED_ACCOUNT,
+  list,
+  options,
+  orNull,
+  PUBKEY,
+  record,
+  SIGNATURE,
+  SLOT,
+  SUBSCRIPTION_MEMBERS,
+  TEXT,
+  COMMITMENT,
+  type JsonSchema,
+} from '../shared/describe/schemas.js'
+import type { ErrorName } from '../shared/errors.js'
+import { defaults } from './options.js'
+
+const ANY_ERROR: JsonSchema = { description: 'The error of the transaction; null is success.' }
+const SUBSCRIBE_ERRORS: readonly ErrorName[] = [
+  'paramsNotArray',
+  'paramCount',
+  'nodeSubscriptions',
+  'socketSubscriptions',
+]
+const PARAM_ERRORS: readonly ErrorName[] = [
+  ...SUBSCRIBE_ERRORS,
+  'missingParam',
+  'wrongType',
+  'subscribeParam',
+]
+const ACCOUNT_ERRORS: readonly ErrorName[] = [
+  ...PARAM_ERRORS,
+  'unsupportedEncoding',
+  'dataSlice',
+  'noIndex',
+  'outsideScope',
+]
+
+const subscription = (
+  kind: string,
+  given: Pick<MethodDescription, 'summary' | 'params' | 'errors' | 'example'> & {
+    readonly notified: JsonSchema
+  },
+): MethodDescription => {
+  const { notified: result, ...rest } = given
+  const notification = { method: `${kind}Notification`, result }
+  return { ...rest, name: `${kind}Subscribe`, result: INTEGER, isSocketOnly: true, notification }
+}
+
+const required = (name: string, schema: JsonSchema) => ({ name, isRequired: true, schema })
+const optional = (schema: JsonSchema) => ({ name: 'options', isRequired: false, schema })
+
+const KEY = 'SysvarC1ock11111111111111111111111111111111'
+const PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
+
+const SUBSCRIBES: readonly MethodDescription[] = [
+  subscription('account', {
+    summary: 'Notifies each change of an account.',
+    params: [required('pubkey', PUBKEY), optional(options(SUBSCRIPTION_MEMBERS))],
+    errors: ACCOUNT_ERRORS,
+    example: { params: [KEY, { encoding: 'base64' }], result: 1 },
+    notified: atSlot(ACCOUNT),
+  }),
+  subscription('program', {
+    summary: 'Notifies each change of an account of a program.',
+    params: [
+      required('pubkey', PUBKEY),
+      optional(
+        options({
+          ...SUBSCRIPTION_MEMBERS,
+          filters: orNull({ type: 'array', items: FILTER, maxItems: defaults.filtersMax }),
+        }),
+      ),
+    ],
+    errors: [...ACCOUNT_ERRORS, 'filterShape', 'filterCount', 'memcmpBytes', 'memcmpTooLarge'],
+    example: { params: [PROGRAM, { filters: [{ dataSize: 165 }] }], result: 1 },
+    notified: atSlot(KEYED_ACCOUNT),
+  }),
+  subscription('logs', {
+    summary: 'Notifies the logs of transactions.',
+    params: [
+      required('filter', {
+        anyOf: [
+          { enum: ['all', 'allWithVotes'] },
+          record({ mentions: { type: 'array', items: PUBKEY, minItems: 1, maxItems: 1 } }),
+        ],
+      }),
+      optional(options({ commitment: SUBSCRIPTION_MEMBERS.commitment })),
+    ],
+    errors: [...PARAM_ERRORS, 'logsFilter', 'mentionsCount', 'votesNotFollowed'],
+    example: { params: [{ mentions: [PROGRAM] }], result: 1 },
+    notified: atSlot(record({ signature: SIGNATURE, err: ANY_ERROR, logs: list(TEXT) })),
+  }),
+  subscription('signature', {
+    summary: 'Notifies once that a transaction is in a block.',
+    params: [
+      required('signature', SIGNATURE),
+      optional(
+        options({
+          commitment: COMMITMENT,
+          enableReceivedNotification: orNull({ ...FLAG, default: false }),
+        }),
+      ),
+    ],
+    errors: PARAM_ERRORS,
+    example: { params: ['1'.repeat(64), { commitment: 'confirmed' }], result: 1 },
+    notified: atSlot({ anyOf: [record({ err: ANY_ERROR }), { enum: ['receivedSignature'] }] }),
+  }),
+  subscription('slot', {
+    summary: 'Notifies each block.',
+    params: [],
+    errors: SUBSCRIBE_ERRORS,
+    example: { params: [], result: 1 },
+    notified: record({ slot: SLOT, parent: SLOT, root: SLOT }),
+  }),
+  subscription('root', {
+    summary: 'Notifies each finalized slot.',
+    params: [],
+    errors: SUBSCRIBE_ERRORS,
+    example: { params: [], result: 1 },
+    notified: SLOT,
+  }),
+]
+
+const unsubscribe = ({ name }: MethodDescription): MethodDescription => ({
+  name: name.replace('Subscribe', 'Unsubscribe'),
+  summary: 'Ends a subscription of any kind.',
+  params: [required('subscription', INTEGER)],
+  result: { enum: [true] },
+  errors: ['paramsNotArray', 'paramCount', 'missingParam', 'wrongType', 'subscriptionId'],
+  isSocketOnly: true,
+})
+
+/** The subscription methods that are served. */
+export const SUBSCRIPTION_DESCRIPTIONS: readonly MethodDescription[] = [
+  ...SUBSCRIBES,
+  ...SUBSCRIBES.map(unsubscribe),
+]

@@ -1,0 +1,39 @@
+import { Ajv } from 'ajv'
+import t from 'tap'
+import { SUBSCRIPTION_DESCRIPTIONS } from '../../src/pubsub/descriptions.js'
+import { defaults } from '../../src/pubsub/options.js'
+import { PubSub } from '../../src/pubsub/pubsub.js'
+import { createFakeTimers } from '../fixtures/fake-timers.js'
+import { createFakeFanout, toPass } from '../fixtures/pubsub/fake-fanout.js'
+import { createFakeSockets } from '../fixtures/pubsub/fake-socket.js'
+
+t.test('examples are answered as shown, and each can be unsubscribed', async t => {
+  const sockets = createFakeSockets()
+  const pubsub = new PubSub({
+    network: 'main',
+    transactions: 'logs',
+    options: defaults,
+    publish: sockets.publish,
+    timers: createFakeTimers(),
+    onFault: fault => t.fail(String(fault)),
+  })
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  await native.settle(toPass([]))
+  const limits = { subscriptionsMax: 10, onExceeded: () => {} }
+  const ajv = new Ajv({ strict: false })
+  let ids = 0
+  for (const { name, example, result } of SUBSCRIPTION_DESCRIPTIONS) {
+    if (example === undefined) continue
+    const connection = pubsub.connect(sockets.open().socket, limits)
+    const answer = connection.call(name, example.params, {})
+    const id: unknown = JSON.parse(String(answer))
+    t.equal(id, Number(example.result) + ids++, `${name}: the next id of an edge`)
+    t.ok(ajv.validate(result, id), name)
+    const end = name.replace('Subscribe', 'Unsubscribe')
+    t.equal(String(connection.call(end, [id], {})), 'true', end)
+    const described = SUBSCRIPTION_DESCRIPTIONS.find(method => method.name === end)
+    t.ok(ajv.validate(described?.result ?? false, true), end)
+  }
+  t.equal(ids, 6)
+})
