@@ -52,7 +52,11 @@ const parse = (source, flags) => {
     const found = atom()
     const [, least, comma, most] = /^\{(\d+)(,?)(\d*)\}$/.exec(take(/\{\d+,?\d*\}/y) ?? '') ?? []
     if (least !== undefined)
-      return { ...found, max: comma === '' ? Number(least) : most === '' ? Infinity : Number(most) }
+      return {
+        ...found,
+        isOptional: least === '0',
+        max: comma === '' ? Number(least) : most === '' ? Infinity : Number(most),
+      }
     const sign = take(/[*+?]/y)
     take(/\?/y)
     return {
@@ -100,16 +104,17 @@ const pathsOf = alternatives =>
 const meets = (one, other) => [...one].some(char => other.has(char))
 
 /**
- * How a loop may be left too late: `set` where what follows may begin with a character of it,
- * `edge` where it may only be followed by an end; undefined where it is left at one place.
+ * How a loop may be left at several places: `set` where what follows may begin with a character of
+ * it, `edge` where only an assertion decides; undefined where it is left at one place.
  */
 const ambiguityOf = (path, index) => {
+  let kind
   for (const { edge, set, isOptional } of path.slice(index + 1)) {
-    if (edge !== undefined) return 'edge'
-    if (set === undefined || meets(path[index].set, set)) return 'set'
-    if (!isOptional) return undefined
+    if (edge !== undefined) kind = 'edge'
+    else if (set === undefined || meets(path[index].set, set)) return 'set'
+    else if (!isOptional) return kind
   }
-  return undefined
+  return kind
 }
 
 const isLinearPath = (path, flags) => {
@@ -129,8 +134,9 @@ const isLinearPath = (path, flags) => {
     !first.isOptional &&
     first.max === 1 &&
     loops.every(index => !meets(first.set, path[index].set))
-  const found = loops.map(index => ambiguityOf(path, index)).filter(kind => kind !== undefined)
-  return (isAnchored || isApart) && (found.length <= 1 || !found.includes('set'))
+  // From each place at which the last loop is left, only a bounded rest is tried.
+  const others = loops.slice(0, -1)
+  return (isAnchored || isApart) && others.every(index => ambiguityOf(path, index) !== 'set')
 }
 
 /** Whether the shape of a pattern shows that it takes linear time. */

@@ -228,6 +228,59 @@ t.test('check-files refuses long files and misplaced tests', async t => {
   ])
 })
 
+t.test(
+  'check-files refuses patterns on bytes of others that may take more than linear time',
+  async t => {
+    const refused = [
+      ...[
+        '/(a|b)*c/',
+        '/^(?:a+)+$/',
+        '/a*b/',
+        '/\\s+$/',
+        '/^a*a*$/',
+        '/^[ab]*a[ab]*$/',
+        '/(a)\\1+/',
+      ],
+      ...[
+        '/^a*(?=b)/',
+        '/^.*,.*$/',
+        '/^a{0,999}a{0,999}b/',
+        '/^a*b/m',
+        '/^a*a*b/',
+        "new RegExp('a')",
+      ],
+    ]
+    const accepted = [
+      ...[
+        '/[abc]/',
+        '/a{1,20}b{2}/g',
+        '/^a*b*$/',
+        '/^ *a+ *(?:,|$)/',
+        '/\\{(\\w+)\\}/g',
+        '/x[ab]*/',
+      ],
+      ...['/^(?:a|b):[^:]*$/i', '/ *: *([^ :]*)/y', '/^[\\d.]+-[\\d.]+$/', '/^.*a/'],
+    ]
+    const linesOf = (patterns: readonly string[]): string =>
+      patterns.map((pattern, nth) => `export const p${nth} = ${pattern}\n`).join('')
+    const dir = openCheckout(t, {
+      'src/rpc/refused.ts': linesOf(refused),
+      'src/rpc/accepted.ts': linesOf(accepted),
+      'src/rpc/reason.ts': '// linear: of a fixed length\nexport const p = /(?:ab){1,999}c/\n',
+      'src/cli/own.ts': linesOf(refused),
+      'test/rpc/accepted.ts': '',
+      'test/cli/own.ts': '',
+    })
+    const script = join(repositoryRoot, 'scripts', 'check-files.mjs')
+    const { output } = await run(dir, process.execPath, script, dir)
+    const found = output.split('\n').filter(line => line.includes('not shown to be linear'))
+    t.strictSame(
+      found,
+      refused.map((text, nth) => `src/rpc/refused.ts:${nth + 1}: not shown to be linear: ${text}`),
+    )
+  },
+)
+
 t.test('check-files refuses import cycles between the modules of a Rust crate', async t => {
   const dir = openCheckout(t, {
     'native/cycle/src/lib.rs': 'mod a;\nmod b;\nmod c;\n',

@@ -33,7 +33,7 @@ t.test('equal queries at once are one request, and each has its own id', async t
   const { asked, ask } = open()
   const replies = await Promise.all([ask('1'), ask('2'), ask('"x"'), ask('null'), ask('1')])
   t.strictSame(
-    replies.map(({ body }) => body),
+    replies.map(({ body }) => String(body)),
     [
       '{"jsonrpc":"2.0","result":{"value":[]},"id":1}',
       '{"jsonrpc":"2.0","result":{"value":[]},"id":2}',
