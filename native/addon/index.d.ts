@@ -140,6 +140,8 @@ export declare class NativeReply {
    * `wait`. Throws where the rest cannot come.
    */
   read(into: Uint8Array): number
+  /** How often replies found no room in the budget, since the process started. */
+  get refusedCount(): number
   /** Resolves when there is something to read. */
   wait(): Promise<void>
   /** Frees the rest and stops its producer. */
@@ -211,16 +213,16 @@ export declare class Reader {
   /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
   /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
-  largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /**
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
-  programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
-  ownerPage(query: OwnerPageQuery, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
+  ownerPage(query: OwnerPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
   outcomes(transactions: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
 }

@@ -57,6 +57,10 @@ class Admitted implements CallContext {
     return this.principal.grant.tokenId
   }
 
+  get owner(): string {
+    return this.principal.grant.accessId
+  }
+
   get ownsBody(): boolean {
     return this.request.ownsBody
   }

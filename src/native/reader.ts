@@ -6,6 +6,7 @@ import { callNative, NativeError, toFailure } from './errors.js'
 import { RpcError } from '../shared/errors.js'
 import type {
   Commitment,
+  Owner,
   PackedMessage,
   PackLimits,
   Page,
@@ -155,6 +156,10 @@ class TaskReply implements BodySource {
     return count >= 0 ? count : this.readWhenThere(into)
   }
 
+  refusedCount(): number {
+    return this.reply?.refusedCount ?? 0
+  }
+
   close(): void {
     const { reply } = this
     if (reply === undefined) return
@@ -241,6 +246,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     isSingle: boolean,
     encoding: Encoding,
     slice: DataSlice | undefined,
+    owner: Owner,
   ): ReplyBytes | Promise<ReplyBytes> => {
     const code = ENCODINGS[encoding]
     const offset = slice?.offset ?? -1
@@ -252,7 +258,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     )
     if (count >= 0) return out.subarray(0, count)
     return taken(reply =>
-      native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs, reply),
+      native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs, reply, owner),
     )
   }
   return {
@@ -268,20 +274,20 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       callNative(() => (isFinalized(commitment) ? native.finalized() : native.tip())) ?? undefined,
     latestBlockhash: commitment =>
       written(callNative(() => native.latestBlockhash(isFinalized(commitment), out))),
-    account: (key, encoding, slice) => accountsOf(key, true, encoding, slice),
-    accounts: (keys, encoding, slice) => accountsOf(keys, false, encoding, slice),
+    account: (key, encoding, slice, owner) => accountsOf(key, true, encoding, slice, owner),
+    accounts: (keys, encoding, slice, owner) => accountsOf(keys, false, encoding, slice, owner),
     balance: (key, commitment) =>
       written(callNative(() => native.balance(key, isFinalized(commitment), out))),
     blockhashValidity: (hash, commitment) =>
       written(callNative(() => native.blockhashValidity(hash, isFinalized(commitment), out))),
     tokenBalance: key => written(callNative(() => native.tokenBalance(key, out))),
     tokenSupply: mint => written(callNative(() => native.tokenSupply(mint, out))),
-    largestHolders: mint => {
+    largestHolders: (mint, owner) => {
       const count = callNative(() => native.largestHolders(mint, out))
       if (count >= 0) return out.subarray(0, count)
-      return taken(reply => native.largestHoldersTask(mint, limits.readTimeoutMs, reply))
+      return taken(reply => native.largestHoldersTask(mint, limits.readTimeoutMs, reply, owner))
     },
-    programPage: page =>
+    programPage: (page, owner) =>
       taken(
         reply =>
           native.programPage(
@@ -293,16 +299,18 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
             },
             limits.readTimeoutMs,
             reply,
+            owner,
           ),
         page.limit,
       ),
-    ownerPage: page =>
+    ownerPage: (page, owner) =>
       taken(
         reply =>
           native.ownerPage(
             { wallet: page.wallet, ...page.filter, page: toPage(page, limits) },
             limits.readTimeoutMs,
             reply,
+            owner,
           ),
         page.limit,
       ),

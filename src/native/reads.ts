@@ -58,6 +58,12 @@ export type PackLimits = {
   readonly loopBytesMax: number
 }
 
+/**
+ * The access that a read is for: its replies and threads are bounded beside those of others.
+ * Undefined is the service itself.
+ */
+export type Owner = string | undefined
+
 /** A complete reply of the fast lane. `bytes` is a view into a reused buffer. */
 export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
 
@@ -82,17 +88,19 @@ export type Reads = {
     key: Uint8Array,
     encoding: Encoding,
     slice: DataSlice | undefined,
+    owner?: Owner,
   ): ReplyBytes | Promise<ReplyBytes>
   accounts(
     keys: Uint8Array,
     encoding: Encoding,
     slice: DataSlice | undefined,
+    owner?: Owner,
   ): ReplyBytes | Promise<ReplyBytes>
   tokenBalance(key: Uint8Array): ReplyBytes
   tokenSupply(mint: Uint8Array): ReplyBytes
-  largestHolders(mint: Uint8Array): ReplyBytes | Promise<ReplyBytes>
-  programPage(page: ProgramPage): Promise<ReplyBytes>
-  ownerPage(page: OwnerPage): Promise<ReplyBytes>
+  largestHolders(mint: Uint8Array, owner?: Owner): ReplyBytes | Promise<ReplyBytes>
+  programPage(page: ProgramPage, owner?: Owner): Promise<ReplyBytes>
+  ownerPage(page: OwnerPage, owner?: Owner): Promise<ReplyBytes>
 }
 
 /** Bounds of one read, as the JSON-RPC part has them. */

@@ -18,6 +18,8 @@ export type CallContext = {
   readonly id: string
   /** Public name of the token; never the token itself. */
   readonly tokenId?: string
+  /** The access whose memory and threads its calls use. */
+  readonly owner?: string
   /** The message is in memory of its own, which stays as it is until it is answered. */
   readonly ownsBody?: boolean
   /**

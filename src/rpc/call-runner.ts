@@ -143,7 +143,8 @@ export class CallRunner {
     }
     try {
       if (!Array.isArray(call.params)) return end(PARAMS_NOT_ARRAY)
-      const result = method.call(this.methodContext, call.params)
+      const { owner } = context
+      const result = method.call({ ...this.methodContext, owner }, call.params)
       if (result instanceof Uint8Array) return end(result)
       if (!(result instanceof Promise)) {
         if (context.collect === undefined) return end(result)

@@ -47,6 +47,12 @@ class JoinedSource implements BodySource {
     return this.count(filled)
   }
 
+  refusedCount(): number {
+    let count = 0
+    for (const part of this.parts) if (!isBytes(part)) count += part.refusedCount?.() ?? 0
+    return count
+  }
+
   close(): void {
     const rest = this.parts.slice(this.index)
     this.index = this.parts.length

@@ -1,5 +1,5 @@
 import { RpcError, type ErrorName } from '../shared/errors.js'
-import type { Reads, ReplyBytes } from '../native/reads.js'
+import type { Owner, Reads, ReplyBytes } from '../native/reads.js'
 import type {
   Example,
   MethodDescription,
@@ -72,6 +72,8 @@ export type MethodContext = Reads & {
   areBlockhashesExpired?(): boolean
   /** Methods that are served beside those of the table, for `rpc.discover`. */
   readonly otherMethods?: readonly MethodDescription[]
+  /** Whose call it is. */
+  readonly owner?: Owner
 }
 
 /** A JSON-RPC method whose parameters are checked when it is called. */

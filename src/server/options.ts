@@ -39,8 +39,15 @@ export const defaults = {
   turnBytesMax: 128 * 1024,
   /** Chunk buffers that are kept for reuse. */
   chunksPooledMax: 32,
-  /** A large reply whose client takes nothing for this long is ended and its connection closed. */
+  /**
+   * A large reply whose client takes nothing for this long is ended and its connection closed. So
+   * is one of which it takes less than 64 KiB in this time, while others find no room for theirs.
+   */
   replyStallMs: 10_000,
+  /**
+   * Time that a client may take for a large reply. The largest page in this time is 1.8 Mbit/s.
+   */
+  replyMs: 300_000,
   /**
    * One reply per this many bytes is a probe: it shows whether its client has read the earlier
    * ones.

@@ -18,11 +18,6 @@ export class ByteBudget {
     return this.takenBytes
   }
 
-  /** How often there was no room. */
-  get refusedCount(): number {
-    return this.refusals
-  }
-
   /** Whether an owner may take any bytes. */
   hasRoom(owner: string | undefined): boolean {
     return this.isWithin(owner, 1)
@@ -33,6 +28,7 @@ export class ByteBudget {
     return new ByteShare(
       bytes => this.tryAdd(owner, bytes),
       bytes => this.add(owner, bytes),
+      () => this.refusals,
     )
   }
 
@@ -66,14 +62,25 @@ export class ByteShare {
   private heldBytes = 0
   private readonly tryAdd: (bytes: number) => boolean
   private readonly add: (bytes: number) => void
+  private readonly countRefusals: () => number
 
-  constructor(tryAdd: (bytes: number) => boolean, add: (bytes: number) => void) {
+  constructor(
+    tryAdd: (bytes: number) => boolean,
+    add: (bytes: number) => void,
+    countRefusals: () => number,
+  ) {
     this.tryAdd = tryAdd
     this.add = add
+    this.countRefusals = countRefusals
   }
 
   get bytes(): number {
     return this.heldBytes
+  }
+
+  /** How often there was no room in the budget. */
+  get refusedCount(): number {
+    return this.countRefusals()
   }
 
   /** Takes bytes, unless a bound is exceeded. */

@@ -20,7 +20,7 @@ export const ERRORS = {
   methodNotFound:    { code: -32601, message: 'Method not found', origin: 'JSON-RPC 2.0' },
   internal:          { code: -32603, message: 'Internal error', origin: 'JSON-RPC 2.0' },
   readTimeout:       { code: -32603, message: 'Read timed out after 30 seconds', origin: 'contract: read-timeout' },
-  overloaded:        { code: -32603, message: 'Too many reads in flight; retry with backoff', origin: 'Slotline' },
+  overloaded:        { code: -32603, message: 'Too many reads in flight; retry with backoff', headers: { 'Retry-After': '1' }, origin: 'contract: reply-budget' },
   checksOverloaded:  { code: -32603, message: 'Too many transaction checks in flight; retry with backoff', origin: 'Slotline' },
   outsideScope:      { code: -32603, message: 'account outside indexed scope', origin: 'Slotline' },
   batchTooLong:      { code: -32600, message: 'Batch holds more than {max} calls', origin: 'Slotline' },

@@ -16,6 +16,11 @@ export type BodySource = {
    * rest cannot be read.
    */
   read(into: Uint8Array): number | Promise<number>
+  /**
+   * How often replies found no room beside this one: it rises while others wait for its memory, and
+   * then a slow client is not waited for. Absent where its memory is not shared.
+   */
+  refusedCount?(): number
   close(): void
 }
 

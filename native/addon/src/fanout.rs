@@ -10,7 +10,7 @@ use napi::bindgen_prelude::{Object, Uint8Array, Uint32Array};
 use napi_derive::napi;
 use store::Store;
 use sys::error::{Error, Result as Checked};
-use sys::pool::Pool;
+use sys::pool::{self, Pool, Share};
 use wire::account_json::View;
 
 use crate::arguments::{count, signature, view, whole, wrong};
@@ -18,6 +18,14 @@ use crate::failure::{Failure, Result, guard};
 use crate::js_bytes::Bytes;
 use crate::pages::{FilterData, to_filter};
 use crate::promises::{Deferred, deferred};
+
+/// Of one fan-out. Its queue has space for one pass and the job that drops the pool.
+const THREAD: pool::Options = pool::Options {
+    threads: 1,
+    niceness: 0,
+    queue_max: 2,
+    share: Share::Whole,
+};
 
 /// Bounds of a fan-out.
 #[napi(object, object_to_js = false)]
@@ -254,8 +262,7 @@ impl Fanout {
             fanout: Arc::new(fanout::Fanout::new(options)),
             open: Some(Opened {
                 store,
-                // Space for one pass and the job that drops the pool.
-                pool: Arc::new(Pool::new("fanout", 1, 0, 2)?),
+                pool: Arc::new(Pool::new("fanout", THREAD)?),
             }),
             is_passing: Arc::default(),
         })

@@ -7,7 +7,7 @@ use napi::{Env, JsString};
 use napi_derive::napi;
 use primitives::encoding::{decode_pubkeys, encode_pubkey};
 use sys::error::{Error, Result as Checked};
-use sys::pool::Pool;
+use sys::pool::{self, Pool, Share};
 use transaction::{
     BYTES_MAX, Decoded, Lifetime, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass,
     check_batch, check_bundle, decode, frame_batch, text_length,
@@ -89,7 +89,13 @@ fn verify_pool(options: &VerifyPoolOptions) -> Checked<Arc<Pool>> {
     if let Some(pool) = pool.as_ref() {
         return Ok(Arc::clone(pool));
     }
-    let made = Arc::new(Pool::new("verify", threads, niceness, queue_max)?);
+    let options = pool::Options {
+        threads,
+        niceness,
+        queue_max,
+        share: Share::Whole,
+    };
+    let made = Arc::new(Pool::new("verify", options)?);
     *pool = Some(Arc::clone(&made));
     Ok(made)
 }

@@ -1,31 +1,66 @@
 //! Bounded thread pools for reads that take longer than a point read. On libuv's four threads a
 //! slow scan would delay signature checks and DNS.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Whose job it is: an access. `None` is the service itself.
+pub type Owner = Option<Arc<str>>;
+
+type Job = Box<dyn FnOnce(&Turn) + Send>;
+
+/// How many threads one owner may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// All of them: its jobs never wait for anything but the processor.
+    Whole,
+    /// As many as it leaves free, and one at least: its jobs may wait for a client.
+    Dynamic,
+}
 
 struct Queue {
-    jobs: VecDeque<Job>,
-    running: usize,
+    /// Jobs of each owner, in their order; never an empty queue.
+    jobs: HashMap<Owner, VecDeque<Job>>,
+    /// The owners of `jobs`, in the order of their turns.
+    owners: VecDeque<Owner>,
+    waiting: usize,
+    running: HashMap<Owner, usize>,
+    running_total: usize,
+    /// Running jobs that have been told to yield.
+    yielding: usize,
     is_closed: bool,
 }
 
 struct Shared {
     queue: Mutex<Queue>,
     wake: Condvar,
+    threads: usize,
+    share: Share,
     queue_max: usize,
 }
 
-/// A fixed number of threads with a bounded queue.
+/// A fixed number of threads with a bounded queue. Owners take turns, so that no job waits for all
+/// of another owner's.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// How a pool is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub threads: usize,
+    /// Added to the niceness of each thread (Linux keeps it per thread), so that scans yield to
+    /// point reads.
+    pub niceness: i32,
+    /// Jobs that may wait. An owner may take no more of it than it leaves free.
+    pub queue_max: usize,
+    pub share: Share,
 }
 
 /// The load of a pool.
@@ -35,46 +70,146 @@ pub struct Depth {
     pub running: usize,
 }
 
-fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
-    // A job's panic is caught outside the lock, so the queue is consistent even if the lock is
-    // poisoned.
-    shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
+/// The thread that a running job holds.
+pub struct Turn {
+    shared: Arc<Shared>,
+    owner: Owner,
+    is_yielding: Cell<bool>,
+}
+
+impl Turn {
+    /// Whether this job must not wait any longer: another owner that holds no thread waits for one,
+    /// none is idle, and no owner holds more of them than this one. Stays true once it was.
+    pub fn must_yield(&self) -> bool {
+        if self.is_yielding.get() {
+            return true;
+        }
+        let mut queue = self.shared.lock();
+        let must_yield = queue.running_total >= self.shared.threads
+            && queue.without_thread() > queue.yielding
+            && queue.running_of(&self.owner) == queue.running.values().copied().max().unwrap_or(0);
+        if must_yield {
+            queue.yielding += 1;
+            self.is_yielding.set(true);
+        }
+        must_yield
+    }
+}
+
+impl Queue {
+    fn running_of(&self, owner: &Owner) -> usize {
+        self.running.get(owner).copied().unwrap_or(0)
+    }
+
+    /// Owners that wait and hold no thread.
+    fn without_thread(&self) -> usize {
+        let owners = self.owners.iter();
+        owners.filter(|owner| self.running_of(owner) == 0).count()
+    }
+
+    /// The position of the next owner whose job may run.
+    fn next(&self, shared: &Shared) -> Option<usize> {
+        let free = shared.threads.saturating_sub(self.running_total + 1);
+        let may_run = |owner: &Owner| {
+            let running = self.running_of(owner);
+            shared.share == Share::Whole || running == 0 || running < free
+        };
+        self.owners.iter().position(may_run)
+    }
+
+    /// Takes the next job that may run, and counts it as running.
+    fn take(&mut self, shared: &Shared) -> Option<(Owner, Job)> {
+        let owner = self.owners.remove(self.next(shared)?)?;
+        let jobs = self.jobs.get_mut(&owner)?;
+        let job = jobs.pop_front()?;
+        if jobs.is_empty() {
+            self.jobs.remove(&owner);
+        } else {
+            self.owners.push_back(owner.clone());
+        }
+        self.waiting -= 1;
+        self.running_total += 1;
+        *self.running.entry(owner.clone()).or_default() += 1;
+        Some((owner, job))
+    }
+
+    fn end(&mut self, turn: &Turn) {
+        self.running_total -= 1;
+        if turn.is_yielding.get() {
+            self.yielding -= 1;
+        }
+        if let Some(running) = self.running.get_mut(&turn.owner) {
+            *running -= 1;
+            if *running == 0 {
+                self.running.remove(&turn.owner);
+            }
+        }
+    }
+
+    fn has_room(&self, owner: &Owner, queue_max: usize) -> bool {
+        let free = queue_max.saturating_sub(self.waiting);
+        let own = self.jobs.get(owner).map_or(0, VecDeque::len);
+        !self.is_closed && free > 0 && (owner.is_none() || own < free)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // A job's panic is caught outside the lock, so the queue is consistent even if the lock is
+        // poisoned.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Pool {
-    /// Adds `niceness` to the niceness of each thread (Linux keeps it per thread), so that scans
-    /// yield to point reads.
-    pub fn new(name: &str, threads: usize, niceness: i32, queue_max: usize) -> Result<Pool> {
+    pub fn new(name: &str, options: Options) -> Result<Pool> {
+        let threads = options.threads.max(1);
         let shared = Arc::new(Shared {
             queue: Mutex::new(Queue {
-                jobs: VecDeque::new(),
-                running: 0,
+                jobs: HashMap::new(),
+                owners: VecDeque::new(),
+                waiting: 0,
+                running: HashMap::new(),
+                running_total: 0,
+                yielding: 0,
                 is_closed: false,
             }),
             wake: Condvar::new(),
-            queue_max,
+            threads,
+            share: options.share,
+            queue_max: options.queue_max,
         });
         let mut pool = Pool {
             shared: Arc::clone(&shared),
             threads: Vec::with_capacity(threads),
         };
-        for index in 0..threads.max(1) {
+        for index in 0..threads {
             let shared = Arc::clone(&shared);
             let thread = std::thread::Builder::new()
                 .name(format!("{name}-{index}"))
-                .spawn(move || work(&shared, niceness))?;
+                .spawn(move || work(&shared, options.niceness))?;
             pool.threads.push(thread);
         }
         Ok(pool)
     }
 
-    /// Queues a job. If the queue is full, drops the job and fails with [`Error::Overloaded`].
+    /// Queues a job of the service itself.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> Result<()> {
-        let mut queue = lock(&self.shared);
-        if queue.is_closed || queue.jobs.len() >= self.shared.queue_max {
+        self.submit_for(None, |_| job())
+    }
+
+    /// Queues a job. If there is no room, drops the job and fails with [`Error::Overloaded`].
+    pub fn submit_for(&self, owner: Owner, job: impl FnOnce(&Turn) + Send + 'static) -> Result<()> {
+        let mut queue = self.shared.lock();
+        if !queue.has_room(&owner, self.shared.queue_max) {
             return Err(Error::Overloaded);
         }
-        queue.jobs.push_back(Box::new(job));
+        let jobs = queue.jobs.entry(owner.clone()).or_default();
+        jobs.push_back(Box::new(job));
+        if jobs.len() == 1 {
+            queue.owners.push_back(owner);
+        }
+        queue.waiting += 1;
         // Release the lock first: the woken thread takes it immediately.
         drop(queue);
         self.shared.wake.notify_one();
@@ -83,15 +218,14 @@ impl Pool {
 
     /// Whether `submit` would queue a job now. Exact where one thread alone submits.
     pub fn has_room(&self) -> bool {
-        let queue = lock(&self.shared);
-        !queue.is_closed && queue.jobs.len() < self.shared.queue_max
+        self.shared.lock().has_room(&None, self.shared.queue_max)
     }
 
     pub fn depth(&self) -> Depth {
-        let queue = lock(&self.shared);
+        let queue = self.shared.lock();
         Depth {
-            waiting: queue.jobs.len(),
-            running: queue.running,
+            waiting: queue.waiting,
+            running: queue.running_total,
         }
     }
 }
@@ -99,8 +233,10 @@ impl Pool {
 impl Drop for Pool {
     /// Drops queued jobs and joins the threads. Each running job is bounded by its deadline.
     fn drop(&mut self) {
-        let mut queue = lock(&self.shared);
+        let mut queue = self.shared.lock();
         queue.is_closed = true;
+        queue.waiting = 0;
+        queue.owners.clear();
         let waiting = std::mem::take(&mut queue.jobs);
         drop(queue);
         drop(waiting);
@@ -115,22 +251,26 @@ impl Drop for Pool {
     }
 }
 
-fn work(shared: &Shared, niceness: i32) {
+fn lower_priority(niceness: i32) {
+    // SAFETY: plain integers; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
+    let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+    // SAFETY: plain integers. A thread may always raise its niceness. If the call fails, scans
+    // run at the priority of the other threads.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness) };
+    // A thread inherits its creator's slice. The event loop has a short slice so that it does
+    // not wait for pool threads, so reset it here.
+    let _ = crate::process::set_slice(0);
+}
+
+fn work(shared: &Arc<Shared>, niceness: i32) {
     if niceness > 0 {
-        // SAFETY: plain integers; `who` 0 with PRIO_PROCESS is the calling thread on Linux.
-        let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        // SAFETY: plain integers. A thread may always raise its niceness. If the call fails, scans
-        // run at the priority of the other threads.
-        unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, own + niceness) };
-        // A thread inherits its creator's slice. The event loop has a short slice so that it does
-        // not wait for pool threads, so reset it here.
-        let _ = crate::process::set_slice(0);
+        lower_priority(niceness);
     }
     loop {
-        let mut queue = lock(shared);
-        let job = loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                break job;
+        let mut queue = shared.lock();
+        let (owner, job) = loop {
+            if let Some(next) = queue.take(shared) {
+                break next;
             }
             if queue.is_closed {
                 return;
@@ -140,109 +280,22 @@ fn work(shared: &Shared, niceness: i32) {
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         };
-        queue.running += 1;
+        // The end of one job can let two others run.
+        if queue.next(shared).is_some() {
+            shared.wake.notify_one();
+        }
         drop(queue);
+        let turn = Turn {
+            shared: Arc::clone(shared),
+            owner,
+            is_yielding: Cell::new(false),
+        };
         // A job answers its caller when it is dropped, so the caller sees a panic as a failure and
         // the thread survives.
-        let _ = catch_unwind(AssertUnwindSafe(job));
-        lock(shared).running -= 1;
+        let _ = catch_unwind(AssertUnwindSafe(|| job(&turn)));
+        shared.lock().end(&turn);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc;
-    use std::time::{Duration, Instant};
-
-    /// Occupies one thread of the pool until the returned sender sends or is dropped.
-    fn occupy(pool: &Pool) -> mpsc::Sender<()> {
-        let (started, is_started) = mpsc::channel();
-        let (release, is_released) = mpsc::channel::<()>();
-        pool.submit(move || {
-            started.send(()).unwrap();
-            let _ = is_released.recv();
-        })
-        .unwrap();
-        is_started.recv().unwrap();
-        release
-    }
-
-    #[test]
-    fn runs_jobs_and_survives_a_panic() {
-        let pool = Pool::new("test", 2, 0, 16).unwrap();
-        let (sender, receiver) = mpsc::channel();
-        pool.submit(|| panic!("a job that fails")).unwrap();
-        for n in 0..8 {
-            let sender = sender.clone();
-            pool.submit(move || sender.send(n).unwrap()).unwrap();
-        }
-        let mut seen: Vec<i32> = (0..8)
-            .map(|_| receiver.recv_timeout(Duration::from_secs(5)).unwrap())
-            .collect();
-        seen.sort();
-        assert_eq!(seen, (0..8).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn every_job_runs_with_sleeping_threads() {
-        let pool = Arc::new(Pool::new("test", 2, 0, 4_096).unwrap());
-        let (sender, receiver) = mpsc::channel();
-        let callers: Vec<_> = (0..2u64)
-            .map(|caller| {
-                let (pool, sender) = (Arc::clone(&pool), sender.clone());
-                std::thread::spawn(move || {
-                    for n in 0..2_000 {
-                        let pause = Duration::from_micros([0, 5, 50, 150][n as usize % 4]);
-                        let until = Instant::now() + pause;
-                        while Instant::now() < until {}
-                        let sender = sender.clone();
-                        pool.submit(move || sender.send(caller * 10_000 + n).unwrap())
-                            .unwrap();
-                    }
-                })
-            })
-            .collect();
-        drop(sender);
-        for caller in callers {
-            caller.join().unwrap();
-        }
-        let mut seen: Vec<u64> =
-            std::iter::from_fn(|| receiver.recv_timeout(Duration::from_secs(5)).ok()).collect();
-        seen.sort_unstable();
-        let wanted = (0..2u64).flat_map(|caller| (0..2_000).map(move |n| caller * 10_000 + n));
-        assert_eq!(seen, wanted.collect::<Vec<_>>());
-        assert_eq!(pool.depth().waiting, 0);
-    }
-
-    #[test]
-    fn a_single_job_runs_after_any_pause() {
-        let pool = Pool::new("test", 1, 0, 8).unwrap();
-        for pause in [0, 20, 90, 300, 2_000] {
-            std::thread::sleep(Duration::from_micros(pause));
-            let (sender, receiver) = mpsc::channel();
-            pool.submit(move || sender.send(()).unwrap()).unwrap();
-            let received = receiver.recv_timeout(Duration::from_secs(5));
-            assert_eq!(received, Ok(()), "{pause} µs after");
-        }
-    }
-
-    #[test]
-    fn refuses_jobs_when_the_queue_is_full() {
-        let pool = Pool::new("test", 1, 0, 2).unwrap();
-        let release = occupy(&pool);
-        pool.submit(|| {}).unwrap();
-        assert!(pool.has_room());
-        pool.submit(|| {}).unwrap();
-        assert!(!pool.has_room());
-        assert!(matches!(pool.submit(|| {}), Err(Error::Overloaded)));
-        assert_eq!(
-            pool.depth(),
-            Depth {
-                waiting: 2,
-                running: 1
-            }
-        );
-        release.send(()).unwrap();
-    }
-}
+mod tests;

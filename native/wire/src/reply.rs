@@ -3,73 +3,30 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sys::error::{Error, Result};
+use sys::pool::{Owner, Turn};
 
 pub use chunk_pool::CHUNK_BYTES;
-use chunk_pool::ChunkPool;
+use in_flight::Charge;
+pub use in_flight::InFlight;
 
 mod chunk_pool;
+mod in_flight;
 
 type Waker = Box<dyn FnOnce() + Send>;
 
-/// Bytes of replies produced but not yet read, over all replies of a process.
-pub struct InFlight {
-    used: Mutex<usize>,
-    freed: Condvar,
-    bytes_max: usize,
-    /// Chunks that were read.
-    chunks: ChunkPool,
-}
-
-impl InFlight {
-    pub fn new(bytes_max: usize) -> Arc<InFlight> {
-        Arc::new(InFlight {
-            used: Mutex::new(0),
-            freed: Condvar::new(),
-            bytes_max,
-            chunks: ChunkPool::default(),
-        })
-    }
-
-    pub fn used(&self) -> usize {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_full(&self) -> bool {
-        self.used() >= self.bytes_max
-    }
-
-    /// Waits for space, then takes `bytes`. They may exceed the bound, so at most the bound and one
-    /// page or chunk for each producing thread are in flight.
-    fn take(&self, bytes: usize, deadline: Instant) -> Result<()> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        while *used >= self.bytes_max {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Error::Overloaded);
-            }
-            let waited = self.freed.wait_timeout(used, left);
-            used = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        *used += bytes;
-        Ok(())
-    }
-
-    fn give_back(&self, bytes: usize) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        *used = used.saturating_sub(bytes);
-        drop(used);
-        self.freed.notify_all();
-    }
-}
+/// How often a writer that waits for its reader looks whether its thread is wanted.
+const LOOK: Duration = Duration::from_millis(20);
 
 struct State {
     chunks: VecDeque<Vec<u8>>,
     /// Bytes of the first chunk that the reader has already taken.
     taken: usize,
     queued: usize,
+    /// Of the budget: the chunks, and those that a page will queue when it is complete.
+    charge: Charge,
     outcome: Option<Result<()>>,
     is_closed: bool,
     waker: Option<Waker>,
@@ -92,6 +49,7 @@ impl Pipe {
 pub struct ReplyWriter {
     pipe: Arc<Pipe>,
     deadline: Instant,
+    has_queued: bool,
     is_finished: bool,
 }
 
@@ -109,29 +67,33 @@ pub enum Read {
     End,
 }
 
-/// A pipe whose writer waits until `deadline` while `queue_bytes_max` are unread.
+/// A pipe whose writer waits until `deadline` while `queue_bytes_max` are unread, and whose bytes
+/// are the owner's part of the budget.
 pub fn pipe(
     queue_bytes_max: usize,
     deadline: Instant,
-    in_flight: Arc<InFlight>,
+    in_flight: &Arc<InFlight>,
+    owner: Owner,
 ) -> (ReplyWriter, ReplyReader) {
     let pipe = Arc::new(Pipe {
         state: Mutex::new(State {
             chunks: VecDeque::new(),
             taken: 0,
             queued: 0,
+            charge: in_flight.charge(owner),
             outcome: None,
             is_closed: false,
             waker: None,
         }),
         space: Condvar::new(),
         queue_bytes_max,
-        in_flight,
+        in_flight: Arc::clone(in_flight),
     });
     (
         ReplyWriter {
             pipe: Arc::clone(&pipe),
             deadline,
+            has_queued: false,
             is_finished: false,
         },
         ReplyReader { pipe },
@@ -144,56 +106,70 @@ impl ReplyWriter {
         self.pipe.in_flight.chunks.take()
     }
 
-    /// Queues one chunk. Waits for space. Fails at the deadline, or at once if the reader has
-    /// closed.
-    pub fn push(&mut self, chunk: Vec<u8>) -> Result<()> {
-        self.push_all([chunk])
+    /// Takes a part of the budget for a chunk that [`ReplyWriter::queue_all`] will queue, and
+    /// returns it in the memory that it needs. Fails at once where the owner's part is used up.
+    pub fn reserve(&mut self, chunk: Vec<u8>) -> Result<Vec<u8>> {
+        let chunk = self.pipe.in_flight.chunks.fit(chunk);
+        let mut state = self.pipe.lock();
+        if state.is_closed {
+            return Err(Error::ReadTimeout);
+        }
+        if !state.charge.try_grow(chunk.len()) {
+            return Err(Error::Overloaded);
+        }
+        Ok(chunk)
     }
 
-    /// Queues chunks together: none if there is no space for the first. So a reply whose chunks are
-    /// all pushed at once cannot fail once its reader has got a part of it.
-    pub fn push_all(&mut self, chunks: impl IntoIterator<Item = Vec<u8>>) -> Result<()> {
-        let pool = &self.pipe.in_flight.chunks;
-        let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty());
-        let chunks: VecDeque<_> = chunks.map(|chunk| pool.fit(chunk)).collect();
-        let bytes = chunks.iter().map(Vec::len).sum::<usize>();
+    /// Queues reserved chunks together: a reply whose chunks are all queued at once cannot fail
+    /// once its reader has got a part of it.
+    pub fn queue_all(&mut self, chunks: Vec<Vec<u8>>) -> Result<()> {
+        let mut state = self.pipe.lock();
+        if state.is_closed {
+            return Err(Error::ReadTimeout);
+        }
+        for chunk in chunks.into_iter().filter(|chunk| !chunk.is_empty()) {
+            state.queued += chunk.len();
+            state.chunks.push_back(chunk);
+        }
+        Ok(())
+    }
+
+    /// Queues one chunk. Where the pipe is full or the owner's part of the budget used up, waits
+    /// for the reader, but only
+    ///
+    /// - before the deadline, and while the reader has not closed;
+    /// - for a reader that has something to take: a reply that finds no room for its first chunk is
+    ///   refused at once, and one whose reader has taken everything may queue one more chunk;
+    /// - while no other owner waits for this thread. Then the rest is made ahead of the reader, in
+    ///   the owner's part of the budget, or the reply fails.
+    pub fn push(&mut self, chunk: Vec<u8>, turn: Option<&Turn>) -> Result<()> {
+        let chunk = self.pipe.in_flight.chunks.fit(chunk);
+        let bytes = chunk.len();
         if bytes == 0 {
             return Ok(());
         }
         let mut state = self.pipe.lock();
-        while state.queued >= self.pipe.queue_bytes_max && !state.is_closed {
+        while !self.takes(&mut state, bytes, turn)? {
+            // Only its reader can make room, so wake it before its pipe is full.
+            if let Some(wake) = state.waker.take() {
+                drop(state);
+                wake();
+                state = self.pipe.lock();
+                continue;
+            }
             let left = self.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Error::ReadTimeout);
             }
-            let waited = self.pipe.space.wait_timeout(state, left);
+            let waited = self.pipe.space.wait_timeout(state, left.min(LOOK));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let is_closed = state.is_closed;
-        drop(state);
-        if is_closed {
-            return Err(Error::ReadTimeout);
-        }
-        // If the budget is full, only readers can free it, so wake this one before its pipe is
-        // full.
-        if self.pipe.in_flight.is_full() {
-            self.wake_reader();
-        }
-        self.pipe.in_flight.take(bytes, self.deadline)?;
-        let mut state = self.pipe.lock();
-        if state.is_closed {
-            drop(state);
-            self.pipe.in_flight.give_back(bytes);
-            return Err(Error::ReadTimeout);
-        }
-        state.chunks.extend(chunks);
+        state.chunks.push_back(chunk);
         state.queued += bytes;
-        // Wake the reader only when the pipe is full or the reply has ended.
-        let waker = if state.queued >= self.pipe.queue_bytes_max {
-            state.waker.take()
-        } else {
-            None
-        };
+        self.has_queued = true;
+        // Otherwise the reader is woken when the pipe is full or the reply has ended.
+        let is_full = state.queued >= self.pipe.queue_bytes_max;
+        let waker = if is_full { state.waker.take() } else { None };
         drop(state);
         if let Some(wake) = waker {
             wake();
@@ -201,11 +177,30 @@ impl ReplyWriter {
         Ok(())
     }
 
-    fn wake_reader(&self) {
-        let waker = self.pipe.lock().waker.take();
-        if let Some(wake) = waker {
-            wake();
+    /// Whether so many bytes may be queued now, which are then charged; an error where they never
+    /// may.
+    fn takes(&self, state: &mut State, bytes: usize, turn: Option<&Turn>) -> Result<bool> {
+        if state.is_closed {
+            return Err(Error::ReadTimeout);
         }
+        let is_full = state.queued >= self.pipe.queue_bytes_max;
+        let must_wait = is_full || state.charge.is_full(bytes);
+        let is_wanted = must_wait && turn.is_some_and(Turn::must_yield);
+        if (!is_full || is_wanted) && state.charge.try_grow(bytes) {
+            return Ok(true);
+        }
+        if state.queued > 0 {
+            return if is_wanted {
+                Err(Error::Overloaded)
+            } else {
+                Ok(false)
+            };
+        }
+        if !self.has_queued {
+            return Err(Error::Overloaded);
+        }
+        state.charge.grow(bytes);
+        Ok(true)
     }
 
     /// Ends the reply, with success or the failure that stopped it.
@@ -218,6 +213,9 @@ impl ReplyWriter {
             return;
         }
         let mut state = self.pipe.lock();
+        // What was reserved and not queued is freed with the writer.
+        let kept = state.queued + state.taken;
+        state.charge.shrink_to(kept);
         state.outcome = Some(outcome);
         let waker = state.waker.take();
         drop(state);
@@ -236,8 +234,8 @@ impl Drop for ReplyWriter {
 }
 
 impl ReplyReader {
-    /// Calls `waker` once, from the writer's thread, when the pipe or the budget is full or the
-    /// reply has ended. If that is already so, calls it at once.
+    /// Calls `waker` once, from the writer's thread, when the pipe is full, its owner's part of the
+    /// budget is used up, or the reply has ended. If that is already so, calls it at once.
     pub fn wake(&self, waker: impl FnOnce() + Send + 'static) {
         let mut state = self.pipe.lock();
         if state.outcome.is_some() || state.queued >= self.pipe.queue_bytes_max {
@@ -252,6 +250,12 @@ impl ReplyReader {
     pub fn bytes_left(&self) -> Option<usize> {
         let state = self.pipe.lock();
         matches!(state.outcome, Some(Ok(()))).then_some(state.queued)
+    }
+
+    /// How often replies found no room, since the process started. Rises while others wait for what
+    /// this reply holds.
+    pub fn refused_count(&self) -> u64 {
+        self.pipe.in_flight.refused_count()
     }
 
     /// The failure that ended the reply before its first byte.
@@ -273,7 +277,6 @@ impl ReplyReader {
     pub fn read(&self, into: &mut [u8]) -> Result<Read> {
         let mut state = self.pipe.lock();
         let mut count = 0;
-        let mut freed = 0;
         while count < into.len() {
             let taken = state.taken;
             let Some(chunk) = state.chunks.front() else {
@@ -284,8 +287,8 @@ impl ReplyReader {
             count += bytes;
             if taken + bytes == chunk.len() {
                 // A chunk is freed only when its last byte is read.
-                freed += chunk.len();
                 if let Some(chunk) = state.chunks.pop_front() {
+                    state.charge.shrink(chunk.len());
                     self.pipe.in_flight.chunks.give_back(chunk);
                 }
                 state.taken = 0;
@@ -296,9 +299,6 @@ impl ReplyReader {
         state.queued -= count;
         if count > 0 {
             drop(state);
-            if freed > 0 {
-                self.pipe.in_flight.give_back(freed);
-            }
             self.pipe.space.notify_one();
             return Ok(Read::Bytes(count));
         }
@@ -317,13 +317,14 @@ impl ReplyReader {
         let mut state = self.pipe.lock();
         state.is_closed = true;
         state.waker = None;
-        let bytes = std::mem::take(&mut state.queued) + std::mem::take(&mut state.taken);
+        state.queued = 0;
+        state.taken = 0;
+        state.charge.shrink_to(0);
         let chunks = std::mem::take(&mut state.chunks);
         drop(state);
         for chunk in chunks {
             self.pipe.in_flight.chunks.give_back(chunk);
         }
-        self.pipe.in_flight.give_back(bytes);
         self.pipe.space.notify_all();
     }
 }

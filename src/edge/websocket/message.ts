@@ -56,6 +56,10 @@ export class SocketMessage implements CallContext {
     return this.principal.grant.tokenId
   }
 
+  get owner(): string {
+    return this.principal.grant.accessId
+  }
+
   acquireBatch(calls: number, atOnce: number): number | RpcError {
     const { limiter, now, onRefusal } = this.session.host
     const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
@@ -150,7 +154,7 @@ export class SocketMessage implements CallContext {
 
   /** Reads until `chunk` is full or the source ends. */
   private async fill(source: BodySource, chunk: Uint8Array): Promise<number> {
-    this.share ??= this.session.host.budget.open(this.principal.grant.accessId)
+    this.share ??= this.session.host.budget.open(this.owner)
     if (!this.share.tryTake(chunk.length)) throw new RpcError('overloaded')
     let filled = 0
     while (filled < chunk.length && !this.session.isClosed) {

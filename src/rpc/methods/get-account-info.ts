@@ -26,5 +26,6 @@ export const getAccountInfo = method({
       },
     },
   },
-  run: (reads, key, { encoding, dataSlice }) => reads.account(key, encoding, dataSlice),
+  run: (reads, key, { encoding, dataSlice }) =>
+    reads.account(key, encoding, dataSlice, reads.owner),
 })

@@ -14,5 +14,6 @@ export const getMultipleAccounts = method({
     params: [['11111111111111111111111111111112']],
     result: { context: { slot: 9 }, value: [null] },
   },
-  run: (reads, keys, { encoding, dataSlice }) => reads.accounts(keys, encoding, dataSlice),
+  run: (reads, keys, { encoding, dataSlice }) =>
+    reads.accounts(keys, encoding, dataSlice, reads.owner),
 })

@@ -32,5 +32,5 @@ export const getProgramAccountsV2 = method({
       paginationKey: '9BfqjzPM2VBpEgKSTJTET8gtQhM4TuYy3ki2dxafdsmh',
     },
   },
-  run: (reads, program, page) => reads.programPage({ program, ...page }),
+  run: (reads, program, page) => reads.programPage({ program, ...page }, reads.owner),
 })

@@ -37,5 +37,5 @@ export const getTokenAccountsByOwnerV2 = method({
       },
     },
   },
-  run: (reads, wallet, filter, page) => reads.ownerPage({ wallet, filter, ...page }),
+  run: (reads, wallet, filter, page) => reads.ownerPage({ wallet, filter, ...page }, reads.owner),
 })

@@ -26,5 +26,5 @@ export const getTokenLargestAccounts = method({
       ],
     },
   },
-  run: (reads, mint) => reads.largestHolders(mint),
+  run: (reads, mint) => reads.largestHolders(mint, reads.owner),
 })

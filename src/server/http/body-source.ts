@@ -28,6 +28,7 @@ export const createChunksSource = (chunks: readonly Uint8Array[], share: ByteSha
       }
       return filled
     },
+    refusedCount: () => share.refusedCount,
     close: () => share.give(),
   }
 }

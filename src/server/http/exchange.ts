@@ -205,6 +205,9 @@ export class Exchange extends Responder {
         if (this.recheck() !== undefined) throw new Error('The access was taken back')
         return source.read(into)
       },
+      ...(source.refusedCount !== undefined && {
+        refusedCount: () => source.refusedCount?.() ?? 0,
+      }),
       close: () => source.close(),
     }
   }

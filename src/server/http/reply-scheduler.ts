@@ -4,8 +4,18 @@ import { ChunkPool } from './chunk-pool.js'
 /** The server options that `ReplyScheduler` uses. */
 export type ReplySchedulerOptions = Pick<
   Options,
-  'chunkBytes' | 'turnBytesMax' | 'chunksPooledMax' | 'replyStallMs'
+  'chunkBytes' | 'turnBytesMax' | 'chunksPooledMax' | 'replyStallMs' | 'replyMs'
 >
+
+/** Bytes that a client must take per `replyStallMs` while others find no room for their replies. */
+const BYTES_MIN = 64 * 1024
+
+/** What a reply has sent, and how often others found no room, at the begin of an interval. */
+type Interval = {
+  readonly sinceMs: number
+  readonly sentBytes: number
+  readonly refusedCount: number
+}
 
 /** A large reply as the scheduler sees it. */
 export type ScheduledReply = {
@@ -14,6 +24,10 @@ export type ScheduledReply = {
    * which has a time-out of its own.
    */
   readonly stalledSinceMs: number | undefined
+  /** Bytes of its body that were sent. */
+  readonly sentBytes: number
+  /** As `BodySource` has it. */
+  readonly refusedCount: number
   /** Reads and writes one chunk. */
   writeChunk(): void
   /** Ends the reply because its client does not read. */
@@ -28,10 +42,11 @@ export class ReplyScheduler {
   readonly pool: ChunkPool
   readonly now: () => number
   private readonly options: ReplySchedulerOptions
-  private readonly replies = new Set<ScheduledReply>()
+  /** When each reply began, and its interval. */
+  private readonly replies = new Map<ScheduledReply, { begunMs: number; interval: Interval }>()
   private ready: ScheduledReply[] = []
   private isTurnScheduled = false
-  /** Replies whose clients stopped reading. */
+  /** Replies whose clients stopped reading, or read too slowly. */
   abandonedCount = 0
   private readonly timer: NodeJS.Timeout
 
@@ -40,7 +55,7 @@ export class ReplyScheduler {
     this.now = now
     this.pool = new ChunkPool(options.chunkBytes, options.chunksPooledMax)
     // One timer for all replies: a stall is found at most a tenth of `replyStallMs` late.
-    this.timer = setInterval(() => this.abandonStalled(), Math.max(10, options.replyStallMs / 10))
+    this.timer = setInterval(() => this.abandonSlow(), Math.max(10, options.replyStallMs / 10))
     this.timer.unref()
   }
 
@@ -49,7 +64,8 @@ export class ReplyScheduler {
   }
 
   add(reply: ScheduledReply): void {
-    this.replies.add(reply)
+    const begunMs = this.now()
+    this.replies.set(reply, { begunMs, interval: toInterval(reply, begunMs) })
   }
 
   remove(reply: ScheduledReply): void {
@@ -88,12 +104,38 @@ export class ReplyScheduler {
     this.scheduleTurn()
   }
 
-  private abandonStalled(): void {
-    const limitMs = this.now() - this.options.replyStallMs
-    for (const reply of this.replies) {
-      if ((reply.stalledSinceMs ?? Infinity) > limitMs) continue
-      this.abandonedCount++
-      reply.abandon()
+  private abandonSlow(): void {
+    const nowMs = this.now()
+    for (const [reply, state] of this.replies) {
+      if (this.isSlow(reply, state, nowMs)) {
+        this.abandonedCount++
+        reply.abandon()
+      } else if (nowMs - state.interval.sinceMs >= this.options.replyStallMs) {
+        state.interval = toInterval(reply, nowMs)
+      }
     }
   }
+
+  private isSlow(
+    reply: ScheduledReply,
+    { begunMs, interval }: { readonly begunMs: number; readonly interval: Interval },
+    nowMs: number,
+  ): boolean {
+    const { replyMs, replyStallMs } = this.options
+    if (nowMs - begunMs > replyMs) return true
+    const { stalledSinceMs } = reply
+    if (stalledSinceMs === undefined) return false
+    if (nowMs - stalledSinceMs >= replyStallMs) return true
+    return (
+      nowMs - interval.sinceMs >= replyStallMs &&
+      reply.sentBytes - interval.sentBytes < BYTES_MIN &&
+      reply.refusedCount > interval.refusedCount
+    )
+  }
 }
+
+const toInterval = ({ sentBytes, refusedCount }: ScheduledReply, sinceMs: number): Interval => ({
+  sinceMs,
+  sentBytes,
+  refusedCount,
+})

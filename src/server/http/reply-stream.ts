@@ -34,7 +34,7 @@ export class ReplyStream implements ScheduledReply {
   private readonly totalBytes: number | undefined
   private head: (() => void) | undefined
   /** Bytes of the body before `chunk`. */
-  private sentBytes: number
+  sentBytes: number
   private buffer: Uint8Array | undefined
   /** The part of `buffer` that is not sent yet. */
   private chunk: Uint8Array | undefined
@@ -56,6 +56,10 @@ export class ReplyStream implements ScheduledReply {
 
   get stalledSinceMs(): number | undefined {
     return this.isReading ? undefined : this.progressAtMs
+  }
+
+  get refusedCount(): number {
+    return this.source.refusedCount?.() ?? 0
   }
 
   /** Called in the tick of the reply, and then by the scheduler. */
@@ -82,7 +86,7 @@ export class ReplyStream implements ScheduledReply {
   }
 
   abandon(): void {
-    this.fail(new Error('The client stopped reading'))
+    this.fail(new Error('The client stopped reading, or reads too slowly'))
   }
 
   private readonly onRead = (count: number): void => {

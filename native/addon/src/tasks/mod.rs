@@ -10,7 +10,7 @@ use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use sys::error::{Error, Result as Checked};
-use sys::pool::Pool;
+use sys::pool::{self, Owner, Pool, Share, Turn};
 use wire::reply::{InFlight, ReplyWriter, pipe};
 
 use crate::arguments::{count, whole};
@@ -34,7 +34,8 @@ pub const NICENESS_MAX: u32 = 19;
 pub struct Pools {
     /// Pages and scans. Niced, so that point reads on the event loop take precedence.
     pub scan: Pool,
-    /// Replies of unbounded length. Its threads may wait for slow readers.
+    /// Replies of unbounded length. Its threads may wait for slow readers, so an owner holds no
+    /// more of them than it leaves free.
     pub stream: Pool,
     pub in_flight: Arc<InFlight>,
     pub stream_bytes_max: usize,
@@ -47,9 +48,21 @@ impl Pools {
         let stream_threads = whole(options.stream_threads, THREADS_MAX, "streamThreads")? as usize;
         let niceness = whole(options.scan_niceness, NICENESS_MAX, "scanNiceness")? as i32;
         let in_flight_max = count(options.reply_bytes_in_flight_max, "replyBytesInFlightMax")?;
+        let scan = pool::Options {
+            threads: scan_threads,
+            niceness,
+            queue_max,
+            share: Share::Whole,
+        };
+        let stream = pool::Options {
+            threads: stream_threads,
+            niceness: 0,
+            queue_max,
+            share: Share::Dynamic,
+        };
         Ok(Pools {
-            scan: Pool::new("scan", scan_threads, niceness, queue_max)?,
-            stream: Pool::new("stream", stream_threads, 0, queue_max)?,
+            scan: Pool::new("scan", scan)?,
+            stream: Pool::new("stream", stream)?,
             in_flight: InFlight::new(in_flight_max as usize),
             stream_bytes_max: count(options.stream_bytes_max, "streamBytesMax")? as usize,
         })
@@ -69,8 +82,9 @@ pub fn pools(options: &PoolOptions) -> Checked<Arc<Pools>> {
     Ok(made)
 }
 
-/// One task: its pool, its deadline, and the bytes that may be queued unread.
+/// One task: whose it is, its pool, its deadline, and the bytes that may be queued unread.
 pub struct Task<'p> {
+    pub owner: Owner,
     pub pool: &'p Pool,
     pub in_flight: &'p Arc<InFlight>,
     pub queue_bytes_max: usize,
@@ -82,13 +96,14 @@ pub fn start<'env>(
     env: &'env Env,
     task: Task<'_>,
     reply: &NativeReply,
-    work: impl FnOnce(&mut ReplyWriter) -> Checked<()> + Send + 'static,
+    work: impl FnOnce(&mut ReplyWriter, &Turn) -> Checked<()> + Send + 'static,
 ) -> Result<Object<'env>> {
     let (deferred, promise) = deferred::<TaskResult>(env)?;
     let (writer, reader) = pipe(
         task.queue_bytes_max,
         task.deadline,
-        Arc::clone(task.in_flight),
+        task.in_flight,
+        task.owner.clone(),
     );
     let reader = Arc::new(reader);
     reply.open(Arc::clone(&reader));
@@ -105,17 +120,23 @@ pub fn start<'env>(
     let writer = Arc::new(Mutex::new(Some(writer)));
     let kept = Arc::clone(&writer);
     let deadline = task.deadline;
-    let submitted = task.pool.submit(move || {
+    let run = move |turn: &Turn| {
         let Some(mut writer) = take(&kept) else {
             return;
         };
         let outcome = if Instant::now() >= deadline {
             Err(Error::ReadTimeout)
         } else {
-            work(&mut writer)
+            work(&mut writer, turn)
         };
         writer.finish(outcome);
-    });
+    };
+    // Refused at once, before it waits for a thread.
+    let submitted = if task.in_flight.has_room(&task.owner) {
+        task.pool.submit_for(task.owner, run)
+    } else {
+        Err(Error::Overloaded)
+    };
     // Only on refusal: the writer of an accepted job may also still be here.
     if let Err(error) = submitted
         && let Some(writer) = take(&writer)

@@ -8,7 +8,8 @@ use napi::bindgen_prelude::Object;
 use napi_derive::napi;
 use store::{Budget, Snapshot};
 use sys::error::Result as Checked;
-use wire::reads::{self, CompleteReply};
+use sys::pool::Owner;
+use wire::reads::{self, CompleteReply, StreamedReply};
 
 use crate::arguments::{deadline, pubkeys, view, wrong};
 use crate::failure::{Result, guard, thrown};
@@ -20,19 +21,26 @@ use crate::tasks::{Task, start};
 
 /// How a page is made.
 struct PageTask<'r> {
+    owner: Owner,
     reply: &'r NativeReply,
     deadline_ms: f64,
     scan_time: Duration,
 }
 
 impl<'r> PageTask<'r> {
-    fn new(reply: &'r NativeReply, deadline_ms: f64, scan_time: Duration) -> Self {
+    fn new(owner: Owner, reply: &'r NativeReply, deadline_ms: f64, scan_time: Duration) -> Self {
         PageTask {
+            owner,
             reply,
             deadline_ms,
             scan_time,
         }
     }
+}
+
+/// An access, or the service itself.
+fn owner_of(given: Option<String>) -> Owner {
+    given.map(Into::into)
 }
 
 #[napi]
@@ -45,11 +53,12 @@ impl Reader {
         #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
         deadline_ms: f64,
         reply: &NativeReply,
+        owner: Option<String>,
     ) -> Result<Object<'env>> {
         let mint = guard(|| mint.pubkey())?;
         let ends = deadline(deadline_ms).map_err(|error| thrown(&error))?;
         let time = ends.saturating_duration_since(Instant::now());
-        let page = PageTask::new(reply, deadline_ms, time);
+        let page = PageTask::new(owner_of(owner), reply, deadline_ms, time);
         self.page(env, page, move |snapshot, budget, reply| {
             reply.append(|out| reads::scan_largest_accounts(snapshot, &mint, budget, out))
         })
@@ -69,21 +78,24 @@ impl Reader {
         slice_length: f64,
         deadline_ms: f64,
         reply: &NativeReply,
+        owner: Option<String>,
     ) -> Result<Object<'env>> {
         let keys = guard(|| keys.read(|keys| pubkeys(keys).map(<[_]>::to_vec)))?;
         let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
         let store = self.shared_store().map_err(|error| thrown(&error))?;
         let task = Task {
+            owner: owner_of(owner),
             pool: &self.pools.stream,
             in_flight: &self.pools.in_flight,
             queue_bytes_max: self.pools.stream_bytes_max,
             deadline: deadline(deadline_ms).map_err(|error| thrown(&error))?,
         };
-        start(env, task, reply, move |writer| {
+        start(env, task, reply, move |writer, turn| {
             let snapshot = store.snapshot()?;
+            let mut reply = StreamedReply::new(writer, turn);
             match keys.first() {
-                Some(key) if is_single => reads::stream_account(&snapshot, key, view, writer),
-                _ => reads::stream_accounts(&snapshot, &keys, view, writer),
+                Some(key) if is_single => reads::stream_account(&snapshot, key, view, &mut reply),
+                _ => reads::stream_accounts(&snapshot, &keys, view, &mut reply),
             }
         })
     }
@@ -96,10 +108,11 @@ impl Reader {
         query: ProgramPageQuery,
         deadline_ms: f64,
         reply: &NativeReply,
+        owner: Option<String>,
     ) -> Result<Object<'env>> {
         let (native_query, view, time) =
             to_program_query(&query).map_err(|error| thrown(&error))?;
-        let page = PageTask::new(reply, deadline_ms, time);
+        let page = PageTask::new(owner_of(owner), reply, deadline_ms, time);
         self.page(env, page, move |snapshot, budget, reply| {
             reads::program_accounts(snapshot, &native_query, &view, budget, reply)
         })
@@ -113,9 +126,10 @@ impl Reader {
         query: OwnerPageQuery,
         deadline_ms: f64,
         reply: &NativeReply,
+        owner: Option<String>,
     ) -> Result<Object<'env>> {
         let (native_query, view, time) = to_owner_query(&query).map_err(|error| thrown(&error))?;
-        let page = PageTask::new(reply, deadline_ms, time);
+        let page = PageTask::new(owner_of(owner), reply, deadline_ms, time);
         self.page(env, page, move |snapshot, budget, reply| {
             reads::token_accounts_by_owner(snapshot, &native_query, &view, budget, reply)
         })
@@ -136,7 +150,7 @@ impl Reader {
                 .read(decode)?
                 .ok_or_else(|| wrong("transactions"))
         })?;
-        let page = PageTask::new(reply, deadline_ms, Duration::from_secs(60));
+        let page = PageTask::new(None, reply, deadline_ms, Duration::from_secs(60));
         self.page(env, page, move |snapshot, _, reply| {
             reply.append(|out| push_outcomes(snapshot, &rows, out))
         })
@@ -154,13 +168,14 @@ impl Reader {
     ) -> Result<Object<'env>> {
         let store = self.shared_store().map_err(|error| thrown(&error))?;
         let task = Task {
+            owner: page.owner,
             pool: &self.pools.scan,
             in_flight: &self.pools.in_flight,
             queue_bytes_max: usize::MAX, // A page is already bounded, and its snapshot has ended.
             deadline: deadline(page.deadline_ms).map_err(|error| thrown(&error))?,
         };
         let scan_time = page.scan_time;
-        start(env, task, page.reply, move |writer| {
+        start(env, task, page.reply, move |writer, _| {
             let mut reply = CompleteReply::new(writer);
             let mut budget = Budget::until(Instant::now() + scan_time);
             read(&store.snapshot()?, &mut budget, &mut reply)?;

@@ -53,6 +53,13 @@ impl NativeReply {
         })
     }
 
+    /// How often replies found no room in the budget, since the process started.
+    #[napi(getter)]
+    pub fn refused_count(&self) -> f64 {
+        self.reader()
+            .map_or(0.0, |reader| reader.refused_count() as f64)
+    }
+
     /// Resolves when there is something to read.
     #[napi(ts_return_type = "Promise<void>")]
     pub fn wait<'env>(&self, env: &'env Env) -> Result<Object<'env>> {

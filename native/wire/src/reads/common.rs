@@ -6,6 +6,7 @@ use primitives::Pubkey;
 use primitives::token::{NATIVE_MINT, TokenProgram};
 use store::{AccountRef, Snapshot, Tip};
 use sys::error::{Error, Result};
+use sys::pool::Turn;
 
 /// The outcome of a read with limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,13 +64,26 @@ impl ReplySink for Vec<u8> {
     }
 }
 
-impl ReplySink for ReplyWriter {
+/// Sends a reply as it is made.
+pub struct StreamedReply<'w> {
+    writer: &'w mut ReplyWriter,
+    turn: &'w Turn,
+}
+
+impl<'w> StreamedReply<'w> {
+    /// `turn` is the thread that makes it.
+    pub fn new(writer: &'w mut ReplyWriter, turn: &'w Turn) -> Self {
+        StreamedReply { writer, turn }
+    }
+}
+
+impl ReplySink for StreamedReply<'_> {
     fn chunk(&mut self) -> Vec<u8> {
-        ReplyWriter::chunk(self)
+        self.writer.chunk()
     }
 
     fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
-        self.push(chunk)
+        self.writer.push(chunk, Some(self.turn))
     }
 }
 
@@ -91,13 +105,18 @@ impl<'w> CompleteReply<'w> {
     pub fn append(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let mut out = self.writer.chunk();
         write(&mut out)?;
-        self.chunks.push(out);
-        Ok(())
+        self.keep(out)
     }
 
     /// Sends what was written.
     pub fn send(self) -> Result<()> {
-        self.writer.push_all(self.chunks)
+        self.writer.queue_all(self.chunks)
+    }
+
+    /// Each chunk is charged as it is made, so that a reply without room ends there.
+    fn keep(&mut self, chunk: Vec<u8>) -> Result<()> {
+        self.chunks.push(self.writer.reserve(chunk)?);
+        Ok(())
     }
 }
 
@@ -107,8 +126,7 @@ impl ReplySink for CompleteReply<'_> {
     }
 
     fn write(&mut self, chunk: Vec<u8>) -> Result<()> {
-        self.chunks.push(chunk);
-        Ok(())
+        self.keep(chunk)
     }
 }
 

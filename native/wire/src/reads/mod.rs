@@ -12,7 +12,7 @@ pub use accounts::{
     stream_accounts,
 };
 pub use blocks::{BLOCKHASH_AGE_MAX, blockhash_life_ms, blockhash_validity, latest_blockhash};
-pub use common::{Commitment, CompleteReply, Outcome, ReadLimits, ReplySink};
+pub use common::{Commitment, CompleteReply, Outcome, ReadLimits, ReplySink, StreamedReply};
 pub use pages::{PageView, program_accounts, token_accounts_by_owner};
 pub use tokens::{
     scan_largest_accounts, token_account_balance, token_largest_accounts, token_supply,

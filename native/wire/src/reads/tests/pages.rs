@@ -198,7 +198,7 @@ fn a_long_page_is_complete_or_an_error() {
     let query = program_query(100, None);
     let send = |reply_bytes_max: usize| {
         let deadline = Instant::now() + Duration::from_secs(5);
-        let (mut writer, reader) = pipe(usize::MAX, deadline, InFlight::new(usize::MAX));
+        let (mut writer, reader) = pipe(usize::MAX, deadline, &InFlight::new(usize::MAX), None);
         let mut reply = CompleteReply::new(&mut writer);
         let page = PageView {
             view: BASE64,
