@@ -16,7 +16,7 @@ import {
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { judgeNode } from './judge-node.mjs'
+import { judgeNode, judgeRust } from './judge-versions.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamps = join(root, 'node_modules', '.slotline')
@@ -138,10 +138,12 @@ const buildTestRunner = async () => {
 /** Whether the server can be compiled depends on these too: see native/uws/build.rs. */
 const serverInputs = () => {
   const beside = join(dirname(dirname(realpathSync(process.execPath))), 'include', 'node')
-  const hasHeaders = [beside, '/usr/include/node'].some(path => existsSync(join(path, 'uv.h')))
   const { SLOTLINE_NODE_HEADERS: named = '', CXX: compiler = 'c++' } = process.env
+  const folders = [...named.split(':'), beside, '/usr/include/node', '/usr/include']
+  const headers = ['node_api.h', 'uv.h', 'zlib.h', 'openssl/ssl.h']
+  const found = folders.flatMap(folder => headers.map(name => existsSync(join(folder, name))))
   const hasCompiler = spawnSync(compiler, ['--version'], { stdio: 'ignore' }).status === 0
-  return [named, String(hasHeaders), compiler, String(hasCompiler)]
+  return [named, found.join(), compiler, String(hasCompiler)]
 }
 
 const native = digestOf(
@@ -173,9 +175,19 @@ const compileNative = async progress => {
   copyFileSync(library, join(root, 'native/addon', `slotline.${platform}.node`))
 }
 
+const isNativeDone = isBuilt && isDone('native', native)
+
+/** Before anything is downloaded. */
+const demandRust = () => {
+  const manifest = readFileSync(join(root, 'native/Cargo.toml'), 'utf8')
+  const [, oldest] = /^rust-version = "(.*)"$/m.exec(manifest) ?? []
+  const { refusal } = judgeRust(outputOf('rustc', ['--version']) ?? undefined, oldest)
+  if (refusal !== undefined) fail(refusal)
+  need('cargo', 'it comes with Rust')
+}
+
 const buildNative = async () => {
-  if (isBuilt && isDone('native', native)) return
-  need('cargo', 'install Rust 1.90 or newer with its package manager')
+  if (isNativeDone) return
   need('cc', 'install a C compiler (LMDB and zstd are C)')
   const lock = readFileSync(join(root, 'native/Cargo.lock'), 'utf8')
   const crates = lock.split('[[package]]').length - 1
@@ -237,6 +249,7 @@ const demandServer = async () => {
   process.stderr.write('slotline: the server is not compiled: the prebuilt package serves\n')
 }
 
+if (!isNativeDone) demandRust()
 // A later build of the addon writes its declarations again, which the compiler of TypeScript reads.
 const firstBuild = isBuilt ? undefined : buildNative()
 await installPackages()

@@ -2,6 +2,8 @@
 //! Cargo downloads and checks; a copy of them is patched. Where something is missing this prints a
 //! warning and compiles nothing: then the prebuilt package serves.
 
+mod headers;
+
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,13 @@ const C_FILES: [&str; 6] = [
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(compiled)");
-    for path in ["build.rs", "cpp", "patches", "sources/Cargo.lock"] {
+    for path in [
+        "build.rs",
+        "headers.rs",
+        "cpp",
+        "patches",
+        "sources/Cargo.lock",
+    ] {
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rerun-if-env-changed=SLOTLINE_NODE_HEADERS");
@@ -36,19 +44,23 @@ fn main() {
 }
 
 fn compile() -> Result<()> {
-    let headers = node_headers()?;
+    let installations = headers::installations()?;
+    for path in headers::paths(&installations) {
+        println!("cargo:rerun-if-changed={}", path.display());
+    }
+    let headers = headers::choose(&installations)?;
     let sources = PathBuf::from(std::env::var("OUT_DIR")?).join("sources");
     if sources.exists() {
         fs::remove_dir_all(&sources)?;
     }
     copy(&crate_folder()?.join("uWebSockets"), &sources)?;
     patch(&sources)?;
-    let includes = [
-        sources.join("src"),
-        sources.join("uSockets/src"),
-        PathBuf::from("cpp"),
-        headers,
-    ];
+    let own = ["src", "uSockets/src"].map(|folder| sources.join(folder));
+    let includes: Vec<PathBuf> = own
+        .into_iter()
+        .chain([PathBuf::from("cpp")])
+        .chain(headers)
+        .collect();
     let compiler = |is_cpp: bool| {
         let mut build = cc::Build::new();
         build
@@ -74,33 +86,6 @@ fn compile() -> Result<()> {
         .try_compile("slotline_server")?;
     compiler(false).files(c_files).try_compile("usockets")?;
     Ok(())
-}
-
-/// The folder with the headers of Node-API, libuv, zlib and OpenSSL that belongs to the `node` in
-/// use.
-fn node_headers() -> Result<PathBuf> {
-    let named = std::env::var_os("SLOTLINE_NODE_HEADERS").map(PathBuf::from);
-    let output = Command::new("node")
-        .args(["-p", "require('fs').realpathSync(process.execPath)"])
-        .output()?;
-    let binary = PathBuf::from(String::from_utf8(output.stdout)?.trim());
-    let beside = binary
-        .ancestors()
-        .nth(2)
-        .map(|prefix| prefix.join("include/node"));
-    let candidates = named
-        .into_iter()
-        .chain(beside)
-        .chain([PathBuf::from("/usr/include/node")]);
-    let is_complete = |folder: &PathBuf| {
-        ["node_api.h", "uv.h", "zlib.h", "openssl/ssl.h"]
-            .iter()
-            .all(|file| folder.join(file).exists())
-    };
-    candidates
-        .into_iter()
-        .find(is_complete)
-        .ok_or_else(|| "no headers of Node.js beside its binary".into())
 }
 
 /// Where Cargo has unpacked the crate with the sources.

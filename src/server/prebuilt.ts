@@ -11,8 +11,8 @@ type Reason = 'no-binary' | 'checksum' | 'c-library' | 'other'
 
 const SELECT = 'remove server.library, and the server that is compiled with the addon serves'
 const COMPILE =
-  'compile the server: install a C++ compiler and the headers of Node, whose folder may be named ' +
-  'in SLOTLINE_NODE_HEADERS, and run `node scripts/setup.mjs`'
+  'compile the server: install a C++ compiler and the headers of Node, whose folders may be ' +
+  'named in SLOTLINE_NODE_HEADERS, and run `node scripts/setup.mjs`'
 
 /** No binary of the prebuilt package can be loaded. The message says what to do instead. */
 export class PrebuiltUnavailable extends Error {

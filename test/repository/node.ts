@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath, repositoryUrl } from '../fixtures/repository.js'
 
 const read = (path: string): string => readFileSync(repositoryPath(path), 'utf8')
@@ -40,7 +42,7 @@ const judgements: [version: string, judgement: object][] = [
 ]
 
 t.test('the set-up refuses an old Node and warns of one that is not tested', async t => {
-  const { judgeNode } = (await import(repositoryUrl('scripts/judge-node.mjs').href)) as {
+  const { judgeNode } = (await import(repositoryUrl('scripts/judge-versions.mjs').href)) as {
     readonly judgeNode: (version: string, ranges: string) => object
   }
   for (const [version, judgement] of judgements)
@@ -56,11 +58,47 @@ t.test('the set-up refuses an old Node and warns of one that is not tested', asy
   t.equal(stderr, `slotline: Node 18.20.8 is too old: Slotline runs on Node ${engines.node}\n`)
 })
 
+const manifest = read('native/Cargo.toml')
+const oldest = /^rust-version = "(.*)"$/m.exec(manifest)?.[1] ?? ''
+
+t.test('the set-up refuses an old Rust, or none, before it downloads anything', async t => {
+  const { judgeRust } = (await import(repositoryUrl('scripts/judge-versions.mjs').href)) as {
+    readonly judgeRust: (line: string | undefined, oldest: string) => object
+  }
+  const advice = 'Slotline is built with Rust 1.90 or newer (rustup update, https://rustup.rs)'
+  const lines: [line: string | undefined, judgement: object][] = [
+    ['rustc 1.89.0 (29483883e 2025-08-04)', { refusal: `Rust 1.89.0 is too old: ${advice}` }],
+    ['rustc 0.99.0', { refusal: `Rust 0.99.0 is too old: ${advice}` }],
+    ['rustc 1.90.0 (1159e78c4 2025-09-14)', {}],
+    ['rustc 1.100.0-nightly', {}],
+    ['rustc 2.0.0', {}],
+    ['error: no toolchain', { refusal: `Rust is missing: ${advice}` }],
+    [undefined, { refusal: `Rust is missing: ${advice}` }],
+  ]
+  for (const [line, judgement] of lines) t.strictSame(judgeRust(line, '1.90'), judgement, String(line))
+
+  const dir = ownDir(t)
+  const called = join(dir, 'called')
+  for (const name of ['npm', 'npx', 'cargo'])
+    writeFileSync(join(dir, name), `#!/bin/sh\necho ${name} >>${called}\nexit 1\n`, { mode: 0o755 })
+  writeFileSync(join(dir, 'rustc'), '#!/bin/sh\necho rustc 1.63.0\n', { mode: 0o755 })
+  const { status, stderr } = spawnSync(process.execPath, [repositoryPath('scripts/setup.mjs')], {
+    encoding: 'utf8',
+    // Other headers than before: the addon must be compiled.
+    env: { ...process.env, PATH: `${dir}:${process.env['PATH']}`, SLOTLINE_NODE_HEADERS: dir },
+  })
+  t.equal(status, 1)
+  t.equal(stderr, `slotline: Rust 1.63.0 is too old: ${advice.replace('1.90', oldest)}\n`)
+  t.notOk(existsSync(called), 'nothing else was started')
+})
+
 t.test('pages name these versions', async t => {
   const [last = '', ...others] = Object.keys(releases).toReversed()
   const list = `Node ${others.toReversed().join(', ')} or ${last}`
   for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/operations.md'])
     t.match(read(page), list, page)
+  for (const page of ['README.md', 'CONTRIBUTING.md'])
+    t.match(read(page), `Rust ${oldest} or newer`, page)
 })
 
 t.test('processes that a test starts run on the Node of the test', async t => {

@@ -8,6 +8,11 @@ use std::ffi::{c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+// Of the build script, tested with the crate.
+#[cfg(test)]
+#[path = "../headers.rs"]
+mod headers;
+
 /// False where no C++ compiler or no headers of Node.js were found.
 pub const IS_COMPILED: bool = cfg!(compiled);
 

@@ -14,3 +14,14 @@ export const judgeNode = (version, ranges) => {
     return { warning: `Node ${version} is not tested, only Node ${ranges} is` }
   return {}
 }
+
+/** Why the Rust with this line of `rustc --version` is refused; undefined: there is no Rust. */
+export const judgeRust = (line, oldest) => {
+  const advice = `Slotline is built with Rust ${oldest} or newer (rustup update, https://rustup.rs)`
+  const [, version, major, minor] = /^rustc ((\d+)\.(\d+)\.\d+)/.exec(line ?? '') ?? []
+  if (version === undefined) return { refusal: `Rust is missing: ${advice}` }
+  const [oldestMajor, oldestMinor] = oldest.split('.').map(Number)
+  const isOld =
+    Number(major) < oldestMajor || (Number(major) === oldestMajor && Number(minor) < oldestMinor)
+  return isOld ? { refusal: `Rust ${version} is too old: ${advice}` } : {}
+}
