@@ -3,47 +3,14 @@ import type { DayRow } from '../access/usage/days.js'
 import type { Config } from '../config/config.js'
 import { toCsvLine } from '../dashboard/http/csv.js'
 import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
-import type { AdminCall } from './admin-client.js'
-import {
-  UsageError,
-  withService,
-  withServiceOptions,
-  type ConfigLoader,
-  type ServiceOptions,
-} from './command.js'
-
-type Where = ServiceOptions & {
-  readonly url?: string
-  readonly tokenFile?: string
-  readonly json?: boolean
-}
+import { adminCommand as command, callAndPrint as call, type Where } from './admin/admin-command.js'
+import { UsageError, withService, type ConfigLoader, type ServiceOptions } from './command.js'
 
 /** Valid ids need no escapes; other input must not change the path. */
 const segment = encodeURIComponent
 const accessPath = (accessId: string): string => `/accesses/${segment(accessId)}`
 const tokenPath = (accessId: string, network: string, location: string): string =>
   `${accessPath(accessId)}/networks/${segment(network)}/locations/${segment(location)}/token`
-
-const call = async (load: ConfigLoader, where: Where, request: AdminCall): Promise<void> => {
-  const { callAdmin, targetOf } = await import('./admin-client.js')
-  const hasService = where.config !== undefined || where.dataDir !== undefined
-  const own = hasService ? targetOf(await load.service(where)) : undefined
-  const url = where.url ?? own?.url
-  const tokenFile = where.tokenFile ?? own?.tokenFile
-  if (url === undefined || tokenFile === undefined)
-    throw new UsageError('give --config <file>, --data-dir <dir>, or both --url and --token-file')
-  const answer = await callAdmin({ url: url.replace(/\/$/, ''), tokenFile }, request)
-  if (answer !== undefined)
-    process.stdout.write(`${JSON.stringify(answer, null, where.json === true ? 0 : 2)}\n`)
-}
-
-/** A command with the options of the admin API's address and token, and of its output. */
-const command = (parent: Command, name: string, description: string): Command =>
-  withServiceOptions(parent.command(name))
-    .description(description)
-    .option('--url <url>', 'the dashboard, in place of that of the configuration')
-    .option('--token-file <file>', 'the admin token, in place of that of the configuration')
-    .option('--json', 'print the answer as one line of JSON')
 
 const addGrant = (root: Command, load: ConfigLoader): void => {
   command(root, 'grant', 'grant an access of a product')
@@ -243,7 +210,7 @@ async function* readSums(
   config: Config,
   { from, until, access }: UsageOptions,
 ): AsyncGenerator<UsageRow> {
-  const { callAdmin, targetOf } = await import('./admin-client.js')
+  const { callAdmin, targetOf } = await import('./admin/admin-client.js')
   const { formatDay } = await import('../access/usage/days.js')
   const missing = new Set<string>()
   let first = from === undefined ? undefined : formatDay(from)

@@ -13,7 +13,7 @@ const backupAccess = async (config: Config, to: string): Promise<void> => {
     dataDir: config.dataDir,
     storeOptions: store,
     diskReserveBytes: config.store.diskReserveBytes,
-    sealingKeyId: readSealingKeyId(keyFile),
+    readKeyId: () => readSealingKeyId(keyFile),
   })
   process.stdout.write(
     `${target}: ${accesses} accesses, ${bytes} bytes, without their key: ` +

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { formatVersion } from '../processes/build.js'
 import { addAccessCommands, addAuditCommand, addUsageCommand } from './access.js'
+import { addAdminCommands } from './admin/admin.js'
 import { addBackupCommand } from './backup.js'
 import { addBootstrapCommands } from './bootstrap.js'
 import { addClusterCommands } from './cluster/cluster.js'
@@ -59,6 +60,7 @@ export const createProgram = (environment: Environment): Command => {
   addSandboxCommand(program)
   addConfigCommands(program, load)
   addAccessCommands(program, load)
+  addAdminCommands(program, load)
   addAuditCommand(program, load)
   addUsageCommand(program, load)
   addClusterCommands(program, load)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AuditLog } from '../access/audit/audit-log.js'
 import type { AccessService } from '../access/service.js'
+import type { AdminTokens } from '../access/tokens/admin-tokens.js'
 import type { WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
@@ -30,7 +31,6 @@ import { createStateOf } from '../dashboard/events/state.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import type { Secret } from '../shared/secret.js'
 import { createAuditRecord } from './audit-record.js'
 import { openDeliveries } from './deliveries.js'
 import { publicUrlOf } from './public-url.js'
@@ -46,7 +46,8 @@ export type ControlDashboardParts = {
   readonly descriptor?: number | undefined
   readonly catalog: Catalog
   readonly usage: Usage
-  readonly adminToken: Secret | undefined
+  /** Absent: every admin route is refused. */
+  readonly adminTokens: Pick<AdminTokens, 'holderOf'> | undefined
   readonly adminRoutes: readonly Route[]
   readonly log: Log
   readonly metrics: Metrics
@@ -139,7 +140,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     pagesDir: parts.pagesDir,
     headers: createSecurityHeaders(publicUrl, origins),
     cookies,
-    adminToken: parts.adminToken,
+    adminTokens: parts.adminTokens,
     log,
     clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
     session: (id, address) => sessions.find(id, address),

@@ -1,14 +1,12 @@
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openAuditLog, type AuditLog } from '../access/audit/audit-log.js'
-import { ensureAdminToken } from '../access/tokens/admin-token.js'
 import type { AccessService } from '../access/service.js'
 import { statusesOf } from '../cluster/machine-status.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { openActivity, type Activity } from '../control/activity.js'
 import { openAccess } from '../control/access.js'
-import { createAuditRecord } from '../control/audit-record.js'
+import { createAuditRecord, createResealRecord } from '../control/audit-record.js'
 import { createCatalog, productsOf } from '../control/catalog.js'
 import { openControlDashboard } from '../control/dashboard.js'
 import { createLocationStates, type OwnState } from '../control/location-states.js'
@@ -18,7 +16,7 @@ import { createAdminApi } from '../dashboard/api/admin.js'
 import { bootMs, lockFile } from '../native/os.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
-import { createPeerCopies } from '../storage/peer-copies.js'
+import { createPeerCopies, type PeerCopies } from '../storage/peer-copies.js'
 import { createClientOf } from '../server/http/address.js'
 import type { Command, SendEvent } from '../supervision/messages.js'
 import { openMachineEdges } from './machine-edges.js'
@@ -72,30 +70,32 @@ const createOwnState = ({ dataDir, networks }: ControlConfig): (() => OwnState) 
   }
 }
 
+const openPeerCopies = ({ dataDir, networks }: ControlConfig, log: Log): PeerCopies =>
+  createPeerCopies({ dataDir, networks: networks.map(({ id }) => id), log })
+
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config, listeners }, send) => {
   const { log, flush } = openLog('control', config.log)
   const metrics = createMetrics('control')
   if (!lockFile(join(config.dataDir, 'control.lock')))
     throw new Error(`another control process runs on ${config.dataDir}`)
+  const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
   const access = await openAccess(config, {
     log,
     bootMs,
+    onResealed: createResealRecord(auditLog, log),
     edges: () => openMachineEdges(config, send, log),
   })
-  const { accessService, machines, webhooks } = access
-  const adminToken = ensureAdminToken(config.access.adminTokenFile, randomBytes)
+  const { accessService, adminTokens, machines, webhooks } = access
   // The previous control process may have ended between a change and its announcement.
   access.notifier
     .awaitAcknowledged(config.locations.map(({ id }) => id))
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
-  const auditLog = openAuditLog(config.dataDir, config.access.audit, Date.now)
-  const networks = config.networks.map(({ id }) => id)
   const activity = await openActivity(config, {
     accessService,
     machines,
-    streams: [createPeerCopies({ dataDir: config.dataDir, networks, log })],
+    streams: [openPeerCopies(config, log)],
     listeners,
     log,
     metrics,
@@ -124,8 +124,10 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     machines: statuses,
     locationStates,
     incidents: incidents.incidents.list,
-    adminToken,
+    adminTokens,
     adminRoutes: createAdminApi({
+      adminTokens,
+      resealer: access.resealer,
       accessService,
       auditLog,
       usageDays: activity.usageDays,

@@ -10,7 +10,7 @@ export const listeningAddresses = (config: Config): readonly ListeningAddress[] 
   const isInherited = config.server.library !== 'prebuilt' && isServerCompiled()
   const own = isInherited ? locationListeners(config) : []
   return [
-    ...own.map(listener => ({ ...listener, count: edgeCountOf(config) })),
-    ...controlListeners(config).map(listener => ({ ...listener, count: 1 })),
+    ...own.map(({ host, port, option }) => ({ host, port, option, count: edgeCountOf(config) })),
+    ...controlListeners(config).map(({ host, port, option }) => ({ host, port, option, count: 1 })),
   ]
 }

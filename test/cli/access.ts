@@ -40,7 +40,7 @@ const nextClose = (closed: Promise<SocketClose>): Promise<SocketClose | undefine
 /** Runs the commands of docs/access.md in a folder whose data directory is `.slotline`. */
 const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
-  t.equal(blocks.length, 6)
+  t.equal(blocks.length, 7)
   const [command, args] = commandLine()
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
@@ -284,6 +284,26 @@ t.test('changes by an operator apply at each edge at once', async t => {
     ]
     for (const [name, headers, status] of cases)
       t.equal((await fetch(url, { headers })).status, status, name)
+  })
+
+  await t.test('secrets of the service are replaced while it runs', async t => {
+    const admin = (...args: readonly string[]) => runToEnd(t, ['admin', ...args, ...target])
+    const made = await admin('token', 'make', 'probe', '--role', 'read', '--until', '2099-12-31')
+    t.equal(made.code, 0, made.output)
+    const { token } = JSON.parse(made.output)
+    const url = `${description.dashboardUrl}admin/accesses`
+    const read = async () =>
+      (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status
+    t.equal(await read(), 200)
+    t.notMatch((await admin('token', 'list')).output, token)
+    t.strictSame(await admin('token', 'end', 'probe'), { code: 0, output: '' })
+    t.equal(await read(), 401)
+    t.match(await admin('token', 'end', 'probe'), { code: 1, output: 'No such admin token' })
+    t.equal((await admin('token', 'make', 'x', '--role', 'owner')).code, 2)
+
+    const resealed = await admin('reseal', '--json')
+    t.match(JSON.parse(resealed.output), { state: 'done', unreadable: 0, formerKeyIds: [] })
+    t.match(await ask('token', 'reveal', accessId, 'sandbox', 'nyc'), { token: nyc.token })
   })
 
   const { accesses } = await ask('list', '--subject', 'ada')

@@ -75,7 +75,8 @@ t.test('the set-up refuses an old Rust, or none, before it downloads anything', 
     ['error: no toolchain', { refusal: `Rust is missing: ${advice}` }],
     [undefined, { refusal: `Rust is missing: ${advice}` }],
   ]
-  for (const [line, judgement] of lines) t.strictSame(judgeRust(line, '1.90'), judgement, String(line))
+  for (const [line, judgement] of lines)
+    t.strictSame(judgeRust(line, '1.90'), judgement, String(line))
 
   const dir = ownDir(t)
   const called = join(dir, 'called')

@@ -1,4 +1,7 @@
-/** What is recorded: every change of accesses, tokens and webhooks, every sight, and sign-ins. */
+/**
+ * What is recorded: every change of accesses, tokens, webhooks and secrets of the service, every
+ * sight, and sign-ins.
+ */
 export const AUDIT_ACTIONS = [
   'grant',
   'extend',
@@ -19,6 +22,10 @@ export const AUDIT_ACTIONS = [
   'sign-out',
   'end-session',
   'end-sessions',
+  'make-admin-token',
+  'end-admin-token',
+  'renew-admin-token',
+  'reseal',
   'reload',
   'upgrade',
 ] as const

@@ -19,6 +19,8 @@ export type AuditEntry = {
   readonly action: AuditAction
   /** `sub` of the person at the identity provider; null is the holder of the admin token. */
   readonly by: string | null
+  /** Name of the admin token; absent where a person or the service did it. */
+  readonly admin?: string
   /** Address of the peer, a proxy where one is in front; the signal or command of a reload. */
   readonly from: string
   readonly accessId?: string

@@ -79,12 +79,13 @@ export const backUpAccess = async (
     dataDir,
     storeOptions,
     diskReserveBytes,
-    sealingKeyId = null,
-  }: BackupOptions & { readonly sealingKeyId: string | null | undefined },
+    readKeyId,
+  }: BackupOptions & { readonly readKeyId: () => string | undefined },
 ): Promise<AccessBackupLabel> => {
   if (existsSync(target)) throw new Error(`${target} exists: name a folder that does not`)
   const parent = dirname(target)
   if (!existsSync(parent)) throw new Error(`${parent} does not exist`)
+  const sealingKeyId = readKeyId()
   const store = await openReader(dataDir, storeOptions)
   demandDiskSpace(parent, store.stats().usedBytes, diskReserveBytes)
   const draft = openDraft(target, dataDir)
@@ -92,13 +93,15 @@ export const backUpAccess = async (
   process.once('exit', draft.removeNote)
   await store.copyTo(draft.dir)
   await store.close()
+  if (readKeyId() !== sealingKeyId)
+    throw new Error('the sealing key was replaced meanwhile: repeat the backup')
 
   const file = join(draft.dir, DATA_FILE)
   const accesses = await countAccesses(draft.dir, storeOptions)
   const { size: bytes } = statSync(file)
   const made = {
     kind: 'access',
-    sealingKeyId,
+    sealingKeyId: sealingKeyId ?? null,
     accesses,
     bytes,
     sha256: await sha256OfFile(file, () => {}),

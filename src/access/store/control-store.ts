@@ -49,12 +49,27 @@ const incident = v.object({
 /** A time in which a location did not serve as it should. */
 export type IncidentRecord = Readonly<v.InferOutput<typeof incident>>
 
+const adminToken = v.object({
+  /** SHA-256 of the token. */
+  digest: v.custom<Uint8Array>(value => value instanceof Uint8Array),
+  /** The token's last characters. */
+  tail: v.string(),
+  role: v.picklist(['read', 'change']),
+  createdAtMs: instantMs,
+  /** Exclusive; null is no end. */
+  validUntilMs: v.nullable(instantMs),
+})
+
+/** A token of the admin API beside that of the file. */
+export type AdminTokenRecord = Readonly<v.InferOutput<typeof adminToken>>
+
 /** All tables of `<data-dir>/control/`, with values as in the access store. */
 // prettier-ignore
 export const CONTROL_TABLES = {
   meta:     { name: 'meta',     key: 'ordered-binary', value: meta,    meaning: 'key `sealing` → fingerprint of the sealing key, from the first sealed token on' },
   sessions: { name: 'sessions', key: 'binary',         value: session, meaning: 'SHA-256 of a session id → the session' },
   incidents: { name: 'incidents', key: 'ordered-binary', value: incident, meaning: 'begin in Unix milliseconds, number → an incident' },
+  adminTokens: { name: 'adminTokens', key: 'ordered-binary', value: adminToken, meaning: 'name → SHA-256, role and end of a token of the admin API' },
 } as const satisfies Record<string, TableRow>
 
 /** What control keeps for itself. No other process opens it. */
@@ -62,12 +77,14 @@ export class ControlStore extends TableStore {
   readonly meta: Table<string, typeof CONTROL_TABLES.meta>
   readonly sessions: Table<Uint8Array, typeof CONTROL_TABLES.sessions>
   readonly incidents: Table<string, typeof CONTROL_TABLES.incidents>
+  readonly adminTokens: Table<string, typeof CONTROL_TABLES.adminTokens>
 
   constructor(root: Lmdb) {
     super(root)
     this.meta = this.openTable(CONTROL_TABLES.meta)
     this.sessions = this.openTable(CONTROL_TABLES.sessions)
     this.incidents = this.openTable(CONTROL_TABLES.incidents)
+    this.adminTokens = this.openTable(CONTROL_TABLES.adminTokens)
   }
 }
 

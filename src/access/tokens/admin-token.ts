@@ -21,11 +21,16 @@ export const readAdminToken = (file: string): Secret => {
   )
 }
 
-/** The same; creates the file if it is absent. */
+/** A new admin token. */
+export const createAdminToken = (randomBytes: RandomBytes): string =>
+  ADMIN_TOKEN_PREFIX + Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
+
+/** Replaces the file; the token in it is on disk when this returns. */
+export const writeAdminToken = (file: string, token: string): void =>
+  replaceFileDurably(file, `${token}\n`)
+
+/** As `readAdminToken`; creates the file if it is absent. */
 export const ensureAdminToken = (file: string, randomBytes: RandomBytes): Secret => {
-  if (!existsSync(file)) {
-    const random = Buffer.from(randomBytes(TOKEN_BYTES)).toString('base64url')
-    replaceFileDurably(file, `${ADMIN_TOKEN_PREFIX}${random}\n`)
-  }
+  if (!existsSync(file)) writeAdminToken(file, createAdminToken(randomBytes))
   return readAdminToken(file)
 }

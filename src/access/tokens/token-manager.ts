@@ -4,6 +4,7 @@ import { requireScope, stateOf } from '../accesses/access-manager.js'
 import type { AccessLog } from '../log/access-log.js'
 import { withFormerTokens } from './former-tokens.js'
 import { parseRestriction } from './restriction.js'
+import { tokenContext } from './sealed-parts.js'
 import type { Sealing } from './sealing.js'
 import type { AccessStore } from '../store/access-store.js'
 import {
@@ -64,10 +65,6 @@ const toInfo = (accessId: string, record: TokenRecord): TokenInfo => ({
   createdAtMs: record.createdAtMs,
   address: record.address ?? undefined,
 })
-
-// NUL is not allowed in ids, so no two scopes share a context.
-const sealContext = (scope: TokenScope, tokenId: string): string =>
-  [scope.accessId, scope.network, scope.location, tokenId].join('\0')
 
 /** The token of a scope; throws an RpcError if there is none. */
 const requireToken = (access: AccessDocument, scope: TokenScope): TokenRecord => {
@@ -138,7 +135,7 @@ export const createTokenManager = (options: {
         location,
         tokenId,
         digest: digestToken(text),
-        sealed: sealing.seal(text, sealContext(scope, tokenId)),
+        sealed: sealing.seal(text, tokenContext(scope, tokenId)),
         tail: text.slice(-TAIL_CHARS),
         createdAtMs: now(),
         address,
@@ -170,7 +167,7 @@ export const createTokenManager = (options: {
       const record = access && findToken(access, scope)
       if (record === undefined) return undefined
       await sealing.ready()
-      return new Secret(sealing.unseal(record.sealed, sealContext(scope, record.tokenId)))
+      return new Secret(sealing.unseal(record.sealed, tokenContext(scope, record.tokenId)))
     },
     list: accessId =>
       (store.accesses.get(accessId)?.tokens ?? []).map(record => toInfo(accessId, record)),

@@ -5,6 +5,7 @@ import type { AccessStore } from '../store/access-store.js'
 import type { AccessDocument } from '../store/tables.js'
 import type { WebhookRecord } from '../store/webhook-shape.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
+import { webhookContext } from '../tokens/sealed-parts.js'
 import type { Sealing } from '../tokens/sealing.js'
 
 /** What is needed to send to a webhook. */
@@ -45,10 +46,6 @@ const SECRET_PREFIX = 'whsec_'
 
 const createSecret = (randomBytes: RandomBytes): string =>
   `${SECRET_PREFIX}${Buffer.from(randomBytes(SECRET_BYTES)).toString('base64')}`
-
-// NUL is not allowed in ids, and no scope of a token has two parts and one of these words.
-const contextOf = (accessId: string, webhookId: string, what: 'url' | 'secret'): string =>
-  [accessId, webhookId, what].join('\0')
 
 /** Messages of the former webhook; what was pending is not sent any more. */
 const endMessages = (messages: WebhookRecord['messages']): WebhookRecord['messages'] =>
@@ -95,8 +92,8 @@ export const createWebhookManager = (options: {
           made = {
             webhookId,
             origin: url.origin,
-            sealedUrl: sealing.seal(url.href, contextOf(accessId, webhookId, 'url')),
-            sealedSecret: sealing.seal(secret, contextOf(accessId, webhookId, 'secret')),
+            sealedUrl: sealing.seal(url.href, webhookContext(accessId, webhookId, 'url')),
+            sealedSecret: sealing.seal(secret, webhookContext(accessId, webhookId, 'secret')),
             createdAtMs: now(),
             goneAtMs: null,
             reported: [],
@@ -139,7 +136,7 @@ export const createWebhookManager = (options: {
     reveal: async (accessId, { webhookId, sealedUrl, sealedSecret }) => {
       await sealing.ready()
       const unseal = (sealed: Uint8Array, what: 'url' | 'secret'): Secret =>
-        new Secret(sealing.unseal(sealed, contextOf(accessId, webhookId, what)))
+        new Secret(sealing.unseal(sealed, webhookContext(accessId, webhookId, what)))
       return { url: unseal(sealedUrl, 'url'), secret: unseal(sealedSecret, 'secret') }
     },
   }

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
-import { readAdminToken } from '../access/tokens/admin-token.js'
-import type { Config } from '../config/config.js'
+import { readAdminToken } from '../../access/tokens/admin-token.js'
+import type { Config } from '../../config/config.js'
 
 /** Maximum wait for an answer: a revocation may wait for the end of an edge. */
 const ANSWER_MS = 30_000

@@ -66,6 +66,9 @@ const exportAccesses = async (
   const { backUpAccess } = await import('../../access/store/backup.js')
   const { openWriter } = await import('../../access/store/store.js')
   const { readSealingKeyId } = await import('../../access/tokens/sealing.js')
+  const readKeyId = () => readSealingKeyId(access.keyFile)
+  // Not while they are sealed with another key.
+  readKeyId()
   const { epoch, revision, accesses } = await administration.accesses()
   const dataDir = mkdtempSync(join(tmpdir(), 'slotline-export-'))
   try {
@@ -75,8 +78,7 @@ const exportAccesses = async (
       store.setCluster({ epoch, instance: randomUUID(), lastBeat: 0, added: 0, place: '' })
     })
     await store.close()
-    const sealingKeyId = readSealingKeyId(access.keyFile)
-    const options = { dataDir, storeOptions: access.store, diskReserveBytes, sealingKeyId }
+    const options = { dataDir, storeOptions: access.store, diskReserveBytes, readKeyId }
     const { bytes } = await backUpAccess(target, options)
     process.stdout.write(
       `${target}: ${accesses.length} accesses as of revision ${revision}, ${bytes} bytes\n`,

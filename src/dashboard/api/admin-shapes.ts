@@ -230,6 +230,7 @@ export const audit = v.object({
       atMs: instantMs,
       action: v.picklist(AUDIT_ACTIONS),
       by: described(v.nullable(text), '`sub` of the person; null: the holder of the admin token'),
+      admin: described(v.optional(text), 'Name of the admin token'),
       from: described(text, 'Address of the peer; that of a proxy, where one is in front'),
       accessId: v.optional(text),
       network: v.optional(text),

@@ -10,7 +10,11 @@ import * as shapes from './admin-shapes.js'
 import type { AuditLog } from '../../access/audit/audit-log.js'
 import type { DayQuery, UsageDays } from '../../access/usage/day-reader.js'
 import { formatDay } from '../../access/usage/days.js'
+import type { AdminTokens } from '../../access/tokens/admin-tokens.js'
+import type { Resealer } from '../../access/tokens/resealer.js'
 import { createAdminTokenRoutes, toTokenView } from './admin-tokens.js'
+import { createOwnTokenRoutes } from './maintenance/own-token-routes.js'
+import { createResealRoutes } from './maintenance/reseal-routes.js'
 import type { Catalog } from './catalog.js'
 import { readAudit } from './read-audit.js'
 
@@ -20,6 +24,8 @@ export type AdminParts = {
   readonly catalog: Catalog
   readonly products: readonly Product[]
   readonly auditLog: AuditLog
+  readonly adminTokens: AdminTokens
+  readonly resealer: Resealer
   /** What all machines of the cluster have counted, or this one by itself, by days. */
   readonly usageDays: (query: DayQuery) => UsageDays
   readonly now: () => number
@@ -117,6 +123,12 @@ const createAmendRoute = (parts: AdminParts): Route => {
   })
 }
 
+/** Routes of the operator for the secrets of the service itself. */
+const createSecretRoutes = ({ adminTokens, resealer }: AdminParts): readonly Route[] => [
+  ...createOwnTokenRoutes(adminTokens),
+  ...createResealRoutes(resealer),
+]
+
 /** Routes of the operator for the accesses and tokens of all subjects. */
 export const createAdminApi = (parts: AdminParts): readonly Route[] => {
   const { accessService, products, now } = parts
@@ -195,5 +207,6 @@ export const createAdminApi = (parts: AdminParts): readonly Route[] => {
     createAuditRoute(parts),
     createUsageRoute(parts),
     ...createAdminTokenRoutes(parts),
+    ...createSecretRoutes(parts),
   ]
 }

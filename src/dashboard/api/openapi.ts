@@ -21,10 +21,11 @@ const toJsonSchema = (
 }
 
 /** Failures of every route with this guard and method. */
-const guardErrors = ({ guard, method }: Route): readonly ErrorName[] => [
+const guardErrors = ({ guard, method, needsRole }: Route): readonly ErrorName[] => [
   ...(guard === 'session' ? (['signedOut'] as const) : []),
   ...(guard === 'session' && method !== 'GET' ? (['crossOrigin'] as const) : []),
   ...(guard === 'admin' ? (['adminToken'] as const) : []),
+  ...(guard === 'admin' && needsRole !== 'read' ? (['adminRole'] as const) : []),
   ...(method === 'GET'
     ? []
     : (['badRequest', 'wrongInput', 'bodyTooLarge', 'contentType'] as const)),

@@ -5,14 +5,13 @@ import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { compress } from 'hono/compress'
 import { methodNotAllowed } from 'hono/method-not-allowed'
-import { timingSafeEqual } from 'hono/utils/buffer'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { AUDIT_OUTCOMES, type AuditOutcome } from '../../access/audit/actions.js'
 import type { AuditEntry } from '../../access/audit/audit-log.js'
+import { includesRole, type AdminTokens } from '../../access/tokens/admin-tokens.js'
 import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
-import type { Secret } from '../../shared/secret.js'
 import type { Session } from '../auth/session.js'
 import type { Cookies } from './cookies.js'
 import { toErrorPage, wantsPage } from './error-page.js'
@@ -39,7 +38,7 @@ export type AppParts = {
   readonly publicUrl: URL
   readonly cookies: Cookies
   /** Absent: every admin route is refused. */
-  readonly adminToken: Secret | undefined
+  readonly adminTokens: Pick<AdminTokens, 'holderOf'> | undefined
   /** Folder of the built page. */
   readonly pagesDir: string
   /** Headers of every answer. */
@@ -126,22 +125,20 @@ const createClientOf =
   (c: Context<Env>): string =>
     parts.clientOf(peerOf(c), c.req.header('x-forwarded-for') ?? '')
 
-/** Checks the guard of a route; returns the session of a signed-in person. */
+/** Who passed the guard of a route. */
+type Caller = { readonly session?: Session; readonly admin?: string }
+
+/** Checks the guard of a route; returns who has passed it. */
 const createGuard = (parts: AppParts) => {
   const { cookies, publicUrl, changes, session, now } = parts
   const { recentSignInMs, operators } = parts.options
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
-  return async (
-    { guard, method, path, isRateLimited, needsRecentSignIn, needsOperator }: Route,
-    c: Context<Env>,
-  ): Promise<Session | undefined> => {
+  return async (route: Route, c: Context<Env>): Promise<Caller> => {
+    const { guard, method, isRateLimited, needsRecentSignIn, needsOperator } = route
     const header = (name: string) => c.req.header(name)
-    if (guard === 'open') return undefined
-    if (guard === 'admin') {
-      await checkAdmin(path, c)
-      return undefined
-    }
+    if (guard === 'open') return {}
+    if (guard === 'admin') return { admin: checkAdmin(route, c) }
     if (method !== 'GET' && (header(CSRF_HEADER) !== '1' || header('origin') !== publicUrl.origin))
       throw new RpcError('crossOrigin')
     const found = await session(cookies.read(header('cookie'), 'session') ?? '', clientOf(c))
@@ -150,18 +147,24 @@ const createGuard = (parts: AppParts) => {
     if (isRateLimited) checkRate(changes.take(found.subject))
     if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
       throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })
-    return found
+    return { session: found }
   }
 }
 
 /** Checks that a request may use the admin API, which is for this machine only. */
-const createAdminCheck = ({ adminToken, failures, log, options }: AppParts) => {
+const createAdminCheck = ({ adminTokens, failures, log, options }: AppParts) => {
   const hosts = directHosts(options.host, options.adminHosts)
-  return async (path: string, c: Context<Env>): Promise<void> => {
+  return ({ path, needsRole }: Route, c: Context<Env>): string => {
     const header = (name: string) => c.req.header(name)
     if (!isDirectRequest(header, hosts)) throw new RpcError('notFound')
     const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
-    if (adminToken !== undefined && (await timingSafeEqual(given, adminToken.reveal()))) return
+    const holder = adminTokens?.holderOf(given)
+    if (holder !== undefined) {
+      const { name, role } = holder
+      if (includesRole(role, needsRole)) return name
+      log.warn({ path, admin: name, role }, 'an admin token may not do this')
+      throw new RpcError('adminRole', { role, needed: needsRole })
+    }
     // The right token is never refused: others could lock the operator out.
     checkRate(failures.take(peerOf(c)))
     log.warn({ path }, 'admin token refused')
@@ -176,18 +179,20 @@ const outcomeOf = (error: unknown): AuditOutcome | undefined =>
 /** The entry of the audit log for what a route has done; undefined where there is none. */
 const toEntry = (
   { audit, auditRequest, guard }: Route,
-  { body, params, peer, session }: Call,
+  { admin, body, params, peer, session }: Call,
   answer: Pick<Answer, 'body' | 'signedIn'>,
 ): Omit<AuditEntry, 'atMs'> | undefined => {
   const by = session?.subject ?? answer.signedIn
   if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
   const { accessId, network, location } = { ...Object(answer.body), ...params }
-  const { sessionId } = params
+  const { name, sessionId } = params
   const asked = auditRequest === undefined ? body : auditRequest(body)
-  const request = sessionId === undefined ? asked : { sessionId }
+  const named = sessionId === undefined ? { name } : { sessionId }
+  const request = name === undefined && sessionId === undefined ? asked : named
   return {
     action: audit,
     by: by ?? null,
+    ...(admin === undefined ? {} : { admin }),
     from: peer,
     ...(accessId === undefined ? {} : { accessId }),
     ...(network === undefined ? {} : { network, location }),
@@ -233,12 +238,13 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   const clientOf = createClientOf(parts)
   for (const route of routes)
     app.on(route.method, route.path.replace(/:\w+/g, '$&{[A-Za-z0-9_-]{1,64}}'), async c => {
-      const session = await guard(route, c)
+      const { session, admin } = await guard(route, c)
       const call: Call = {
         params: c.req.param() as Readonly<Record<string, string>>,
         search: new URL(c.req.url).search,
         body: route.method === 'GET' ? undefined : await readJson(c),
         session,
+        admin,
         peer: peerOf(c),
         client: clientOf(c),
         userAgent: c.req.header('user-agent') ?? '',

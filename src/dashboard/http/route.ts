@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { HolderRole } from '../../access/tokens/admin-tokens.js'
 import type { AuditAction } from '../../access/audit/actions.js'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { CookieKind } from './cookies.js'
@@ -34,6 +35,8 @@ export type Call = {
   /** Parsed JSON; undefined if there was no body. */
   readonly body: unknown
   readonly session: Session | undefined
+  /** Name of the admin token of the request. */
+  readonly admin: string | undefined
   /** Address of the TCP peer. */
   readonly peer: string
   /** Address of the client: what a trusted proxy says, or the peer. */
@@ -66,6 +69,8 @@ export type Route = {
   readonly needsRecentSignIn: boolean
   /** Only for the subjects of `dashboard.operators`. */
   readonly needsOperator: boolean
+  /** The role that an admin token needs, where the guard demands one. */
+  readonly needsRole: HolderRole
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
   readonly audit?: AuditAction
   /** The part of the body that the audit log has; absent: the whole one. */
@@ -90,7 +95,7 @@ type Spec<
   G extends Guard,
   Q extends v.GenericSchema | undefined,
   B extends v.GenericSchema | undefined,
-> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | Flag> & {
+> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | 'needsRole' | Flag> & {
   readonly path: P
   readonly guard: G
   readonly query?: Q
@@ -99,6 +104,8 @@ type Spec<
   readonly isRateLimited?: boolean
   readonly needsRecentSignIn?: boolean
   readonly needsOperator?: boolean
+  /** Absent: `read` for GET, else `change`. */
+  readonly needsRole?: HolderRole
   handle(call: {
     readonly params: Readonly<Record<ParamNames<P>, string>>
     readonly query: Checked<Q>
@@ -169,6 +176,7 @@ export const route = <
     isRateLimited,
     needsRecentSignIn,
     needsOperator,
+    needsRole: spec.needsRole ?? (spec.method === 'GET' ? 'read' : 'change'),
     run: call =>
       // The casts are safe: the server has matched path and guard, and `check` validates the rest.
       handle({

@@ -118,7 +118,7 @@ t.test('it is in a backup, and a reader of another process sees it', async t => 
     dataDir: dir,
     storeOptions: defaults,
     diskReserveBytes: 0,
-    sealingKeyId: null,
+    readKeyId: () => undefined,
   })
   const copy = await openReaderAt(target, defaults)
   t.teardown(() => copy.close())

@@ -4,7 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import t from 'tap'
 import { parseConfig } from '../../../src/config/config.js'
-import { Secret } from '../../../src/shared/secret.js'
+import { admin, bearer } from '../../fixtures/dashboard/admin-routes.js'
 import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { HOSTILE, valuesOf, type Schema } from '../../fixtures/dashboard/schema-values.js'
 import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
@@ -32,8 +32,6 @@ type Document = {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-const ADMIN_TOKEN = 'sla_canary-of-the-admin-token-0123456789'
-const BEARER = { authorization: `Bearer ${ADMIN_TOKEN}` }
 /** Values that a grant must name to be valid. */
 const KNOWN = {
   product: 'node',
@@ -90,7 +88,7 @@ locations = [{ id = "l", name = "L", listeners = [{ host = "::", port = 1 }] }]
 
 t.test('every operation answers as documented for any request', async t => {
   const dashboard = await startDashboard(t, {
-    adminToken: new Secret(ADMIN_TOKEN),
+    adminTokens: admin.adminTokens,
     machines: () => [],
   })
   const { accessService } = dashboard
@@ -189,7 +187,7 @@ t.test('every operation answers as documented for any request', async t => {
           const target = search === '' ? filled : `${filled}?${search}`
           const sent = method === 'get' ? undefined : body
           const answer = isGuarded
-            ? await ada.call(method.toUpperCase(), target, sent, BEARER)
+            ? await ada.call(method.toUpperCase(), target, sent, bearer)
             : await ada.ask(target, { method: method.toUpperCase() })
           // An empty segment or one of dots is another path, which this operation does not
           // document.

@@ -100,7 +100,7 @@ t.test('connections and requests are limited', async t => {
     handle: () => new Promise(resolve => waiting.push(() => resolve({ status: 204 }))),
   })
   const { url, port } = await startDashboard(t, {
-    adminToken: admin.adminToken,
+    adminTokens: admin.adminTokens,
     adminRoutes: [hold],
     dashboard: { requestsInFlightMax: 2, connectionsMax: 3 },
   })
@@ -134,7 +134,7 @@ t.test('it closes at once, whatever connections are open', async t => {
     handle: () => new Promise(resolve => (finish = () => resolve({ status: 204 }))),
   })
   const dashboard = await startDashboard(t, {
-    adminToken: admin.adminToken,
+    adminTokens: admin.adminTokens,
     adminRoutes: [slow],
     dashboard: { events },
   })

@@ -223,7 +223,7 @@ const AuditLog = () => {
                   <>
                     <strong>{entry.action}</strong>
                     <span>
-                      by <bdi>{entry.by ?? 'the holder of the admin token'}</bdi>
+                      by <bdi>{entry.by ?? `the admin token ${entry.admin ?? ''}`}</bdi>
                     </span>
                   </>
                 }
