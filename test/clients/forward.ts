@@ -27,6 +27,7 @@ import {
 } from '@solana/web3.js'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
+import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
@@ -249,6 +250,7 @@ const checkDefaults = async (t: Test, { url, description }: Deployment): Promise
     t.ok(height <= latest.lastValidBlockHeight, 'the height of the finalized block')
   }
   t.match((await confirmed).value, { err: null })
+  closeWeb3Socket(connection)
   const tip = await connection.getLatestBlockhash('confirmed')
   const newest = signed(tip.blockhash, 3 * LAMPORTS)
   await t.rejects(ask('sendTransaction', newest, { encoding: 'base64' }), /Blockhash not found/)

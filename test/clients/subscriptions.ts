@@ -27,6 +27,7 @@ import {
 import bs58 from 'bs58'
 import { setImmediate as turn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
@@ -123,10 +124,7 @@ const checkWeb3 = async (t: Test, deployment: Deployment): Promise<void> => {
   t.equal(new Set(accounts.calls).size, accounts.calls.length, 'each change once')
   await connection.removeSlotChangeListener(ids.slot)
   await connection.removeRootChangeListener(ids.root)
-  // It would try to reconnect until this process ends.
-  const socket: unknown = Reflect.get(connection, '_rpcWebSocket')
-  if (typeof socket === 'object' && socket !== null && 'close' in socket)
-    if (typeof socket.close === 'function') socket.close()
+  closeWeb3Socket(connection)
 }
 
 /** Data of a System transfer. */
