@@ -7,7 +7,7 @@ const CONNECTIONS = 24
 const ROUNDS = 20
 /** A revocation asks every edge; beside the attack it may wait for what each connection sent. */
 const SLOWER_MAX = 5
-const SLOWER_BY_MS = 50
+const SLOWER_BY_MS = 250
 
 const SPACES = ' '.repeat(15_000)
 /** Headers that the control process reads without a session. */
