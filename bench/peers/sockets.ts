@@ -8,6 +8,7 @@ import uws, { type WebSocket } from 'uWebSockets.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
 import { openUsage } from '../../src/access/usage/usage.js'
+import { AccessPauses } from '../../src/edge/websocket/access-pauses.js'
 import { SYSTEM_TIMERS } from '../../src/shared/event-loop/timers.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
 import type { NetworkView } from '../../src/edge/network-view.js'
@@ -189,6 +190,7 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
     revalidate: () => grant,
     timers: SYSTEM_TIMERS,
     budget: new ByteBudget(2),
+    pauses: new AccessPauses(defaults, SYSTEM_TIMERS),
     connect: (_, socket) => subscribe(socket),
   })
   return routes

@@ -17,6 +17,7 @@ import { createEdgeRoutes } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission/submission-routes.js'
 import { Submissions } from './submission/submissions.js'
 import { SYSTEM_TIMERS } from '../shared/event-loop/timers.js'
+import { AccessPauses } from './websocket/access-pauses.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
 import { SubscriptionCounts, type SocketSubscriptions } from './websocket/subscription-counts.js'
 
@@ -39,6 +40,7 @@ type SharedByLocations = {
   readonly onRefusal: AdmissionParts['onRefusal']
   readonly newSubmissionId: () => Uint8Array
   readonly budget: ByteBudget
+  readonly pauses: AccessPauses
 }
 
 /** Limits the unsent bytes in the send buffers of sockets accepted from now on. */
@@ -75,6 +77,7 @@ export class EdgeLocations {
       onRefusal: createRefusalCounter(modules.metrics),
       newSubmissionId: createIds(Date.now),
       budget: new ByteBudget(processes.socketRepliesBytesMax),
+      pauses: new AccessPauses(processes, SYSTEM_TIMERS),
     }
     for (const location of config.locations) {
       await this.openLocation(location, shared)

@@ -46,7 +46,8 @@ export type CallContext = {
   /** What runs a method that submits something; it takes a message with this call alone. */
   submissionOf?(method: string): RunSubmission | undefined
   /**
-   * Reads a result to its end and closes it. Set where a reply must be complete before it is sent.
+   * Set where a reply must have a length before it is sent: reads a result to its end and closes
+   * it, or returns a source that has a length.
    */
-  collect?(source: BodySource): Promise<Uint8Array>
+  collect?(source: BodySource): Promise<Uint8Array | BodySource>
 }

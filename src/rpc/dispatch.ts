@@ -35,8 +35,8 @@ export type Dispatch = {
    */
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply>
   /**
-   * Answers every call of a message with one error, without parsing it; empty where no call has an
-   * id. The ids of a long message are not read: its one answer has the id `null`.
+   * Answers a message with one error, without parsing it; empty where its call has no id. The ids
+   * of a batch or a long message are not read: the answer has the id `null`.
    */
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string
 }
@@ -50,6 +50,12 @@ type Received = {
   /** Elements of a batch that was not parsed as a whole. */
   readonly elements?: () => readonly Uint8Array[]
 }
+
+const OPENING_BRACKET = 0x5b
+const SPACE = 0x20
+
+/** Whether a message begins as an array does. */
+const isArray = (body: Uint8Array): boolean => body.find(byte => byte > SPACE) === OPENING_BRACKET
 
 const jsonReply = (body: Body): Reply => ({
   status: 200,
@@ -97,12 +103,13 @@ class Dispatcher implements Dispatch {
   }
 
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string {
-    const isLong = body.length > this.options.loopBytesMax
-    const scanned = isLong ? undefined : scanMessage(body, this.options)
-    if (scanned !== undefined && !('error' in scanned) && scanned.ids.length > 0)
-      return this.refuseAll(scanned, error, context)
+    const isOne = body.length <= this.options.loopBytesMax && !isArray(body)
+    const scanned = isOne ? scanMessage(body, this.options) : undefined
+    const isRead = scanned !== undefined && !('error' in scanned) && scanned.ids.length > 0
+    const id = isRead ? unparsedId(scanned.ids[0]) : NO_ID
+    if (id === undefined) return ''
     this.runner.refuse('none', error, context)
-    return formatError(NO_ID, error)
+    return formatError(id, error)
   }
 
   /**
@@ -217,25 +224,7 @@ class Dispatcher implements Dispatch {
     const { callCount } = scanned
     const wanted = Math.max(1, Math.min(callCount, this.options.batchWaitingMax))
     const granted = context.acquireBatch?.(callCount, wanted) ?? wanted
-    return granted instanceof RpcError
-      ? jsonReply(this.refuseAll(scanned, granted, context))
-      : granted
-  }
-
-  private refuseAll(
-    { ids, isBatch: inArray }: ScannedMessage,
-    error: RpcError,
-    context: CallContext,
-  ): string {
-    const replies: string[] = []
-    for (const raw of ids) {
-      const id = unparsedId(raw)
-      if (id === undefined) continue
-      this.runner.refuse('none', error, context)
-      replies.push(formatError(id, error))
-    }
-    if (replies.length === 0) return ''
-    return inArray ? `[${replies.join(',')}]` : (replies[0] ?? '')
+    return granted instanceof RpcError ? this.toRefusal(granted, context) : granted
   }
 }
 

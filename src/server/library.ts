@@ -73,8 +73,15 @@ export interface WebSocket<Data> {
   end(code?: number, reason?: Sendable): unknown
   close(): unknown
   /**
-   * Messages are not read until `resume`; called while one is handled, of which a few more may
-   * follow. Only of the compiled server.
+   * Begins a frame whose payload follows by `writeFrame`, which returns how many bytes were taken;
+   * `drain` tells when more can be. No other frame may be sent meanwhile. Not while a message is
+   * handled. Only of the compiled server.
+   */
+  beginFrame?(byteLength: number, isBinary?: boolean): void
+  writeFrame?(piece: Uint8Array): number
+  /**
+   * Messages are not read until `resume`; of one that is read now a few more may follow. `resume`
+   * closes a socket whose client has left. Only of the compiled server.
    */
   pause?(): void
   resume?(): void
@@ -101,6 +108,8 @@ export type SocketBehavior<Data> = {
   readonly drain: (ws: WebSocket<Data>) => void
   /** A reply before JavaScript was not taken at once. */
   readonly queued?: (ws: WebSocket<Data>, bytes: number) => void
+  /** Pings, pongs and small fragments, which are no message; only of the compiled server. */
+  readonly idleFrames?: (ws: WebSocket<Data>, count: number) => void
   readonly close: (ws: WebSocket<Data>, code: number) => void
 }
 

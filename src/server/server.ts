@@ -306,7 +306,12 @@ const openOn = <Listening>(
   app.filter((_res, change) => {
     context.connections += Number(change)
   })
-  const monitor = new BackpressureMonitor(app, { options, log, now })
+  const monitor = new BackpressureMonitor(app, {
+    options,
+    log,
+    now,
+    scheduler: context.scheduler,
+  })
   const compression = monitor.isCompressed ? uWS.SHARED_COMPRESSOR : uWS.DISABLED
   // Before the routes, which answer all other requests at the same paths.
   mountSockets(app, sockets, { server: context, monitor, compression })

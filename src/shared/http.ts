@@ -24,6 +24,9 @@ export type BodySource = {
   close(): void
 }
 
+/** A source whose length is known. */
+export type SizedSource = BodySource & { readonly byteLength: number }
+
 /**
  * A reply body. A `Uint8Array` may be a view into a reused buffer: it is valid until the next
  * native read, so the server writes or copies it before it returns to the event loop.

@@ -1,4 +1,4 @@
-import type { Reply, Request } from './http.js'
+import type { Reply, Request, SizedSource } from './http.js'
 
 /**
  * Close codes that the server sends. Never 1000: web3.js 1.x does not reconnect after it, and kit
@@ -24,6 +24,12 @@ export type Socket = {
    * are never dropped.
    */
   send(frame: Uint8Array | string, isBinary?: boolean): boolean
+  /**
+   * Sends one frame of text, read from its source and written in pieces as the client takes them;
+   * what is sent meanwhile waits behind it. To be called while nothing is queued. Closes the source
+   * and calls back once all is written, or once the socket is closed.
+   */
+  sendSource(source: SizedSource, onEnd: () => void): void
   /** Sends it the frames published on `topic` from now on. */
   subscribe(topic: string): void
   unsubscribe(topic: string): void
@@ -33,10 +39,11 @@ export type Socket = {
    */
   answerDirectly?(token: string): void
   /**
-   * Reads no further messages for a time, where the server can; called while one is handled, of
-   * which a few more may follow.
+   * Reads no further messages until `resume`, where the server can; of one that is read now a few
+   * more may follow. A client that has left meanwhile is closed by `resume`, whatever it sent.
    */
-  pause?(pauseMs: number): void
+  pause?(): void
+  resume?(): void
   /**
    * Sends nothing more but the close frame. With `discards`, and by default with `CLOSE.policy`,
    * what is queued is not sent either, and then no close frame.
@@ -61,6 +68,8 @@ export type SocketRoute<T = unknown> = {
   onOpen(context: T, socket: Socket): void
   /** A whole message; `body` is valid only during the call. */
   onMessage(context: T, socket: Socket, body: Uint8Array, isBinary: boolean): void
+  /** So many frames came that are no message, as pings; where the server counts them. */
+  onIdleFrames?(context: T, socket: Socket, count: number): void
   /** True while a message waits for its reply: a server that drains does not close it yet. */
   isBusy?(context: T): boolean
   /** The client has taken all that was queued. */

@@ -72,8 +72,10 @@ t.test('a message over a limit is refused without being parsed', async t => {
   t.equal(refuse(call('echo', 'x', 'a')), over('"a"'))
   t.equal(
     refuse(`[${call('echo', 'x', 'a')},${notification},${call('echo', 'x', 'b')}]`),
-    `[${over('"a"')},${over('"b"')}]`,
+    over('null'),
+    'a batch has one error',
   )
+  t.equal(refuse(`\n [${notification}]`), over('null'))
   t.equal(refuse(notification), '')
   t.equal(refuse('{"id":7,"method":nonsense}'), over('7'), 'although it is not JSON')
   t.equal(refuse('{"id":nonsense}'), over('null'))

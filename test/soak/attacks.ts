@@ -1,4 +1,5 @@
 import { ATTACKS } from '../fixtures/attacks/attacks.js'
+import { SOCKET_ATTACKS } from '../fixtures/attacks/socket-attacks.js'
 import { runTrial } from '../fixtures/attacks/trial.js'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
@@ -14,6 +15,6 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
     const { body } = await askAdmin(deployment, 'POST', tokenPath)
     return String(body['token'])
   }
-  const names = ATTACKS.map(({ name }) => name)
+  const names = [...ATTACKS, ...SOCKET_ATTACKS].map(({ name }) => name)
   await runTrial(t, { port, samples, metricsUrl, createToken }, names)
 })

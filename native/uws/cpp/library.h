@@ -56,7 +56,8 @@ struct Library {
     Turns turns;
     std::vector<us_socket_context_t *> socketContexts;
     /** Functions of JavaScript that handle events of responses and sockets. */
-    Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onClose;
+    Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onIdleFrames,
+        onClose;
     /**
      * Memory of JavaScript for what is received, one message or chunk of a body after another: an
      * ArrayBuffer for each would be garbage by the byte, which has V8 mark the heap for milliseconds.

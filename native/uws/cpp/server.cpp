@@ -261,6 +261,7 @@ static napi_value setHandlers(napi_env env, napi_callback_info info) {
     lib.onMessage = callbackOf(env, call.values[0], "onMessage");
     lib.onDrain = callbackOf(env, call.values[0], "onDrain");
     lib.onQueued = callbackOf(env, call.values[0], "onQueued");
+    lib.onIdleFrames = callbackOf(env, call.values[0], "onIdleFrames");
     lib.onClose = callbackOf(env, call.values[0], "onClose");
     return nullptr;
 }
@@ -301,6 +302,8 @@ static const struct {
     {"watchWritable", watchWritable},
     {"upgrade", upgrade},
     {"sendFrame", sendFrame},
+    {"beginFrame", beginFrame},
+    {"writeFrame", writeFrame},
     {"setSocketToken", setSocketToken},
     {"endSocket", endSocket},
     {"pauseSocket", pauseSocket},

@@ -3,7 +3,12 @@
 
 #include "http.h"
 
+#include <poll.h>
+
 namespace slotline {
+
+/** The largest integer that is exact in JavaScript. */
+constexpr double MAX_SAFE_INTEGER = 9007199254740991;
 
 /** The arguments of a function of a WebSocket, and the socket. */
 template <size_t Count> struct SocketCall : Arguments<Count> {
@@ -76,6 +81,13 @@ inline void onDrain(Socket *socket) {
     lib.onDrain.call({toNumber(lib.env, slotOf(socket))});
 }
 
+inline void onIdleFrames(Socket *socket, unsigned int count) {
+    Library &lib = *library;
+    if (lib.isStopped) return;
+    Scope scope(lib.env);
+    lib.onIdleFrames.call({toNumber(lib.env, slotOf(socket)), toNumber(lib.env, count)});
+}
+
 inline void onClose(Socket *socket, int code) {
     Library &lib = *library;
     double handle = socket->getUserData()->handle;
@@ -122,6 +134,7 @@ inline napi_value mountSockets(napi_env env, napi_callback_info info) {
         onMessage(index, socket, message, code);
     };
     behavior.drain = [](auto *socket) { onDrain(socket); };
+    behavior.idleFrames = [](auto *socket, unsigned int count) { onIdleFrames(socket, count); };
     behavior.close = [index = (size_t) call.number(0)](auto *socket, int code, std::string_view) {
         library->connections[index]->removeSocket(socket->getUserData()->peer);
         onClose(socket, code);
@@ -138,6 +151,28 @@ inline napi_value sendFrame(napi_env env, napi_callback_info info) {
     if (!frame.read(env, call.values[1])) return fail(env, "a frame is text or bytes");
     auto code = call.boolean(2) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT;
     return toNumber(env, call.socket->send(frame.view(), code, call.boolean(3)));
+}
+
+/**
+ * Begins a frame whose payload, of so many bytes, follows by `writeFrame`; no other frame is sent
+ * before its end: `(socket, byteLength, isBinary)`.
+ */
+inline napi_value beginFrame(napi_env env, napi_callback_info info) {
+    SocketCall<3> call(env, info);
+    double length = call.number(1);
+    if (call.socket == nullptr) return nullptr;
+    if (!(length >= 1 && length <= MAX_SAFE_INTEGER)) return fail(env, "a frame in pieces has bytes");
+    call.socket->beginFrame((uint64_t) length, call.boolean(2) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT);
+    return nullptr;
+}
+
+/** Returns how many bytes of the piece were taken; `onDrain` follows where it is not all of them. */
+inline napi_value writeFrame(napi_env env, napi_callback_info info) {
+    SocketCall<2> call(env, info);
+    Bytes piece;
+    if (call.socket == nullptr) return nullptr;
+    if (!piece.read(env, call.values[1])) return fail(env, "a piece is text or bytes");
+    return toNumber(env, (double) call.socket->writeFrame(piece.view()));
 }
 
 /**
@@ -167,16 +202,30 @@ inline napi_value endSocket(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
-/** Does not read the socket until it is resumed: only while it handles a message. */
+/**
+ * Does not read the socket until it is resumed. A client that has left answers the ping with a reset:
+ * the end of its connection may be megabytes behind, which nothing reads meanwhile.
+ */
 inline napi_value pauseSocket(napi_env env, napi_callback_info info) {
     SocketCall<1> call(env, info);
-    if (call.socket != nullptr) us_socket_pause_reading(0, (us_socket_t *) call.socket);
+    if (call.socket == nullptr) return nullptr;
+    us_socket_pause_reading(0, (us_socket_t *) call.socket);
+    if (call.socket->getBufferedAmount() == 0) call.socket->send({}, uWS::OpCode::PING);
     return nullptr;
 }
 
+/** Whether the peer has ended its side of the connection. */
+inline bool hasLeft(Socket *socket) {
+    pollfd state = {us_poll_fd((us_poll_t *) socket), POLLRDHUP, 0};
+    return poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/** What a client sent before it left is not read after a pause: its messages are too many already. */
 inline napi_value resumeSocket(napi_env env, napi_callback_info info) {
     SocketCall<1> call(env, info);
-    if (call.socket != nullptr) us_socket_resume_reading(0, (us_socket_t *) call.socket);
+    if (call.socket == nullptr) return nullptr;
+    if (hasLeft(call.socket)) call.socket->close();
+    us_socket_resume_reading(0, (us_socket_t *) call.socket);
     return nullptr;
 }
 

@@ -74,7 +74,8 @@ export const defaults = {
   /** Calls of one WebSocket in flight; a further one is `overloaded`. */
   socketCallsMax: 256,
   /**
-   * Complete replies that wait until WebSocket clients read them, in bytes of the whole edge.
+   * Replies in memory until WebSocket clients read them, in bytes of the whole edge. An access may
+   * take no more of it than it leaves free.
    */
   socketRepliesBytesMax: 256 * 1024 ** 2,
   /**
@@ -83,8 +84,8 @@ export const defaults = {
    */
   socketRefusedBytesMax: 16 * 1024 ** 2,
   /**
-   * Refused messages of one WebSocket within `socketPauseMs`; then it is not read for this time, so
-   * that refusals cost the other clients nothing.
+   * Refused messages of an access within `socketPauseMs`; then its WebSockets are not read for this
+   * time, so that refusals cost the other clients nothing. Frames that are no message count too.
    */
   socketRefusedMax: 64,
   /** See `socketRefusedMax`: 640 refusals in a second take about 5 ms of it. */

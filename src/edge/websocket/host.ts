@@ -1,22 +1,23 @@
 import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
 import type { ByteBudget } from '../../shared/byte-budget.js'
 import type { Log } from '../../shared/log.js'
+import type { LoopTurn } from '../../shared/event-loop/loop-turn.js'
+import type { Timers } from '../../shared/event-loop/timers.js'
 import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import type { SocketSubmissions } from './submission-calls.js'
-import type { Timers } from '../../shared/event-loop/timers.js'
+import type { AccessPauses, PauseOptions } from './access-pauses.js'
 import type { BackoffOptions } from './failure-backoff.js'
 
 /** Bounds of one WebSocket. */
-export type SocketOptions = BackoffOptions & {
-  readonly socketCallsMax: number
-  readonly socketRefusedBytesMax: number
-  readonly socketRefusedMax: number
-  readonly socketPauseMs: number
-  readonly socketPingMs: number
-}
+export type SocketOptions = BackoffOptions &
+  PauseOptions & {
+    readonly socketCallsMax: number
+    readonly socketRefusedBytesMax: number
+    readonly socketPingMs: number
+  }
 
 /** Subscription methods for one socket; undefined where there are none. */
 export type Connect = (socket: Socket, limits: SubscriptionLimits) => Connection | undefined
@@ -29,10 +30,11 @@ export type SocketHost = {
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined
   readonly options: SocketOptions
-  /** Of complete replies that wait for their WebSockets, over a whole edge. */
+  /** Of long replies that wait for their WebSockets, over a whole edge. */
   readonly budget: ByteBudget
-  /** Size of the reads of a source whose length is unknown. */
-  readonly chunkBytes: number
+  readonly pauses: AccessPauses
+  /** The time of a turn that replies are collected for. */
+  readonly turn: LoopTurn
   /** Unix milliseconds. */
   readonly now: () => number
   readonly timers: Timers

@@ -1,4 +1,5 @@
-import { ByteBudget } from '../../shared/byte-budget.js'
+import type { ByteBudget } from '../../shared/byte-budget.js'
+import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import { isReply, type Reply, type Request } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Connection, Socket, SocketRoute, SubscriptionLimits } from '../../shared/socket.js'
@@ -13,6 +14,7 @@ import {
 import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
+import type { AccessPauses } from './access-pauses.js'
 import { SocketGroup, type Revalidate } from './group.js'
 import type { SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
@@ -30,6 +32,8 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly timers: Timers
   /** Shared by all locations. */
   readonly budget: ByteBudget
+  /** Shared by all locations. */
+  readonly pauses: AccessPauses
   /** What messages can submit; nothing where it is absent. */
   readonly submissions?: SocketSubmissions | undefined
   /** Subscription methods of a network for one socket. */
@@ -52,16 +56,29 @@ export type EdgeSockets = {
   subscriptions(): Iterable<SocketSubscriptions>
 }
 
-const CHUNK_BYTES = 64 * 1024
+/** How long replies are collected for in a turn of the event loop. */
+const TURN_MS = 1
 
 /** How often the address of open sockets counts as seen: usage shows those of the last day. */
 const SEEN_MS = 3_600_000
 
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
-  const { location, views, log, limiter, direct, now, timers, options, onRefusal, budget } = parts
+  const { location, views, log, limiter, direct, now, timers, options, onRefusal } = parts
   const isLogged = log.isLevelEnabled('debug')
-  const { submissions } = parts
-  const common = { location, limiter, direct, options, budget, now, timers, onRefusal }
+  const { submissions, budget, pauses } = parts
+  const turn = new LoopTurn(TURN_MS, timers.now)
+  const common = {
+    location,
+    limiter,
+    direct,
+    options,
+    budget,
+    pauses,
+    turn,
+    now,
+    timers,
+    onRefusal,
+  }
   const shared = { ...common, log, isLogged, submissions }
   return new Map(
     Array.from(views, ([network, view]) => [
@@ -69,7 +86,6 @@ const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> =
       {
         ...shared,
         view,
-        chunkBytes: CHUNK_BYTES,
         connect: (socket, limits) => parts.connect(network, socket, limits),
       },
     ]),
@@ -121,6 +137,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     open: request => open(tokenOf(request), request),
     onOpen: (session, socket) => session.onOpen(socket),
     onMessage: (session, socket, body) => session.onMessage(socket, body),
+    onIdleFrames: (session, socket, count) => session.onIdleFrames(socket, count),
     isBusy: session => session.isBusy,
     onDrain: (session, socket) => session.onDrain(socket),
     onClose: session => {

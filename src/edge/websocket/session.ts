@@ -1,20 +1,29 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
 import { RpcError } from '../../shared/errors.js'
+import type { SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
+import { createBytesSource } from '../../server/http/body-source.js'
 import { toOverLimit } from '../admission.js'
+import type { AccessPause } from './access-pauses.js'
 import { FailureBackoff } from './failure-backoff.js'
 import type { SocketGroup } from './group.js'
 import type { SocketHost } from './host.js'
-import { SocketMessage, type MessageSession } from './message.js'
+import { LONG_BYTES, SocketMessage, type MessageSession } from './message.js'
 
 // As web3.js and kit send it every 5 s, to keep a connection open.
 const PING = Buffer.from('{"jsonrpc":"2.0","method":"ping"}')
-/** A longer reply waits until the client has taken what was sent before. */
-const LARGE_BYTES = 64 * 1024
 const OVERLOADED = new RpcError('overloaded')
 /** How far a refused message is searched for its method. */
 const METHOD_BYTES_MAX = 512
+
+/** A reply that is sent in pieces. */
+type LongReply = { readonly message: SocketMessage; readonly source: SizedSource }
+
+const drop = ({ message, source }: LongReply): void => {
+  source.close()
+  message.release()
+}
 
 /** True for a message that clients repeat without a pause where it fails. It is not parsed. */
 const isSubscribe = (body: Uint8Array): boolean =>
@@ -33,13 +42,14 @@ export class SocketSession implements MessageSession {
   /** Messages without a reply. */
   private callCount = 0
   /** Complete replies that wait until earlier ones are taken. */
-  private waiting: { readonly message: SocketMessage; readonly body: Uint8Array | string }[] = []
+  private waiting: LongReply[] = []
+  /** A long reply is being sent. */
+  private isSending = false
   /** Bytes of messages refused since the last accepted one, of which older ones count less. */
   private refusedBytes = 0
   private refusedAtMs = 0
-  /** Refused messages since `refusedSinceMs`. */
-  private refusedCount = 0
-  private refusedSinceMs = -Infinity
+  /** Of the access; undefined while the socket is not open. */
+  private pause: AccessPause | undefined
   private backoff: FailureBackoff | undefined
   /** Of the reply budget, for delayed errors. */
   private delayed: ByteShare | undefined
@@ -65,7 +75,7 @@ export class SocketSession implements MessageSession {
   }
 
   get isBusy(): boolean {
-    return this.callCount > 0 || this.waiting.length > 0
+    return this.callCount > 0 || this.waiting.length > 0 || this.isSending
   }
 
   get subscriptionCount(): number {
@@ -83,6 +93,8 @@ export class SocketSession implements MessageSession {
   onOpen(socket: Socket): void {
     this.socket = socket
     this.group.members.add(this)
+    this.pause = this.host.pauses.of(this.accessId)
+    this.pause.add(socket)
   }
 
   onMessage(socket: Socket, body: Uint8Array): void {
@@ -113,25 +125,25 @@ export class SocketSession implements MessageSession {
   }
 
   onDrain(socket: Socket): void {
-    while (this.waiting.length > 0) {
-      if (socket.queuedBytes > 0) return socket.notifyDrain()
-      const next = this.waiting.shift()
-      if (next === undefined) return
-      if (!this.revalidate()) return next.message.release()
-      next.message.send(next.body)
-    }
+    if (this.waiting.length === 0 || this.isSending) return
+    if (socket.queuedBytes > 0) return socket.notifyDrain()
+    const next = this.waiting.shift()
+    if (next === undefined) return
+    if (this.revalidate()) return this.sendLong(socket, next)
+    drop(next)
   }
 
   onClose(): void {
-    const { backoff, connection, group, host, waiting } = this
+    const { backoff, connection, group, host, pause, socket, waiting } = this
     this.socket = undefined
+    if (socket !== undefined) pause?.remove(socket)
     backoff?.close()
     this.delayed?.give()
     this.connection = undefined
     this.waiting = []
     group.members.delete(this)
     host.limiter.releaseSocket(this.principal)
-    for (const { message } of waiting) message.release()
+    for (const reply of waiting) drop(reply)
     connection?.close()
   }
 
@@ -153,14 +165,16 @@ export class SocketSession implements MessageSession {
     return this.connection
   }
 
-  sendOrWait(message: SocketMessage, body: Uint8Array | string): void {
+  sendOrWait(message: SocketMessage, body: Uint8Array | string | SizedSource): void {
     const { socket, waiting } = this
-    const mustWait =
-      socket !== undefined &&
-      body.length > LARGE_BYTES &&
-      (waiting.length > 0 || socket.queuedBytes > 0)
-    if (!mustWait) return message.send(body)
-    waiting.push({ message, body })
+    if (typeof body === 'string') return message.send(body)
+    if (body instanceof Uint8Array && (socket === undefined || body.length <= LONG_BYTES))
+      return message.send(body)
+    const source = body instanceof Uint8Array ? this.toSource(body) : body
+    if (socket === undefined) return drop({ message, source })
+    if (waiting.length === 0 && !this.isSending && socket.queuedBytes === 0)
+      return this.sendLong(socket, { message, source })
+    waiting.push({ message, source })
     socket.notifyDrain()
   }
 
@@ -170,19 +184,31 @@ export class SocketSession implements MessageSession {
   }
 
   sendDelayed(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
-    const { budget, options, timers } = this.host
+    const { budget } = this.host
     const bytes = body.length
-    const share = (this.delayed ??= budget.open(this.group.grant.accessId))
+    const share = (this.delayed ??= budget.open(this.accessId))
     if (!share.tryTake(bytes)) return this.send(body, connectionMessage)
-    this.backoff ??= new FailureBackoff(options, timers)
-    this.backoff.delay(() => {
+    this.delay(() => {
       share.give(bytes)
       if (this.revalidate()) this.send(body, connectionMessage)
     })
   }
 
+  countFailure(): void {
+    this.delay(() => {})
+  }
+
   onSuccess(): void {
     this.backoff?.reset()
+  }
+
+  onRefused(): void {
+    if (this.socket !== undefined) this.pause?.refuse(this.socket)
+  }
+
+  /** Frames that are no message cost as much as one that is refused. */
+  onIdleFrames(socket: Socket, count: number): void {
+    this.pause?.refuse(socket, count)
   }
 
   /** True for a ping. One that comes too early counts as a refused message. */
@@ -194,7 +220,7 @@ export class SocketSession implements MessageSession {
     return true
   }
 
-  /** Counts a refused message; pauses or closes a socket that sends too many. */
+  /** Counts a refused message; closes a socket that sends too long ones, pauses one of too many. */
   private countRefusal(socket: Socket, { length }: Uint8Array): void {
     const { now, options } = this.host
     const nowMs = now()
@@ -204,11 +230,33 @@ export class SocketSession implements MessageSession {
     this.refusedAtMs = nowMs
     if (this.refusedBytes > options.socketRefusedBytesMax)
       return socket.close(CLOSE.overload, 'over a limit')
-    if (nowMs - this.refusedSinceMs >= options.socketPauseMs) {
-      this.refusedSinceMs = nowMs
-      this.refusedCount = 0
-    }
-    if (++this.refusedCount >= options.socketRefusedMax) socket.pause?.(options.socketPauseMs)
+    this.pause?.refuse(socket)
+  }
+
+  private get accessId(): string {
+    return this.principal.grant.accessId
+  }
+
+  private delay(send: () => void): void {
+    const { options, timers } = this.host
+    this.backoff ??= new FailureBackoff(options, timers)
+    this.backoff.delay(send)
+  }
+
+  /** What an upstream answered is in memory already. */
+  private toSource(body: Uint8Array): SizedSource {
+    const share = this.host.budget.open(this.accessId)
+    share.take(body.length)
+    return createBytesSource(body, share)
+  }
+
+  private sendLong(socket: Socket, { message, source }: LongReply): void {
+    this.isSending = true
+    socket.sendSource(source, () => {
+      this.isSending = false
+      message.onSent(this.connection)
+      if (this.waiting.length > 0) socket.notifyDrain()
+    })
   }
 
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {

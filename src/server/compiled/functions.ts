@@ -25,6 +25,8 @@ export type Handlers = {
   onDrain(slot: number): void
   /** A reply before JavaScript was not taken at once. */
   onQueued(slot: number, bytes: number): void
+  /** So many frames came that are no message. */
+  onIdleFrames(slot: number, count: number): void
   onClose(slot: number, code: number): void
 }
 
@@ -107,10 +109,14 @@ export type Functions = {
   ): void
 
   sendFrame(socket: Handle, frame: Sendable, isBinary: boolean, isCompressed: boolean): number
+  /** No other frame is sent until all of its bytes are written. */
+  beginFrame(socket: Handle, byteLength: number, isBinary: boolean): void
+  /** Returns how many bytes were taken; where not all, `onDrain` follows. May call `onClose`. */
+  writeFrame(socket: Handle, piece: Uint8Array): number
   setSocketToken(socket: Handle, token: string, messageBytesMax: number): void
   endSocket(socket: Handle, code: number, reason: Sendable): void
-  /** Only while a message of the socket is handled. */
   pauseSocket(socket: Handle): void
+  /** May call `onClose`: for a client that has left. */
   resumeSocket(socket: Handle): void
   closeSocket(socket: Handle): void
   getBufferedAmount(socket: Handle): number

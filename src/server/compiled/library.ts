@@ -47,6 +47,7 @@ class Events implements Handlers {
         onMessage: (slot, message, isBinary) => this.onMessage(slot, message, isBinary),
         onDrain: slot => this.onDrain(slot),
         onQueued: (slot, bytes) => this.onQueued(slot, bytes),
+        onIdleFrames: (slot, count) => this.onIdleFrames(slot, count),
         onClose: (slot, code) => this.onClose(slot, code),
       },
       this.received,
@@ -100,6 +101,11 @@ class Events implements Handlers {
   onQueued(slot: number, bytes: number): void {
     const socket = this.sockets[slot]
     socket?.behavior.queued?.(socket, bytes)
+  }
+
+  onIdleFrames(slot: number, count: number): void {
+    const socket = this.sockets[slot]
+    socket?.behavior.idleFrames?.(socket, count)
   }
 
   onClose(slot: number, code: number): void {

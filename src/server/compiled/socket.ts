@@ -27,6 +27,14 @@ export class CompiledSocket<Data> implements WebSocket<Data> {
     return this.functions.sendFrame(this.handle, frame, isBinary, isCompressed)
   }
 
+  beginFrame(byteLength: number, isBinary = false): void {
+    this.functions.beginFrame(this.handle, byteLength, isBinary)
+  }
+
+  writeFrame(piece: Uint8Array): number {
+    return this.functions.writeFrame(this.handle, piece)
+  }
+
   setToken(token: string, messageBytesMax: number): void {
     this.functions.setSocketToken(this.handle, token, messageBytesMax)
   }

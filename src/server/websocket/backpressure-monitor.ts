@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { App } from '../library.js'
 import type { Log } from '../../shared/log.js'
 import type { CloseCode } from '../../shared/socket.js'
+import type { ReplyScheduler } from '../http/reply-scheduler.js'
 import type { Options } from '../options.js'
 import { SlowConsumers } from './slow-consumers.js'
 
@@ -31,6 +32,8 @@ export type BackpressureMonitorParts = {
   readonly options: Options
   readonly log: Log
   readonly now: () => number
+  /** Writes the long messages, beside the long replies of HTTP. */
+  readonly scheduler: ReplyScheduler
 }
 
 /** A socket as the monitor sees it. */
@@ -66,6 +69,7 @@ export class BackpressureMonitor {
   readonly options: Options
   readonly log: Log
   readonly now: () => number
+  readonly scheduler: ReplyScheduler
   readonly isCompressed: boolean
   readonly slowConsumers = new SlowConsumers()
   messagesCount = 0
@@ -99,12 +103,13 @@ export class BackpressureMonitor {
 
   constructor(
     app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>,
-    { options, log, now }: BackpressureMonitorParts,
+    { options, log, now, scheduler }: BackpressureMonitorParts,
   ) {
     this.app = app
     this.options = options
     this.log = log
     this.now = now
+    this.scheduler = scheduler
     this.isCompressed = options.socketCompression === 'shared'
     this.timer = setInterval(() => this.sweep(), options.socketSweepMs)
     this.timer.unref()

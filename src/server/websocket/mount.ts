@@ -47,6 +47,7 @@ export const mountSockets = (
       open: ws => ws.getUserData().handle.onOpen(ws),
       message: (ws, message, isBinary) => ws.getUserData().handle.onMessage(message, isBinary),
       drain: ws => ws.getUserData().handle.onDrain(),
+      idleFrames: (ws, count) => ws.getUserData().handle.onIdleFrames(count),
       queued: (ws, bytes) => ws.getUserData().handle.onQueued(bytes),
       close: (ws, code) => ws.getUserData().handle.onClose(code),
     }

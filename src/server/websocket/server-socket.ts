@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { toBytes, type Received, type WebSocket } from '../library.js'
+import type { SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
 import type { BackpressureMonitor, MonitoredSocket } from './backpressure-monitor.js'
+import { FrameStream, readWhole } from './frame-stream.js'
 import { toPendingFrame, type PendingFrame, type PendingFrames } from './pending-frames.js'
 import type { SlowConsumer } from './slow-consumers.js'
 
@@ -31,6 +33,8 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
    * Frames behind the buffer of uWebSockets.js; undefined while the client reads what is published.
    */
   private pending: PendingFrames | undefined
+  /** A long message, behind which all others are pending. */
+  private stream: FrameStream | undefined
   /** The token whose point reads the compiled server answers before JavaScript; empty: none. */
   private directToken = ''
   /** Set by the first `close`. */
@@ -62,7 +66,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   get queuedBytes(): number {
-    return this.bufferedBytes + (this.pending?.bytes ?? 0)
+    return this.bufferedBytes + (this.pending?.bytes ?? 0) + (this.stream?.remainingBytes ?? 0)
   }
 
   get bufferedBytes(): number {
@@ -70,14 +74,39 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   get queuedBytesMax(): number {
-    return this.monitor.options.socketQueueBytesMax + this.oversizeBytes
+    const { socketQueueBytesMax } = this.monitor.options
+    return socketQueueBytesMax + this.oversizeBytes + (this.stream?.remainingBytes ?? 0)
   }
 
   send(frame: Uint8Array | string, isBinary = false): boolean {
     const isOpen = this.queue(frame, isBinary)
-    const { closesOnceIdle } = this
-    if (closesOnceIdle !== undefined) this.closeOnceIdle(closesOnceIdle.code, closesOnceIdle.reason)
+    this.closeIfIdle()
     return isOpen
+  }
+
+  sendSource(source: SizedSource, onEnd: () => void): void {
+    const { ws, monitor } = this
+    if (ws === undefined || this.closeCode !== undefined) {
+      source.close()
+      return onEnd()
+    }
+    if (ws.beginFrame === undefined) return void this.sendWhole(source, onEnd)
+    if (this.pending === undefined) this.queueTopics(ws)
+    this.stream = new FrameStream({
+      source,
+      scheduler: monitor.scheduler,
+      begin: () => ws.beginFrame?.(source.byteLength),
+      write: piece => ws.writeFrame?.(piece) ?? 0,
+      onProgress: () => {
+        this.progressAtMs = monitor.now()
+      },
+      onEnd: (failure, hasBegun) => {
+        this.stream = undefined
+        onEnd()
+        this.onStreamEnd(failure, hasBegun)
+      },
+    })
+    monitor.track(this)
   }
 
   subscribe(topic: string): void {
@@ -116,15 +145,16 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     ws.setToken(next, route.frameBytesMax)
   }
 
-  pause(pauseMs: number): void {
-    const { ws } = this
-    if (ws?.pause === undefined || this.isPaused) return
+  pause(): void {
+    if (this.isPaused || this.isClosed) return
     this.isPaused = true
-    ws.pause()
-    setTimeout(() => {
-      this.isPaused = false
-      this.ws?.resume?.()
-    }, pauseMs).unref()
+    this.ws?.pause?.()
+  }
+
+  resume(): void {
+    if (!this.isPaused) return
+    this.isPaused = false
+    this.ws?.resume?.()
   }
 
   notifyDrain(): void {
@@ -165,7 +195,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.checkedBytes = bytes
     if (bytes <= monitor.options.socketQueueBytesMax) this.oversizeBytes = 0
     if (this.closeCode !== undefined && bytes > 0 && nowMs >= this.terminateAtMs) ws.close()
-    else if (ws.getBufferedAmount() === 0) this.onDrained()
+    else if (ws.getBufferedAmount() === 0 && this.stream === undefined) this.onDrained()
     else if (this.closeCode !== undefined) return
     else if (bytes > this.queuedBytesMax) this.close(CLOSE.overload, 'lagging')
     else if (nowMs - this.progressAtMs > monitor.options.socketStallMs)
@@ -189,6 +219,10 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.guard(() => this.route.onMessage(this.context, this, toBytes(message), isBinary))
   }
 
+  onIdleFrames(count: number): void {
+    if (!this.isClosed) this.guard(() => this.route.onIdleFrames?.(this.context, this, count))
+  }
+
   /** The client did not take a reply of this length at once, and had taken all before it. */
   onQueued(bytes: number): void {
     if (bytes > this.monitor.options.socketQueueBytesMax / 2) this.oversizeBytes = bytes
@@ -207,7 +241,9 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   /** The buffer of uWebSockets.js is empty. */
   onDrained(): void {
     const { ws, route } = this
-    if (ws === undefined || ws.getBufferedAmount() > 0 || !this.flushPending(ws)) return
+    if (ws === undefined || ws.getBufferedAmount() > 0) return
+    if (this.stream !== undefined) return this.stream.onWritable()
+    if (!this.flushPending(ws)) return
     if (this.closeCode !== undefined) return this.sendClose(ws)
     if (route.onDrain !== undefined) this.guard(() => route.onDrain?.(this.context, this))
   }
@@ -215,12 +251,45 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   /** The socket is closed, or was never opened. `code` is what the peer sent, or 1006. */
   onClose(code: number): void {
     this.ws = undefined
+    this.stream?.abort()
     if (this.pending !== undefined) {
       this.monitor.slowConsumers.unsubscribeAll(this, this.pending)
       this.monitor.slowConsumers.clear(this.pending)
     }
     this.monitor.remove(this, this.closeCode ?? code)
     this.reportClose()
+  }
+
+  /** Where the server cannot write a frame in pieces. */
+  private async sendWhole(source: SizedSource, onEnd: () => void): Promise<void> {
+    try {
+      this.send(await readWhole(source))
+    } catch (error) {
+      this.onStreamEnd(error, false)
+    } finally {
+      source.close()
+      onEnd()
+      this.closeIfIdle()
+    }
+  }
+
+  private onStreamEnd(failure: unknown, hasBegun: boolean): void {
+    const { ws, monitor } = this
+    if (ws === undefined) return
+    if (failure !== undefined) {
+      monitor.log.warn({ err: failure, socketId: this.id }, 'a long message was not completed')
+      if (!hasBegun) return this.close(CLOSE.fault, 'internal error')
+      // Nothing may be sent within the frame, and it has no end.
+      this.closeCode ??= CLOSE.fault
+      return void ws.close()
+    }
+    monitor.scheduleDrained(this)
+    this.closeIfIdle()
+  }
+
+  private closeIfIdle(): void {
+    const { closesOnceIdle } = this
+    if (closesOnceIdle !== undefined) this.closeOnceIdle(closesOnceIdle.code, closesOnceIdle.reason)
   }
 
   /** Sends a frame, or queues it behind what the client has not taken. False where it is closed. */
@@ -277,9 +346,9 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   private sendClose(ws: WebSocket<SocketData>): void {
-    // The end of the connection must be read.
-    if (this.isPaused) ws.resume?.()
-    ws.end(this.closeCode, this.closeReason)
+    // The end of the connection must be read. A client that has left is closed by it.
+    this.resume()
+    if (this.ws !== undefined) ws.end(this.closeCode, this.closeReason)
   }
 
   private reportClose(): void {

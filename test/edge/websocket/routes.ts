@@ -25,7 +25,8 @@ t.test('streamed results are collected within the budget', async t => {
       atOnce: () => give(long, {}),
       empty: () => give('', {}),
       broken: () => Promise.resolve(give(long, { failsAfter: 50_000, hasLength: false })),
-      large: () => Promise.resolve(give(JSON.stringify('x'.repeat(1_000_000)), {})),
+      large: () =>
+        Promise.resolve(give(JSON.stringify('x'.repeat(1_000_000)), { hasLength: false })),
     },
   })
   const client = await connect()
@@ -51,7 +52,9 @@ t.test('streamed results are collected within the budget', async t => {
 t.test('a large reply waits until the client has read the earlier ones', async t => {
   const text = JSON.stringify('x'.repeat(1_000_000))
   const { connect, budget, load, server } = await openSockets(t, {
-    methods: { large: () => Promise.resolve(textSource(text, { stepBytes: 100_000 })) },
+    methods: {
+      large: () => Promise.resolve(textSource(text, { stepBytes: 100_000, hasLength: false })),
+    },
     budget: new ByteBudget(400_000_000),
     server: { socketQueueBytesMax: 2_000_000 },
   })

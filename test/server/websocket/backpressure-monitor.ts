@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { ReplyScheduler } from '../../../src/server/http/reply-scheduler.js'
 import { defaults } from '../../../src/server/options.js'
 import {
   BackpressureMonitor,
@@ -19,15 +20,20 @@ const create = (t: Test, queued: readonly number[]) => {
   let turn = 0
   const looks = new Map<number, number>()
   const checked: number[] = []
+  const scheduler = new ReplyScheduler(defaults, () => nowMs)
   const monitor = new BackpressureMonitor(
     { publish: () => true, numSubscribers: () => SUBSCRIBERS },
     {
       options: { ...defaults, socketSweepMs: 1 },
       log: createLog('test', () => undefined),
       now: () => nowMs,
+      scheduler,
     },
   )
-  t.teardown(() => monitor.close())
+  t.teardown(() => {
+    monitor.close()
+    scheduler.close()
+  })
   const look = (bytes: number): number => {
     nowMs += LOOK_MS
     looks.set(turn, (looks.get(turn) ?? 0) + 1)
