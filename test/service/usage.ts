@@ -57,9 +57,8 @@ const send = async (
   const list = Array.isArray(calls) ? (calls as readonly Body[]) : [calls as Body]
   for (const [index, reply] of [replies].flat().entries()) {
     const call = list[index]
-    // What the upstream RPC refuses is its answer, and no error of the service.
-    const isForwarded = call?.method === 'noSuchMethod'
-    if (call !== undefined) ledger.add(methodOf(call), !isForwarded && 'error' in Object(reply))
+    // What the upstream RPC refuses is an error, too.
+    if (call !== undefined) ledger.add(methodOf(call), 'error' in Object(reply))
   }
 }
 

@@ -121,8 +121,10 @@ export class FailureLogs {
     try {
       const log = this.#logs.get(accessId) ?? this.#open(accessId)
       if (!log.takes(nowMs)) return
+      // Clients and upstreams choose both.
+      const method = redactTokens(failure.method.slice(0, BYTES_MAX.method))
       const text = redactTokens(failure.text.slice(0, BYTES_MAX.text))
-      log.write({ ...failure, text, network, location, atMs: nowMs, address: addressOf() })
+      log.write({ ...failure, method, text, network, location, atMs: nowMs, address: addressOf() })
     } catch (fault) {
       // A full disk must not refuse requests.
       this.#onFault(fault)

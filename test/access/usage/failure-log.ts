@@ -70,3 +70,14 @@ t.test('files have a bound, and that of the access that failed first is removed'
   t.ok(statSync(join(failuresPath(dir, 0), 'acc_9')).size < 690_000)
   t.end()
 })
+
+t.test('no token is kept that a client sent as a method or an upstream repeats', t => {
+  const dir = t.testdir()
+  const token = `slt_${'a1B2'.repeat(12)}`
+  const failure = { code: -32_601, text: `${'x'.repeat(480)} no method ${token}` }
+  open(dir).meterOf(placeOf('acc_1')).addCall(token, { failure }, NOW_MS)
+  const { failures } = readFailures(dir, 'acc_1', 9)
+  t.equal(failures.length, 1)
+  t.notMatch(JSON.stringify(failures), 'a1B2')
+  t.end()
+})
