@@ -317,9 +317,10 @@ export declare class StoreLoader {
   /**
    * Makes the store at `dir` of the copy at `copy_dir`, which no process has opened, and of what
    * was pushed: every change after `from_slot`, as an incremental archive has it. The copy must
-   * not be older. The loader is used up.
+   * not be older. It must end with a block that the archive names, or with `known_blockhash`, of
+   * which the caller knows that the chain has it. The loader is used up.
    */
-  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoaderReply>
+  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase, knownBlockhash?: string | undefined | null): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
   finishDry(): Promise<LoaderReply>
   counts(): LoaderCounts
@@ -345,6 +346,11 @@ export declare class TransactionChecks {
    * `checksOverloaded` if too many checks wait.
    */
   checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
+  /**
+   * The id of a bundle, base64 texts as they came, of which nothing is checked; null if a
+   * member has no signature that can be read.
+   */
+  bundleId(transactions: readonly string[], bytesMax: number): string | null
   /** Checks that wait for the pool. */
   waiting(): number
 }
@@ -394,6 +400,12 @@ export interface AnswerError {
   messageStart?: number
   messageEnd?: number
 }
+
+/**
+ * Allocates disk blocks for the first `bytes` bytes of a file, which is created or extended with
+ * zeros where needed. It must not be a file on which this process holds locks.
+ */
+export declare function allocateFile(path: string, bytes: number): void
 
 /** What applying blocks did. */
 export interface AppliedData {
@@ -933,6 +945,8 @@ export interface StoreStats {
   /** Blocks written since the oldest open read began. */
   oldestReaderLag: number
   accounts: number
+  /** Mints whose largest accounts are found by a scan until their row is refilled. */
+  shortHolders: number
 }
 
 /**

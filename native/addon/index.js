@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
@@ -787,6 +787,7 @@ export { Spool }
 export { StoreInspector }
 export { StoreLoader }
 export { TransactionChecks }
+export { allocateFile }
 export { bootMs }
 export { boundUnsent }
 export { compareLoops }

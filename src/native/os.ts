@@ -59,6 +59,17 @@ export const openListener = (host: string, port: number): number =>
 /** Whether a server was compiled with the addon. */
 export const isServerCompiled = (): boolean => addon.isServerCompiled()
 
-/** Maps `count` 8-byte cells, shared by every process that maps the same file. */
+/**
+ * Creates or extends a file so that its first `byteLength` bytes are on disk. A hole in a mapped
+ * file would end the process (SIGBUS) if it were first written while the disk is full. Throws if
+ * the disk is full. A process that has locks on the file would lose them.
+ */
+export const allocateFile = (path: string, byteLength: number): void =>
+  callNative(() => addon.allocateFile(path, byteLength))
+
+/**
+ * Maps `count` 8-byte cells, shared by every process that maps the same file. All of them are on
+ * disk: throws if it is full.
+ */
 export const sharedCells = (path: string, count: number): Float64Array =>
   callNative(() => addon.sharedCells(path, count))

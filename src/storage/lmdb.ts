@@ -1,5 +1,8 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
+import { allocateFile } from '../native/os.js'
 
 export type { Key }
 /** A store of binary values. */
@@ -23,9 +26,29 @@ export type LmdbStats = {
   readonly readers: number
 }
 
+/**
+ * Bytes of LMDB's lock file for one reader, and more than it has before them. LMDB has as many
+ * readers as the file has room for.
+ */
+const READER_BYTES = 64
+const LOCK_HEAD_BYTES = 1_024
+
+/**
+ * Allocates the lock file, which lmdb leaves sparse and maps. Only before lmdb opens it: closing
+ * another descriptor of an open one would release the locks of this process.
+ */
+const allocateLock = ({ path, readersMax }: LmdbOptions): void => {
+  const file = join(path, 'lock.mdb')
+  const byteLength = LOCK_HEAD_BYTES + readersMax * READER_BYTES
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= byteLength) return
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  allocateFile(file, byteLength)
+}
+
 /** Opens a store, which is a folder. All processes must open it with the same options. */
-export const openLmdb = (options: LmdbOptions): Lmdb =>
-  open<Buffer>({
+export const openLmdb = (options: LmdbOptions): Lmdb => {
+  if (!options.isReadOnly) allocateLock(options)
+  return open<Buffer>({
     path: options.path,
     readOnly: options.isReadOnly,
     noSubdir: false,
@@ -40,6 +63,7 @@ export const openLmdb = (options: LmdbOptions): Lmdb =>
     // fails, and a full disk would end the process.
     eventTurnBatching: false,
   })
+}
 
 /** Opens a table; undefined where a store that is opened to read does not have it. */
 export const openLmdbTable = <K extends Key>(

@@ -1,13 +1,23 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { MIB, openBusyService } from '../fixtures/processes/busy-service.js'
-import { runToEnd } from '../fixtures/processes/deployment.js'
+import { ownDir } from '../fixtures/own-dir.js'
+import { call, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
 import { canMount, makeReadOnly, mountDisk } from '../fixtures/processes/small-disk.js'
 import { soakTest } from '../fixtures/soak.js'
+import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
 import { until } from '../fixtures/until.js'
 
 const DISK_BYTES = 48 * MIB
+const DATA_DISK_BYTES = 192 * MIB
 
 /** The same on a separate disk. */
 const openOnDisk = async (t: Test, store: object) => {
@@ -68,6 +78,55 @@ t.test('a full disk', { skip }, async t => {
   await service.checkRecovered()
   t.equal(indexerPid(), second, 'no process was restarted')
   await service.checkStore()
+})
+
+/** Files of this folder that a process maps to write, which others see. */
+const mappedFiles = (pid: number, dir: string): string[] =>
+  readFileSync(`/proc/${pid}/maps`, 'utf8')
+    .split('\n')
+    .map(line => /^\S+ rw-s (?:\S+ +){3}(\/.*)$/.exec(line)?.[1] ?? '')
+    .filter(path => path.startsWith(`${dir}/`))
+
+t.test('a full data disk ends no process', { skip }, async t => {
+  const own = ownDir(t)
+  const dir = join(own, 'data')
+  const disk = mountDisk(t, dir, DATA_DISK_BYTES)
+  // Stores need a larger reserve than this disk has.
+  mkdirSync(join(own, 'accounts'))
+  symlinkSync(join(own, 'accounts'), join(dir, 'accounts'))
+  const { description, pidsOf, output } = await startDeployment(t, { dataDir: dir })
+  const pids = (): number[] => ['edge', 'control', 'indexer sandbox'].flatMap(pidsOf)
+  const before = pids()
+  const files = new Set(before.flatMap(pid => mappedFiles(pid, realpathSync(dir))))
+  const names = [...files].map(path => basename(path))
+  for (const name of ['shared', 'lock-table', 'write-ahead-log', 'limits', 'lock.mdb'])
+    t.ok(names.includes(name), `${name} is mapped, of ${names.join(' ')}`)
+  const sparse = [...files].filter(path => {
+    const { size, blocks } = statSync(path)
+    return blocks * 512 < size
+  })
+  t.strictSame(sparse, [], 'every mapped file is on disk')
+
+  const submitter = createSubmitter(description)
+  const url = description.locations[0].rpcUrl
+  const balance = () => call(url, 'getBalance', [description.samples['wallet']])
+  const bundles = await Promise.all(Array.from({ length: 4 }, () => submitter.forRelay()))
+  disk.fill(0)
+  for (const bundle of bundles)
+    t.match(await submitter.relayBundle([bundle]), { result: /^[0-9a-f]{64}$/ })
+  t.match(await submitter.lander(await submitter.forLander()), { result: String })
+  t.ok(await balance())
+  t.strictSame(pids(), before, 'no process has ended')
+
+  const [edge = 0] = pidsOf('edge')
+  process.kill(edge, 'SIGKILL')
+  await until('another edge maps the same files', async () => {
+    const [pid] = pidsOf('edge')
+    return (
+      pid !== undefined && pid !== edge && (await balance().catch(() => undefined)) !== undefined
+    )
+  })
+  t.notMatch(output(), 'SIGBUS')
 })
 
 soakTest('a folder that can only be read', { skip }, async t => {

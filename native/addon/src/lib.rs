@@ -168,6 +168,19 @@ pub fn open_listener(host: String, port: f64) -> Result<i32> {
     })
 }
 
+/// As many as the shared cells of a file. Rejects a wrong argument before it fills the disk.
+const ALLOCATED_BYTES_MAX: u32 = (sys::shared_cells::CELLS_MAX * size_of::<f64>()) as u32;
+
+/// Allocates disk blocks for the first `bytes` bytes of a file, which is created or extended with
+/// zeros where needed. It must not be a file on which this process holds locks.
+#[napi]
+pub fn allocate_file(path: String, bytes: f64) -> Result<()> {
+    guard(|| {
+        let bytes = arguments::whole(bytes, ALLOCATED_BYTES_MAX, "a number of bytes")?;
+        sys::allocate::allocate_path(path.as_ref(), u64::from(bytes)).map(drop)
+    })
+}
+
 /// Maps `count` 8-byte cells that every process which maps the same file sees.
 #[napi]
 pub fn shared_cells(path: String, count: f64) -> Result<Float64Array> {

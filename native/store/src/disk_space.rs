@@ -4,10 +4,10 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::mem::MaybeUninit;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use sys::allocate::allocate;
 use sys::error::{Error, Result};
 
 /// An upper bound for the files of an empty store: the first pages and the reader slots.
@@ -41,19 +41,7 @@ pub(super) fn before_opening(dir: &Path) -> Result<()> {
 /// disk may be full. The file stays open: closing any descriptor of it releases LMDB's locks.
 pub(super) fn for_readers(lock_file: &File) -> Result<()> {
     let bytes = lock_file.metadata()?.len();
-    let bytes = libc::off_t::try_from(bytes)
-        .map_err(|_| Error::Internal(format!("a lock file of {bytes} bytes")))?;
-    // SAFETY: the file is open and the other arguments are integers. The file's contents do not
-    // change.
-    if unsafe { libc::fallocate(lock_file.as_raw_fd(), 0, 0, bytes) } == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    match error.raw_os_error() {
-        // The file system does not support allocation; nothing more can be done.
-        Some(libc::EOPNOTSUPP | libc::ENOSYS) => Ok(()),
-        _ => Err(heed::Error::Io(error).into()),
-    }
+    allocate(lock_file, bytes).map_err(|error| heed::Error::Io(error).into())
 }
 
 fn free_bytes(dir: &Path) -> Result<u64> {

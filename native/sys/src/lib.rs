@@ -2,6 +2,7 @@
 
 #![deny(clippy::all)]
 
+pub mod allocate;
 pub mod boot_clock;
 pub mod error;
 pub mod listener;

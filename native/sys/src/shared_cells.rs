@@ -1,11 +1,11 @@
 //! A small file of 8-byte cells that every process of the machine maps, for versions and counters
 //! that must be visible sooner than a message arrives.
 
-use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::ptr::NonNull;
 
+use crate::allocate::allocate_path;
 use crate::error::{Error, Result};
 
 /// Upper bound of cells in a file. Rejects a wrong argument before it uses address space.
@@ -24,7 +24,8 @@ unsafe impl Send for SharedCells {}
 unsafe impl Sync for SharedCells {}
 
 impl SharedCells {
-    /// Maps `count` cells of `path`. Creates the file or extends it with zeros if needed.
+    /// Maps `count` cells of `path`. Creates the file or extends it with zeros if needed. All of it
+    /// is on disk: a full disk is an error here, and no signal at a later write.
     pub fn open(path: &Path, count: usize) -> Result<SharedCells> {
         if count == 0 || count > CELLS_MAX {
             return Err(Error::Internal(format!(
@@ -32,15 +33,7 @@ impl SharedCells {
             )));
         }
         let bytes = count * size_of::<f64>();
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)?;
-        if file.metadata()?.len() < bytes as u64 {
-            file.set_len(bytes as u64)?;
-        }
+        let file = allocate_path(path, bytes as u64)?;
         // SAFETY: a fresh shared mapping of an open file that is at least `bytes` long; the result
         // is checked.
         let address = unsafe {

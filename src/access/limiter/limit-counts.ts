@@ -1,6 +1,5 @@
 import { sharedCells } from '../../native/os.js'
 import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
-import { allocateFile } from '../store/allocate-file.js'
 
 /**
  * What is counted of the rows of the limit table and limits nothing, in a file beside it. One row
@@ -35,7 +34,6 @@ export class LimitCounts {
     this.#rowCount = rowCount
     this.#rowHalves = EDGES + edgeCount * 2
     const cellCount = (rowCount * this.#rowHalves) / 2
-    allocateFile(path, cellCount * 8)
     const cells = sharedCells(path, cellCount)
     this.#counts = new Int32Array(cells.buffer, cells.byteOffset, cells.length * 2)
   }

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { sharedCells } from '../../native/os.js'
 import type { LimitName } from '../../shared/access-limits.js'
 import type { Rate } from '../../shared/gcra.js'
-import { allocateFile } from '../store/allocate-file.js'
 import { countsPath, LimitCounts, type Subscriptions } from './limit-counts.js'
 
 /**
@@ -100,7 +99,6 @@ export class LimitTable {
         `access.limits.accessesMax: at most ${rowCountMax} with ${edgeCount} edges, not ${rowCount}`,
       )
     const cellCount = HEADER_CELLS + rowCount * this.#rowCells
-    allocateFile(path, cellCount * 8)
     const cells = sharedCells(path, cellCount)
     this.cells = cells
     this.words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)

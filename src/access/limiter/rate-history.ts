@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { sharedCells } from '../../native/os.js'
 import { LIMIT_NAMES, mapLimits, type LimitName } from '../../shared/access-limits.js'
-import { allocateFile } from '../store/allocate-file.js'
 
 /**
  * What accesses did in the last 24 hours on this machine, in a file that outlives the process. Its
@@ -148,7 +147,6 @@ export class RateHistory {
 
   #map(rowCount: number): void {
     if (rowCount === 0) return
-    allocateFile(this.#path, rowCount * ROW_CELLS * 8)
     this.#cells = sharedCells(this.#path, rowCount * ROW_CELLS)
     const { buffer, byteOffset, length } = this.#cells
     this.#keys = new BigInt64Array(buffer, byteOffset, length)

@@ -2,7 +2,6 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
 import { redactTokens } from '../../shared/log.js'
-import { allocateFile } from '../store/allocate-file.js'
 import type { Place } from './layout.js'
 import { FAILURE_ORIGINS, type FailureOrigin } from './meter.js'
 import type { Options } from './options.js'
@@ -52,7 +51,6 @@ class FailureLog {
   #filledMs = 0
 
   constructor(path: string, perSecondMax: number) {
-    allocateFile(path, LOG_CELLS * 8)
     this.#cells = sharedCells(path, LOG_CELLS)
     this.#bytes = Buffer.from(this.#cells.buffer, this.#cells.byteOffset, LOG_CELLS * 8)
     this.#perSecondMax = perSecondMax

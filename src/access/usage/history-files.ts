@@ -14,7 +14,6 @@ import {
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { replaceFile } from '../../shared/atomic-file.js'
-import { allocateFile } from '../store/allocate-file.js'
 import { wholeBytesOf } from './history-frames.js'
 import {
   decodeHours,
@@ -24,16 +23,7 @@ import {
   newStamp,
   type HourRecord,
 } from './history-records.js'
-import {
-  CELL,
-  DAY_MS,
-  DAY_SLOTS,
-  DETAIL_SLOTS,
-  HISTORY,
-  HISTORY_BYTES,
-  HOUR_MS,
-  USAGE_CELLS,
-} from './layout.js'
+import { CELL, DAY_MS, DAY_SLOTS, DETAIL_SLOTS, HISTORY, HISTORY_BYTES, HOUR_MS } from './layout.js'
 import {
   decodeMethodDays,
   encodeMethodDay,
@@ -144,7 +134,6 @@ export class HistoryFiles {
     file.writeDoubleLE(next.hour, HISTORY.hour * 8)
     file.writeDoubleLE(next.day, HISTORY.day * 8)
     const counts = join(this.#dirs.usage, name)
-    allocateFile(counts, USAGE_CELLS * 8)
     const descriptor = openSync(counts, 'r+')
     try {
       writeSync(descriptor, file, HISTORY.stamp * 8, HISTORY_BYTES, HISTORY.stamp * 8)

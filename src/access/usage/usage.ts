@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { sharedCells } from '../../native/os.js'
-import { allocateFile } from '../store/allocate-file.js'
 import { DayFiles, readHead, rowsOf, type DayRow } from './days.js'
 import { FailureLogs } from './failure-log.js'
 import { HistoryFiles, type Over } from './history-files.js'
@@ -185,7 +184,6 @@ export class Usage {
   #openMeter(name: string, onFailure?: OnFailure): Meter {
     try {
       const path = join(this.#dir, name)
-      allocateFile(path, USAGE_CELLS * 8)
       const cells = sharedCells(path, USAGE_CELLS)
       // The next request of the place overwrites the minutes of a day ago.
       const idleMinutes = this.#now() / MINUTE_MS - (cells[CELL.minute] ?? 0)
