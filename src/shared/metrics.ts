@@ -78,6 +78,7 @@ export const METRICS = {
   storeReaders:      { name: 'slotline_store_readers', type: 'gauge', unit: 'reads', labels: ['store'], help: 'Read transactions that are open' },
   storeReaderAge:    { name: 'slotline_store_reader_seconds', type: 'gauge', unit: 'seconds', labels: ['store'], help: 'Time for which the oldest open read has kept pages from being reused' },
   storeReaderLag:    { name: 'slotline_store_reader_lag_transactions', type: 'gauge', unit: 'transactions', labels: ['store'], help: 'Write transactions since the oldest reader began: pages that cannot be reused' },
+  storeShortHolders: { name: 'slotline_store_short_holders', type: 'gauge', unit: 'mints', labels: ['store'], help: 'Mints whose row of largest holders is refilled: until then each getTokenLargestAccounts of them scans' },
   leaseSeconds:      { name: 'slotline_lease_seconds', type: 'gauge', unit: 'seconds', labels: [], help: 'How long the lease of a machine of a cluster still lasts; at 0 or below it answers nothing' },
   accessRevision:    { name: 'slotline_access_revision', type: 'gauge', unit: 'revision', labels: [], help: 'Revision of the cluster up to which the access store of this machine has every change' },
   machineCertificateEnd: { name: 'slotline_machine_certificate_end_seconds', type: 'gauge', unit: 'seconds since 1970', labels: [], help: 'When the certificate of a machine of a cluster ends' },

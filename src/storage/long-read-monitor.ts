@@ -59,12 +59,14 @@ class LongReadMonitor {
     const map = metrics.gauge('storeMap', { store: network })
     const readers = metrics.gauge('storeReaders', { store: network })
     const lag = metrics.gauge('storeReaderLag', { store: network })
+    const short = metrics.gauge('storeShortHolders', { store: network })
     const measure = (): void => {
       const stats = options.store().stats()
       used.set(stats.usedBytes)
       map.set(stats.mapBytes)
       readers.set(stats.readers)
       lag.set(stats.oldestReaderLag)
+      short.set(stats.shortHolders)
     }
     metrics.beforeSnapshot(() => this.attempt(measure))
   }

@@ -37,6 +37,8 @@ pub struct StoreStats {
     /// Blocks written since the oldest open read began.
     pub oldest_reader_lag: f64,
     pub accounts: f64,
+    /// Mints whose largest accounts are found by a scan until their row is refilled.
+    pub short_holders: f64,
 }
 
 impl StoreStats {
@@ -49,6 +51,7 @@ impl StoreStats {
             readers: stats.readers,
             oldest_reader_lag: stats.oldest_reader_lag as f64,
             accounts: accounts.map_or(0.0, |(_, rows)| *rows as f64),
+            short_holders: stats.short_holders as f64,
         })
     }
 }

@@ -48,6 +48,10 @@ impl BlockSink for NoStore {
         });
         Ok(())
     }
+
+    fn tidy(&self, _deadline: Instant) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 fn main() {

@@ -8,6 +8,7 @@ use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
 
 use crate::corrections::queue::Corrections;
 use crate::disk_space;
+use crate::indexes::holder_scan::short_count;
 use crate::indexes::refill::Refills;
 use crate::options::Options;
 use crate::readers::{self, OpenRead};
@@ -47,6 +48,8 @@ pub struct Stats {
     pub oldest_reader_lag: u64,
     /// Rows by table.
     pub entries: Vec<(&'static str, u64)>,
+    /// Mints whose row of `holders` is short: their largest accounts are found by a scan.
+    pub short_holders: u64,
 }
 
 impl Store {
@@ -67,7 +70,7 @@ impl Store {
         let env = open_env(dir, options, EnvFlags::empty())?;
         let lock_file = OpenOptions::new()
             .read(true)
-            .write(true)
+            .append(true)
             .open(dir.join("lock.mdb"))
             .map_err(heed::Error::Io)?;
         disk_space::for_readers(&lock_file)?;
@@ -192,6 +195,7 @@ impl Store {
                 .max()
                 .unwrap_or(0),
             entries: self.tables.entries(&txn)?,
+            short_holders: short_count(&self.tables, &txn)?,
         })
     }
 }

@@ -27,10 +27,9 @@ pub trait BlockSink: Send + Sync + 'static {
     /// Skips blocks at or before the tip.
     fn apply(&self, blocks: &[Block]) -> Result<()>;
     /// Does work that may wait, until the deadline; whether something is left to do. Called on the
-    /// same thread, between commits.
-    fn tidy(&self, _deadline: Instant) -> Result<bool> {
-        Ok(false)
-    }
+    /// same thread, between commits. Without a default: a sink that forwards blocks must forward
+    /// this, too.
+    fn tidy(&self, deadline: Instant) -> Result<bool>;
 }
 
 impl BlockSink for Store {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::files::Files;
 use super::options::{Link, SpoolOptions};
@@ -102,5 +103,13 @@ impl BlockSink for Spool {
                 Ok(())
             }
         }
+    }
+
+    fn tidy(&self, deadline: Instant) -> Result<bool> {
+        let store = match &*self.lock() {
+            Phase::Spooling(_) => return Ok(false),
+            Phase::Live(store) => Arc::clone(store),
+        };
+        store.tidy(deadline)
     }
 }

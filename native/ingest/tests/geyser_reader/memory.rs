@@ -75,6 +75,10 @@ impl BlockSink for Slow {
         std::thread::sleep(Duration::from_millis(SLOT_MS * blocks.len() as u64));
         self.store.apply_all(blocks).map(|_| ())
     }
+
+    fn tidy(&self, deadline: Instant) -> Result<bool> {
+        self.store.refill_holders(deadline)
+    }
 }
 
 /// Child process of the test below: runs the reader and reports its memory.

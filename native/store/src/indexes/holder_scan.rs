@@ -16,6 +16,9 @@ use sys::error::Result;
 /// Prefix of the rows of `meta` that name the mints with a short row.
 const SHORT: &[u8] = b"short:";
 
+/// The prefix after it.
+const SHORT_END: &[u8] = b"short;";
+
 /// The row of `meta` of a mint with a short row.
 pub(crate) fn short_key(mint: &MintId) -> Vec<u8> {
     [SHORT, &key(mint)].concat()
@@ -33,6 +36,21 @@ pub(crate) fn short_after(
         .range(txn, &(Bound::Excluded(&first[..]), Bound::Unbounded))?;
     let found = rows.next().transpose()?;
     Ok(found.and_then(|(key, _)| keys::mint_of(key.strip_prefix(SHORT)?)))
+}
+
+/// Number of mints with a short row. There may be many, so the few other rows of `meta` are
+/// counted.
+pub(crate) fn short_count(tables: &Tables, txn: &RoTxn<'_>) -> Result<u64> {
+    let before = (Bound::Unbounded, Bound::Excluded(SHORT));
+    let after = (Bound::Excluded(SHORT_END), Bound::Unbounded);
+    let mut others = 0;
+    for range in [before, after] {
+        for row in tables.meta.range(txn, &range)? {
+            row?;
+            others += 1;
+        }
+    }
+    Ok(tables.meta.len(txn)?.saturating_sub(others))
 }
 
 /// Whether a mint has any account.

@@ -116,6 +116,7 @@ fn a_short_row_is_refilled_between_commits_and_its_list_follows() {
     assert_eq!(known(store), from(2_999));
     store.apply(&block(2, emptied(2_900..3_000))).unwrap();
     assert_eq!(known(store), None, "the row is short");
+    assert_eq!(store.stats().unwrap().short_holders, 1);
     assert_sound(store);
     // A commit between two slices changes accounts that were looked at, and others.
     assert!(store.refill_holders(Instant::now()).unwrap());
@@ -127,6 +128,7 @@ fn a_short_row_is_refilled_between_commits_and_its_list_follows() {
     store.apply(&block(4, Vec::new())).unwrap();
     let first = known(store).and_then(|known| known.first().copied());
     assert_eq!(first, Some((9_000, number(5))));
+    assert_eq!(store.stats().unwrap().short_holders, 0);
     assert_sound(store);
     store.apply(&block(5, vec![seen(0)])).unwrap();
     assert_eq!(known(store), from(2_889));

@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tempfile::{TempDir, tempdir};
 
 use super::*;
 use crate::geyser::BlockSink;
+use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 use store::{AccountUpdate, Block, Options, Store, TransactionDetails, TransactionUpdate};
 use sys::error::{Error, Result};
 
@@ -244,6 +246,51 @@ fn a_spool_that_does_not_continue_the_base_is_rejected_with_the_reason() {
             "and the spool is as it was"
         );
     }
+}
+
+/// Balances of a mint's accounts in a block; the account's number is in its address.
+fn balances(slot: u64, changes: impl Iterator<Item = (u64, u64)>) -> Block {
+    let to_account = |(number, amount): (u64, u64)| {
+        let mut data = vec![0; 165];
+        data[..32].fill(0xAA);
+        data[64..72].copy_from_slice(&amount.to_le_bytes());
+        data[108] = 1;
+        AccountUpdate {
+            pubkey: hash(8, number),
+            lamports: 1,
+            rent_epoch: u64::MAX,
+            executable: false,
+            owner: TOKEN_PROGRAM,
+            data,
+        }
+    };
+    Block {
+        accounts: changes.map(to_account).collect(),
+        ..block_of(0, slot, slot - 1)
+    }
+}
+
+#[test]
+fn the_feed_of_a_bootstrap_refills_short_rows_of_holders() {
+    let dir = tempdir().unwrap();
+    let spool = open(&dir);
+    let base = balances(5, (0..300).map(|n| (n, n + 1)));
+    let store = store_at(&dir, &base);
+    let soon = || Instant::now() + Duration::from_secs(60);
+    // The replay empties every account that the row has: it is short.
+    spool
+        .apply(&[balances(6, (200..300).map(|n| (n, 0)))])
+        .unwrap();
+    assert!(!spool.tidy(soon()).unwrap(), "there is no store yet");
+    replay(&spool, &store).unwrap();
+    assert_eq!(store.stats().unwrap().short_holders, 1);
+    // The writer of the feed does this after each commit.
+    while spool.tidy(soon()).unwrap() {}
+    spool.apply(&chain(7..=7)).unwrap();
+    assert_eq!(store.stats().unwrap().short_holders, 0);
+    let snapshot = store.snapshot().unwrap();
+    let largest = snapshot.holders(TokenProgram::Token, &[0xAA; 32], 1);
+    assert_eq!(largest.unwrap(), Some(vec![(200, hash(8, 199))]));
 }
 
 #[test]
