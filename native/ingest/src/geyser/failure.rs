@@ -77,6 +77,7 @@ impl Failure {
     pub fn from_status(config: &GeyserConfig, status: &Status) -> Failure {
         let text = clean(config, status.message());
         let has = |part: &str| text.contains(part);
+        let is_behind = status.code() == Code::DataLoss || is_lag(&text);
         // Servers report an unavailable from_slot as OUT_OF_RANGE or INTERNAL. tonic's message size
         // limit is OUT_OF_RANGE too.
         if has("message length too large") || has("message too large") {
@@ -93,6 +94,12 @@ impl Failure {
             return Failure::ReplayGone(text);
         }
         match status.code() {
+            // Before the codes: servers report it as INTERNAL, DATA_LOSS or RESOURCE_EXHAUSTED. A
+            // replay from the tip brings what was lost, as long as the server still has it.
+            _ if is_behind => Failure::Passing(format!(
+                "the feed is faster than the network or this reader: see acceptZstd and \
+                 windowBytes. Its message: {text}"
+            )),
             Code::OutOfRange => Failure::ReplayGone(text),
             Code::InvalidArgument => Failure::Refused(explain_filter(config, &text)),
             Code::Unauthenticated | Code::PermissionDenied => {
@@ -108,15 +115,19 @@ impl Failure {
                  higher limit. Its message: {text}",
                 config.shown_endpoint()
             )),
-            // The server's send queue for this client overflowed: the network or this reader is too
-            // slow.
-            _ if has("lagged") => Failure::Passing(format!(
-                "the feed is faster than the network or this reader: see acceptZstd and \
-                 windowBytes. Its message: {text}"
-            )),
             code => Failure::Passing(format!("the feed ended the stream ({code:?}): {text}")),
         }
     }
+}
+
+/// Whether a server says that its queue for this client overflowed: the network or this reader was
+/// too slow for a while. Yellowstone says "lagged to send an update" and "lagged to receive geyser
+/// messages"; proxies in front of it have texts of their own.
+fn is_lag(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["lagged", "lagging", "slow consumer", "too slow"]
+        .iter()
+        .any(|words| text.contains(words))
 }
 
 /// Names the server plugin's setting that rejects the request.
@@ -198,6 +209,33 @@ mod tests {
         let large = "Error, decoded message length too large: found 9 bytes, the limit is: 8 bytes";
         let large = explain(Status::out_of_range(large));
         assert!(matches!(large, Failure::Refused(text) if text.contains("decodeBytesMax")));
+    }
+
+    #[test]
+    fn a_client_that_lagged_reconnects_at_once_whatever_the_code() {
+        let lags = [
+            Status::internal("lagged to receive geyser messages"),
+            Status::resource_exhausted("lagged to send an update"),
+            Status::resource_exhausted("Client is LAGGING behind"),
+            Status::resource_exhausted("slow consumer: disconnected"),
+            Status::aborted("client is too slow"),
+            Status::data_loss("lagged"),
+            Status::data_loss("gap"),
+        ];
+        for status in lags {
+            let shown = format!("{status:?}");
+            let Failure::Passing(text) = explain(status) else {
+                panic!("{shown}")
+            };
+            assert!(text.contains("windowBytes"), "{text}");
+        }
+        // A limit of subscriptions is not a lag: another request would only be one more over it.
+        let limit = explain(Status::resource_exhausted(
+            "max subscription limit exceeded",
+        ));
+        assert!(matches!(limit, Failure::Refused(_)));
+        let denied = explain(Status::permission_denied("no"));
+        assert!(matches!(denied, Failure::Refused(_)));
     }
 
     #[test]
