@@ -5,7 +5,7 @@ import { createTransactionChecks, type TransactionChecks } from '../native/trans
 import type { RelayMeter, RelayOptions } from '../submission/relay/relay-types.js'
 import { Relay } from '../submission/relay/relay.js'
 import { EdgeTurns, turnWords } from '../submission/relay/edge-turns.js'
-import { EngineQueue } from '../submission/relay/engine-queue.js'
+import { EngineQueue, longestWaitMs } from '../submission/relay/engine-queue.js'
 import { watchTips } from '../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
 import type { RelayRoute } from '../submission/store/submission.js'
@@ -89,8 +89,10 @@ const routesOf = (config: EdgeConfig, { count }: EdgeNumber): readonly RouteConf
   )
 
 /** The longest wait and every time-out of one bundle's send. */
-const sendMsOf = ({ queueMs, upstream }: Section): number =>
-  queueMs + upstream.connectMs * upstream.urls.length + upstream.answerMs
+const sendMsOf = (section: Section): number => {
+  const { connectMs, urls, answerMs } = section.upstream
+  return longestWaitMs(section) + connectMs * urls.length + answerMs
+}
 
 type OpenRoute = {
   readonly relay: Relay
@@ -129,7 +131,11 @@ const openRoute = async (
   const turnsIndex = wordIndex + 3
   const queue = new EngineQueue(section, { bucket, turns: toTurns(turnsIndex), now })
   const statusQueue = new EngineQueue(
-    { ...section, queueMs: section.statusQueueMs },
+    {
+      ...section,
+      queueMs: section.statusQueueMs,
+      requestsPerSecondMax: section.statusesPerSecondMax,
+    },
     { bucket: statusBucket, turns: toTurns(turnsIndex + turnWords(edge.count)), now },
   )
   const meter = createMeter(network, route, metrics)

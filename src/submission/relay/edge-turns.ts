@@ -1,13 +1,22 @@
+import { REFUSED_WORDS, RefusedAccesses } from './refused-accesses.js'
+
 /** Words that remember when accesses last got a token. Accesses that share one count as one. */
 const SERVED_WORDS = 256
 
 /** Words of the turns of one queue on a machine of so many edges. */
-export const turnWords = (edgeCount: number): number => SERVED_WORDS + 2 * edgeCount
+export const turnWords = (edgeCount: number): number => SERVED_WORDS + REFUSED_WORDS + 2 * edgeCount
+
+/**
+ * What is longer ago does not count: an access that never got a token is not before one that waited
+ * as long, so that accesses without end, each with its first request, keep no other one waiting.
+ */
+const MEMORY_NS = 10_000_000_000n
 
 /** A request that is the next one of its edge. */
 export type Turn = {
   /** When its access last got a token, at any edge; 0 if never. */
   readonly servedNs: bigint
+  /** When the request arrived, or the first refused one of its access since its last token. */
   readonly arrivedNs: bigint
 }
 
@@ -23,12 +32,19 @@ type TurnsPlace = {
 }
 
 /** FNV-1a. */
-const hash = (text: string): number => {
-  let value = 0x811c9dc5
+const hash = (text: string, seed = 0x811c9dc5): number => {
+  let value = seed
   for (let at = 0; at < text.length; at++)
     value = Math.imul(value ^ text.charCodeAt(at), 0x01000193) >>> 0
   return value
 }
+
+const keyOf = (accessId: string): bigint => {
+  const low = hash(accessId)
+  return BigInt.asIntN(64, (BigInt(hash(accessId, low)) << 32n) | BigInt(low))
+}
+
+const latest = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /**
  * Whose turn it is at an engine, over all edges of the machine: that of the access which got a
@@ -37,21 +53,39 @@ const hash = (text: string): number => {
  */
 export class EdgeTurns {
   private readonly place: TurnsPlace
+  private readonly refused: RefusedAccesses
 
   constructor(place: TurnsPlace) {
     this.place = place
+    const { words, index, nowNs } = place
+    const first = index + SERVED_WORDS
+    this.refused = new RefusedAccesses(words.subarray(first, first + REFUSED_WORDS), nowNs)
     this.publish(undefined)
   }
 
   /** When the access last got a token, at any edge; 0 if never. */
-  servedNs(accessId: string): bigint {
-    return this.read(this.servedIndex(accessId))
+  servedNs(accessId: string, nowNs = this.place.nowNs()): bigint {
+    return this.read(this.servedIndex(accessId), nowNs)
+  }
+
+  /**
+   * The access has a request: when it was first refused since its last token, at any edge; 0 if it
+   * was not.
+   */
+  comesBack(accessId: string): bigint {
+    return this.refused.comesBack(keyOf(accessId))
   }
 
   /** The access gets a token. */
   markServed(accessId: string): void {
     const { words, nowNs } = this.place
     Atomics.store(words, this.servedIndex(accessId), nowNs())
+    this.refused.clear(keyOf(accessId))
+  }
+
+  /** The access is told to come back. */
+  markRefused(accessId: string): void {
+    this.refused.mark(keyOf(accessId))
   }
 
   /** A clock for `arrivedNs`. */
@@ -68,15 +102,23 @@ export class EdgeTurns {
     Atomics.store(words, word + 1, turn?.arrivedNs ?? 0n)
   }
 
+  /** Whether one turn is before another. */
+  isBefore(one: Turn, other: Turn, nowNs = this.place.nowNs()): boolean {
+    const oldestNs = nowNs - MEMORY_NS
+    const [first, second] = [latest(one.servedNs, oldestNs), latest(other.servedNs, oldestNs)]
+    return first < second || (first === second && one.arrivedNs < other.arrivedNs)
+  }
+
   /** True where the next request of another edge is before this one. */
-  isBehind({ servedNs, arrivedNs }: Turn): boolean {
+  isBehind(turn: Turn): boolean {
     const { edgeIndex, edgeCount } = this.place
+    const nowNs = this.place.nowNs()
     for (let edge = 0; edge < edgeCount; edge++) {
       const word = this.edgeWord(edge)
-      const arrived = edge === edgeIndex ? 0n : this.read(word + 1)
-      if (arrived === 0n) continue
-      const served = this.read(word)
-      if (served < servedNs || (served === servedNs && arrived < arrivedNs)) return true
+      const arrivedNs = edge === edgeIndex ? 0n : this.read(word + 1, nowNs)
+      if (arrivedNs === 0n) continue
+      const servedNs = this.read(word, nowNs)
+      if (this.isBefore({ servedNs, arrivedNs }, turn, nowNs)) return true
     }
     return false
   }
@@ -86,13 +128,13 @@ export class EdgeTurns {
   }
 
   private edgeWord(edge: number): number {
-    return this.place.index + SERVED_WORDS + 2 * edge
+    return this.place.index + SERVED_WORDS + REFUSED_WORDS + 2 * edge
   }
 
   /** A time after now was written before a reboot. */
-  private read(index: number): bigint {
-    const { words, nowNs } = this.place
-    const value = Atomics.load(words, index)
-    return value > nowNs() ? 0n : value
+  private read(index: number, nowNs: bigint): bigint {
+    const value = Atomics.load(this.place.words, index)
+    // Another edge may have written it after `nowNs` was read.
+    return value <= nowNs || value <= this.place.nowNs() ? value : 0n
   }
 }

@@ -5,6 +5,8 @@ import type { TokenBucket } from './token-bucket.js'
 export type QueueOptions = {
   /** Longest wait of a request. */
   readonly queueMs: number
+  /** Tokens in a second. */
+  readonly requestsPerSecondMax: number
   /** Requests of one access that wait at once. */
   readonly queuedPerAccessMax: number
   /** Requests that wait at once. */
@@ -16,6 +18,8 @@ type QueueModules = {
   readonly turns: EdgeTurns
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** Returns how to stop the timer. */
+  readonly setTimer?: (run: () => void, waitMs: number) => () => void
 }
 
 /** A request that waits for a token. */
@@ -33,9 +37,31 @@ const YIELD_MS = 20
 const YIELD_STEP_MS = 1
 
 /**
+ * What `Retry-After: 1` tells a refused client to wait. A slower rate is not waited for any longer:
+ * a client's own time-outs are near.
+ */
+const RETRY_MS = 1_000
+
+/**
+ * Longest wait of the first request of an access: the next token may be another access's, the one
+ * after it is not.
+ */
+export const longestWaitMs = ({
+  queueMs,
+  requestsPerSecondMax,
+}: Pick<QueueOptions, 'queueMs' | 'requestsPerSecondMax'>): number =>
+  queueMs + Math.min(RETRY_MS, 1_000 / requestsPerSecondMax)
+
+const setTimer = (run: () => void, waitMs: number): (() => void) => {
+  const timer = setTimeout(run, waitMs)
+  return () => clearTimeout(timer)
+}
+
+/**
  * Requests of one edge that wait for a token of an engine. The next token is for the access that
  * got one least recently at any edge, so that an access with many requests does not keep the others
- * waiting.
+ * waiting. An access that was refused waits for its turn when it comes back: otherwise one that
+ * always has requests here would take the tokens while the other does what it was told.
  */
 export class EngineQueue {
   private readonly options: QueueOptions
@@ -43,7 +69,8 @@ export class EngineQueue {
   /** By access, each in order of arrival. No list is empty. */
   private readonly waiting = new Map<string, Waiting[]>()
   private waitingCount = 0
-  private timer: NodeJS.Timeout | undefined
+  private published: Next | undefined
+  private stopTimer = (): void => {}
   /** Until when a token is left to the edge whose turn it is. */
   private yieldEndMs: number | undefined
 
@@ -59,33 +86,56 @@ export class EngineQueue {
 
   /**
    * Takes a token for a request: true where there is one now, false where there will be none within
-   * `queueMs` or too many wait; otherwise a promise of either.
+   * `queueMs` or too many wait; otherwise a promise of either. A request of an access that was
+   * refused since its last token waits for the next one, whenever that is.
    */
   enter(accessId: string): boolean | Promise<boolean> {
-    const { queueMs, queuedMax, queuedPerAccessMax } = this.options
-    const { turns, now } = this.modules
-    const arrivedNs = turns.nowNs()
-    if (this.waitingCount === 0) {
-      const servedNs = turns.servedNs(accessId)
-      const waitMs = this.take({ accessId, servedNs, arrivedNs })
-      if (waitMs === 0) return true
-      if (waitMs > queueMs) return false
-      this.arm(Math.min(waitMs, queueMs))
-    }
+    const { queueMs } = this.options
+    const { bucket, turns, now } = this.modules
+    const refusedNs = turns.comesBack(accessId)
+    const arrivedNs = refusedNs === 0n ? turns.nowNs() : refusedNs
+    const next = { accessId, servedNs: turns.servedNs(accessId), arrivedNs }
+    const waitMs = this.waitingCount === 0 ? this.take(next) : bucket.waitMs()
+    if (this.waitingCount === 0 && waitMs === 0) return true
     const requests = this.waiting.get(accessId) ?? []
-    if (requests.length >= queuedPerAccessMax || this.waitingCount >= queuedMax) return false
-    const endMs = now() + queueMs
+    const isFirst = requests.length === 0
+    const mayWait = waitMs <= queueMs || (isFirst && refusedNs !== 0n)
+    if (!mayWait || !this.hasRoom(requests)) {
+      turns.markRefused(accessId)
+      return false
+    }
+    const longestMs = isFirst ? longestWaitMs(this.options) : queueMs
+    const endMs = now() + longestMs
+    if (this.waitingCount === 0) this.arm(Math.min(waitMs, longestMs))
     return new Promise(resolve => {
       requests.push({ arrivedNs, endMs, resolve })
       this.waiting.set(accessId, requests)
       this.waitingCount++
-      this.publish()
+      const { published } = this
+      // Not found again among all that wait: this is done for every request of a flood.
+      if (isFirst && (published === undefined || turns.isBefore(next, published)))
+        this.publish(next)
     })
   }
 
+  /** Whether an access with these requests may have one more, in place of another's if need be. */
+  private hasRoom({ length }: readonly Waiting[]): boolean {
+    const { queuedMax, queuedPerAccessMax } = this.options
+    if (length >= queuedPerAccessMax) return false
+    if (this.waitingCount < queuedMax) return true
+    // Every access has one request at most, or this one has one.
+    if (length > 0 || this.waiting.size === this.waitingCount) return false
+    let most: readonly [accessId: string, count: number] = ['', 0]
+    for (const [accessId, { length: count }] of this.waiting)
+      if (count > most[1]) most = [accessId, count]
+    this.end(most[0], most[1] - 1, false)
+    return true
+  }
+
   private arm(waitMs: number): void {
-    clearTimeout(this.timer)
-    this.timer = setTimeout(() => this.serve(), Math.max(1, Math.ceil(waitMs)))
+    const { setTimer: set = setTimer } = this.modules
+    this.stopTimer()
+    this.stopTimer = set(() => this.serve(), Math.max(1, Math.ceil(waitMs)))
   }
 
   /** Gives what tokens there are to requests that wait, then refuses those that waited too long. */
@@ -94,20 +144,27 @@ export class EngineQueue {
     for (let next = this.next(); next !== undefined; next = this.next()) {
       waitMs = this.take(next)
       if (waitMs > 0) break
-      this.shift(next.accessId, true)
+      this.end(next.accessId, 0, true)
     }
     const nextEndMs = this.expire()
-    this.publish()
+    this.publish(this.next())
     if (this.waitingCount > 0) this.arm(Math.min(waitMs, nextEndMs - this.modules.now()))
   }
 
   /** Refuses what waited too long. Returns when the next request will have. */
   private expire(): number {
-    const nowMs = this.modules.now()
+    const { now, turns } = this.modules
+    const nowMs = now()
     let nextEndMs = Infinity
     for (const [accessId, requests] of this.waiting) {
-      while ((requests[0]?.endMs ?? Infinity) <= nowMs) this.shift(accessId, false)
-      nextEndMs = Math.min(nextEndMs, requests[0]?.endMs ?? Infinity)
+      const endOf = (at: number): number => requests[at]?.endMs ?? Infinity
+      // The first may wait longer than those behind it, which end in order.
+      while (endOf(1) <= nowMs) this.end(accessId, 1, false)
+      while (endOf(0) <= nowMs) {
+        this.end(accessId, 0, false)
+        turns.markRefused(accessId)
+      }
+      nextEndMs = Math.min(nextEndMs, endOf(0), endOf(1))
     }
     return nextEndMs
   }
@@ -115,7 +172,7 @@ export class EngineQueue {
   /** Takes a token for the access: 0. Otherwise the milliseconds until there may be one. */
   private take(next: Next): number {
     const { bucket, turns, now } = this.modules
-    if (turns.isBehind(next)) {
+    if (bucket.waitMs() === 0 && turns.isBehind(next)) {
       this.yieldEndMs ??= now() + YIELD_MS
       if (now() < this.yieldEndMs) return YIELD_STEP_MS
     }
@@ -127,26 +184,30 @@ export class EngineQueue {
 
   /** The first request of the waiting access that got a token least recently. */
   private next(): Next | undefined {
+    const { turns } = this.modules
+    const nowNs = turns.nowNs()
     let next: Next | undefined
     for (const [accessId, [first]] of this.waiting) {
-      const servedNs = this.modules.turns.servedNs(accessId)
-      if (first !== undefined && (next === undefined || servedNs < next.servedNs))
-        next = { accessId, servedNs, arrivedNs: first.arrivedNs }
+      if (first === undefined) continue
+      const { arrivedNs } = first
+      const turn = { accessId, servedNs: turns.servedNs(accessId, nowNs), arrivedNs }
+      if (next === undefined || turns.isBefore(turn, next, nowNs)) next = turn
     }
     return next
   }
 
-  private publish(): void {
-    this.modules.turns.publish(this.next())
+  private publish(next: Next | undefined): void {
+    this.published = next
+    this.modules.turns.publish(next)
   }
 
-  /** Ends the wait of an access's first request. */
-  private shift(accessId: string, isTaken: boolean): void {
+  /** Ends the wait of a request of an access. */
+  private end(accessId: string, at: number, isTaken: boolean): void {
     const requests = this.waiting.get(accessId)
-    const first = requests?.shift()
-    if (first === undefined) return
+    const [ended] = requests?.splice(at, 1) ?? []
+    if (ended === undefined) return
     if (requests?.length === 0) this.waiting.delete(accessId)
     this.waitingCount--
-    first.resolve(isTaken)
+    ended.resolve(isTaken)
   }
 }

@@ -15,8 +15,8 @@ export const defaults = {
   /** Bundles at once after a pause. */
   requestsBurstMax: 1,
   /**
-   * Longest wait of a bundle for the rate, before -32010. The access that sent one least recently
-   * is next.
+   * Longest wait of a bundle for the rate, before -32010; one interval longer for the first of an
+   * access that was refused. The access that sent one least recently is next.
    */
   queueMs: 300,
   /** Bundles of one access that wait for the rate at an edge; also status queries, apart. */

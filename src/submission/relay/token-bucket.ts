@@ -17,6 +17,8 @@ type BucketPlace = {
 export type TokenBucket = {
   /** Takes one token: 0. Otherwise the milliseconds until there may be one. */
   take(): number
+  /** The milliseconds until there may be one; it stays. */
+  waitMs(): number
 }
 
 /** A rate limit (GCRA) in one shared word. A burst of 1 allows one request per interval. */
@@ -28,11 +30,12 @@ export const createTokenBucket = (
   { words, index, nowNs }: BucketPlace,
 ): TokenBucket => {
   const rate = toRate(requestsPerSecondMax, requestsBurstMax)
+  // The words survive a reboot, after which the monotonic clock starts at 0.
+  const leftOf = (count: number): bigint =>
+    takeRequests(words, index, rate, { count, nowNs, isStaleReset: true })
+  const toWaitMs = (leftNs: bigint): number => (leftNs >= 0n ? 0 : -Number(leftNs) / NS_PER_MS)
   return {
-    take() {
-      // The words survive a reboot, after which the monotonic clock starts at 0.
-      const leftNs = takeRequests(words, index, rate, { count: 1, nowNs, isStaleReset: true })
-      return leftNs >= 0n ? 0 : -Number(leftNs) / NS_PER_MS
-    },
+    take: () => toWaitMs(leftOf(1)),
+    waitMs: () => toWaitMs(leftOf(0) - rate.intervalNs),
   }
 }

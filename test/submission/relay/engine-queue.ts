@@ -4,6 +4,12 @@ import { EngineQueue, type QueueOptions } from '../../../src/submission/relay/en
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
 
 const EDGES = 2
+const OPTIONS = {
+  queueMs: 300,
+  requestsPerSecondMax: 100,
+  queuedPerAccessMax: 64,
+  queuedMax: 1_024,
+}
 const nowNs = process.hrtime.bigint
 
 const toTurns = (edgeIndex = 0, words = new BigInt64Array(turnWords(EDGES))): EdgeTurns =>
@@ -16,7 +22,13 @@ const open = (perSecond: number, options: Partial<QueueOptions> = {}) => {
     { words: new BigInt64Array(1), index: 0, nowNs: process.hrtime.bigint },
   )
   const queue = new EngineQueue(
-    { queueMs: 300, queuedPerAccessMax: 64, queuedMax: 1_024, ...options },
+    {
+      queueMs: 300,
+      requestsPerSecondMax: perSecond,
+      queuedPerAccessMax: 64,
+      queuedMax: 1_024,
+      ...options,
+    },
     { bucket, turns: toTurns(), now: () => performance.now() },
   )
   const order: string[] = []
@@ -66,6 +78,16 @@ t.test('what cannot have a token within `queueMs` is refused at once', t => {
   t.end()
 })
 
+t.test('a request of an access that has none takes the place of one of many', async t => {
+  const { enter } = open(50, { queueMs: 60_000, queuedPerAccessMax: 4, queuedMax: 5 })
+  t.equal(await enter('a'), true)
+  const many = ['a', 'a', 'a', 'a', 'b'].map(enter)
+  const other = enter('c')
+  t.equal(await many[3], false, 'the newest of the access with the most')
+  t.equal(await enter('c'), false, 'one place each')
+  t.strictSame(await Promise.all([...many.slice(0, 3), many[4], other]), Array(5).fill(true))
+})
+
 t.test('bounds of requests that wait, of one access and of all', async t => {
   const { queue, enter } = open(50, { queueMs: 60_000, queuedPerAccessMax: 2, queuedMax: 3 })
   t.equal(queue.enter('a'), true)
@@ -78,7 +100,8 @@ t.test('bounds of requests that wait, of one access and of all', async t => {
 /** The queues of two edges over one bucket of `perSecond`. */
 const openEdges = (perSecond: number, queueMs: number): readonly EngineQueue[] => {
   const [words, turns] = [new BigInt64Array(1), new BigInt64Array(turnWords(EDGES))]
-  const options = { queueMs, queuedPerAccessMax: 64, queuedMax: 1_024 }
+  const bounds = { queuedPerAccessMax: 64, queuedMax: 1_024 }
+  const options = { queueMs, requestsPerSecondMax: perSecond, ...bounds }
   return [0, 1].map(edge => {
     const bucket = createTokenBucket(
       { requestsPerSecondMax: perSecond, requestsBurstMax: 1 },
@@ -106,9 +129,14 @@ t.test('the next token is for the access that got one least recently at any edge
     return 0
   }
   const words = new BigInt64Array(turnWords(EDGES))
-  const options = { queueMs: 60_000, queuedPerAccessMax: 64, queuedMax: 1_024 }
+  const options = { ...OPTIONS, queueMs: 60_000 }
+  const waitMs = (): number => (tokenCount === 0 ? 5 : 0)
   const [one, other] = [0, 1].map(edge => {
-    const modules = { bucket: { take }, turns: toTurns(edge, words), now: () => performance.now() }
+    const modules = {
+      bucket: { take, waitMs },
+      turns: toTurns(edge, words),
+      now: () => performance.now(),
+    }
     return new EngineQueue(options, modules)
   })
   t.equal(one?.enter('a'), true)
@@ -134,9 +162,8 @@ t.test('a turn of an edge that died is waited for a moment only', async t => {
     { requestsPerSecondMax: 100, requestsBurstMax: 1 },
     { words: new BigInt64Array(1), index: 0, nowNs },
   )
-  const options = { queueMs: 300, queuedPerAccessMax: 64, queuedMax: 1_024 }
   const turns = toTurns(0, words)
-  const queue = new EngineQueue(options, { bucket, turns, now: () => performance.now() })
+  const queue = new EngineQueue(OPTIONS, { bucket, turns, now: () => performance.now() })
   const begunMs = performance.now()
   t.equal(await queue.enter('a'), true)
   t.ok(performance.now() - begunMs >= 19, 'it yields')
