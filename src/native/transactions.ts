@@ -20,6 +20,7 @@ export const createTransactionChecks = (
     checkBatch: body => callNative(() => native.checkBatch(body)),
     checkBundle: (transactions, bytesMax) =>
       callNative(() => native.checkBundle(transactions, bytesMax)),
+    bundleId: (transactions, bytesMax) => callNative(() => native.bundleId(transactions, bytesMax)),
     waiting: () => callNative(() => native.waiting()),
   }
 }

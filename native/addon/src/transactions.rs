@@ -10,7 +10,7 @@ use sys::error::{Error, Result as Checked};
 use sys::pool::{self, Pool, Share};
 use transaction::{
     BYTES_MAX, Decoded, Lifetime, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass,
-    check_batch, check_bundle, decode, frame_batch, text_length,
+    check_batch, check_bundle, decode, frame_batch, read_bundle_id, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -249,6 +249,27 @@ impl TransactionChecks {
                 .collect::<Checked<Vec<Decoded>>>()
         })?;
         self.check_later(env, move |rules| check_bundle(&members, rules))
+    }
+
+    /// The id of a bundle, base64 texts as they came, of which nothing is checked; null if a
+    /// member has no signature that can be read.
+    #[napi]
+    pub fn bundle_id(
+        &self,
+        #[napi(ts_arg_type = "readonly string[]")] transactions: Vec<JsString<'_>>,
+        bytes_max: f64,
+    ) -> Result<Option<String>> {
+        guard(|| {
+            let bytes_max = whole(bytes_max, BYTES_MAX as u32, "bytesMax")? as usize;
+            let mut members = Vec::with_capacity(transactions.len());
+            for text in transactions {
+                match decode_string(text, bytes_max)? {
+                    Ok(member) => members.push(Ok(member)),
+                    Err(_) => return Ok(None),
+                }
+            }
+            Ok(read_bundle_id(&members))
+        })
     }
 
     /// Checks that wait for the pool.

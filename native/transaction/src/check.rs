@@ -85,6 +85,20 @@ pub fn check_bundle(members: &[Decoded], rules: &Rules) -> Verdict {
     check(&sources, rules)
 }
 
+/// The id of a bundle of which nothing is checked; `None` if a member has no signature that can be
+/// read.
+pub fn read_bundle_id(members: &[Decoded]) -> Option<String> {
+    let first_of = |member: &Decoded| {
+        let view = read(member.as_deref().ok()?).ok()?;
+        let first = view.signatures().first()?;
+        Some(encode_signature(first.as_array()))
+    };
+    let signatures: Option<Vec<String>> = members.iter().map(first_of).collect();
+    signatures
+        .filter(|signatures| !signatures.is_empty())
+        .map(|signatures| bundle_id(&signatures))
+}
+
 /// Length of the padded base64 text of `bytes` bytes.
 pub const fn text_length(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4

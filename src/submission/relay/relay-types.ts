@@ -33,7 +33,7 @@ export type PeerSubmissions = {
 
 /** What one relay route works with. */
 export type RelayModules = {
-  readonly checks: Pick<TransactionChecks, 'checkBundle'>
+  readonly checks: Pick<TransactionChecks, 'checkBundle' | 'bundleId'>
   readonly upstream: Pick<Upstream, 'send'>
   /** Bundles that wait for the engine. */
   readonly queue: Pick<EngineQueue, 'enter'>

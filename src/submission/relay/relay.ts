@@ -75,7 +75,9 @@ export class Relay {
       const submissionId = formatId(origin.submissionId)
       const fields = { err: error, requestId: origin.request.id, tokenId, submissionId }
       this.modules.log.error(fields, 'a relay call failed')
-      return { outcome: new RpcError('internal') }
+      const bundleId =
+        call.method === 'sendBundle' ? this.sender.readBundleId(call.params) : undefined
+      return { outcome: new RpcError('internal'), bundleId }
     }
   }
 

@@ -32,6 +32,11 @@ type Checked = {
 /** How a submission ended, and the other submission that was sent for it, if any. */
 type Settled = Exclude<SendResult, string>
 
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
+const isTexts = (value: unknown): value is readonly string[] =>
+  isList(value) && value.every(text => typeof text === 'string')
+
 /** True where the bundle got no turn. */
 const isUnsent = ({ outcome, forwardedAtMs, engine }: Ending): boolean =>
   outcome === 'full' && forwardedAtMs === null && engine === null
@@ -75,8 +80,9 @@ export class BundleSender {
       checkMembers(verdict, { service: serviceTipFloorLamports, engine: engineTipFloorLamports })
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      this.recordRefusal(submissionId, pending, error)
-      return { outcome: error, bundleId: pending.bundleId ?? undefined }
+      const bundleId = pending.bundleId ?? this.readBundleId(params)
+      this.recordRefusal(submissionId, { ...pending, bundleId: bundleId ?? null }, error)
+      return { outcome: error, bundleId }
     }
     const { bundleId } = pending
     // A well-formed transaction has a signature.
@@ -91,6 +97,21 @@ export class BundleSender {
     const hasWaited = typeof sent !== 'string' && sent.ending.forwardedAtMs === null
     const ended = hasWaited ? origin.recheck() : undefined
     return { outcome: ended === undefined ? outcome : { reply: ended }, bundleId }
+  }
+
+  /**
+   * The id of a bundle that was refused before its signatures were checked; undefined where one is
+   * missing. Never throws.
+   */
+  readBundleId(params: Params): string | undefined {
+    const [first]: readonly unknown[] = isList(params) ? params : []
+    if (!isTexts(first)) return undefined
+    try {
+      return this.modules.checks.bundleId(first, RELAY_TRANSACTION_BYTES_MAX) ?? undefined
+    } catch {
+      // The refusal is what the client must hear of.
+      return undefined
+    }
   }
 
   private newRecord({ grant }: RelayOrigin): Submission {

@@ -183,6 +183,7 @@ const openOver = async (
         frameBatch: never,
         checkBatch: never,
         checkBundle,
+        bundleId: () => null,
         waiting: never,
       },
       meter: {

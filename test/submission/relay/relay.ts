@@ -260,6 +260,7 @@ t.test('an internal fault is answered without its message and logged with its id
   t.equal(status, 200)
   t.strictSame(json, { jsonrpc: '2.0', error: { code: -32_603, message: 'Internal error' }, id: 7 })
   t.ok(edge.lines.some(line => line.includes(String(headers['x-relay-submission-id']))))
+  t.equal(headers['x-bundle-id'], idOf(toBundle('/relay-bundle')))
   t.equal(engine.received.length, 0)
 })
 
@@ -267,14 +268,16 @@ t.test('a bundle is refused and recorded while too many checks wait', async t =>
   const { engine, call } = await open(t, 1, {
     checkBundle: () => Promise.reject(new RpcError('checksOverloaded')),
   })
-  const params = [toBundle('/relay-bundle'), { encoding: 'base64' }]
+  const params = [toBundle('/relay-bundle'), { encoding: 'base64' }] as const
   const { json, headers } = await call('/relay-bundle', 'sendBundle', params)
   const message = 'Too many transaction checks in flight; retry with backoff'
   t.strictSame(json, { jsonrpc: '2.0', error: { code: -32_603, message }, id: 7 })
   t.equal(engine.received.length, 0)
+  const bundleId = idOf(params[0])
+  t.equal(headers['x-bundle-id'], bundleId)
   const id = headers['x-relay-submission-id']
   const { result } = (await call('/relay-bundle', 'getSubmission', [id])).json
-  t.match(result, { outcome: 'full', checks: message, bundleId: null, forwardedAtMs: null })
+  t.match(result, { outcome: 'full', checks: message, bundleId, forwardedAtMs: null })
 })
 
 t.test('every call is counted by its method and its end', async t => {

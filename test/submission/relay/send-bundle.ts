@@ -65,8 +65,31 @@ t.test('a bundle has an id as soon as every member has a signature', async t => 
   const poor = base64(toTransaction('/relay-bundle', { name: 'poor' }))
   const { headers } = await send(sendBundle('/relay-bundle', [poor]))
   t.equal(headers['x-bundle-id'], idOf([poor]))
-  const malformed = await send(sendBundle('/relay-bundle', [poor, 'AAAA']))
-  t.equal(malformed.headers['x-bundle-id'], undefined)
+  const others = Array.from({ length: 40 }, (_, nth) =>
+    base64(toTransaction('/relay-bundle', { name: `one of many ${nth}` })),
+  )
+  const ask = (...params: readonly unknown[]) =>
+    send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sendBundle', params }))
+  const right = { encoding: 'base64' }
+  const cases: [name: string, params: readonly unknown[], id: string | undefined][] = [
+    ['without options', [[poor]], idOf([poor])],
+    ['other options', [[poor], { encoding: 'base58' }], idOf([poor])],
+    ['a third parameter', [[poor], right, 1], idOf([poor])],
+    ['far too many members', [others, right], idOf(others)],
+    ['twice the same', [[poor, poor], right], idOf([poor, poor])],
+    ['a malformed member', [[poor, 'AAAA'], right], undefined],
+    ['a malformed member and other options', [[poor, 'AAAA'], {}], undefined],
+    ['a member that is no base64', [[poor, 'Ł'], {}], undefined],
+    ['a member that is too long', [[poor, 'A'.repeat(4_000)], {}], undefined],
+    ['a member that is no text', [[poor, 1], right], undefined],
+    ['no member', [[], right], undefined],
+    ['no list', [poor, right], undefined],
+  ]
+  for (const [name, params, id] of cases) {
+    const { json, headers } = await ask(...params)
+    t.equal(json.error?.code, -32_602, name)
+    t.equal(headers['x-bundle-id'], id, name)
+  }
 })
 
 t.test('the ids of these tests equal the documented ones', async t => {

@@ -87,6 +87,25 @@ fn every_complete_record_of_a_batch_is_checked() {
 }
 
 #[test]
+fn the_id_of_a_bundle_is_read_without_a_check() {
+    let [one, two] = [1, 2].map(|nonce| member(Version::V0, nonce));
+    let id_of = |members: &[Vec<u8>]| {
+        let decoded: Vec<Decoded> = members.iter().cloned().map(Ok).collect();
+        read_bundle_id(&decoded)
+    };
+    let many: Vec<Vec<u8>> = (0..=255)
+        .map(|nonce| member(Version::Legacy, nonce))
+        .collect();
+    for members in [vec![one.clone()], vec![one.clone(), forged(&two)], many] {
+        assert_eq!(id_of(&members), bundle(&members).bundle_id);
+        assert!(id_of(&members).is_some());
+    }
+    assert_eq!(id_of(&[]), None);
+    assert_eq!(id_of(&[one.clone(), two[..40].to_vec()]), None);
+    assert_eq!(read_bundle_id(&[Ok(one), Err(Problem::Base64)]), None);
+}
+
+#[test]
 fn every_signature_of_a_bundle_is_checked() {
     let [one, two, three] = [1, 2, 3].map(|nonce| member(Version::Legacy, nonce));
     let mixed = [one.clone(), forged(&two), three.clone()];
