@@ -392,6 +392,12 @@ export interface Admission {
   minuteEndsMs: number
 }
 
+/**
+ * Allocates disk blocks for the first `bytes` bytes of a file, which is created or extended with
+ * zeros where needed. It must not be a file on which this process holds locks.
+ */
+export declare function allocateFile(path: string, bytes: number): void
+
 /** The error of an answer. */
 export interface AnswerError {
   /** Where it has a number as its code. */
@@ -400,12 +406,6 @@ export interface AnswerError {
   messageStart?: number
   messageEnd?: number
 }
-
-/**
- * Allocates disk blocks for the first `bytes` bytes of a file, which is created or extended with
- * zeros where needed. It must not be a file on which this process holds locks.
- */
-export declare function allocateFile(path: string, bytes: number): void
 
 /** What applying blocks did. */
 export interface AppliedData {

@@ -45,9 +45,16 @@ export type StoreLoader = {
   /**
    * Makes the store from an unopened copy and the added changes, which must be all changes after
    * `fromSlot`, as in an incremental archive. The copy must not be older than `fromSlot`; after a
-   * failure the copy is unusable.
+   * failure the copy is unusable. It must end with a block that the archive names, or with
+   * `knownBlockhash`, of which the caller knows that the chain has it.
    */
-  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase): Promise<LoadedStore>
+  update(
+    copyDir: string,
+    dir: string,
+    fromSlot: number,
+    base: LoaderBase,
+    knownBlockhash: string | undefined,
+  ): Promise<LoadedStore>
   /** Counts what `finish` would write, `fileBytes` as an upper bound, and writes nothing. */
   finishDry(): Promise<LoadedStore>
   /** Ends the running call and all later ones with NativeError `cancelled`. */
@@ -107,9 +114,10 @@ export const openStoreLoader = (
     progress: () => callNative(() => native.progress()),
     finish: async (dir, base) =>
       required((await settled(callNative(() => native.finish(dir, base)))).loaded),
-    update: async (copyDir, dir, fromSlot, base) =>
+    update: async (copyDir, dir, fromSlot, base, known) =>
       required(
-        (await settled(callNative(() => native.update(copyDir, dir, fromSlot, base)))).loaded,
+        (await settled(callNative(() => native.update(copyDir, dir, fromSlot, base, known))))
+          .loaded,
       ),
     finishDry: async () => required((await settled(callNative(() => native.finishDry()))).loaded),
     cancel: () => callNative(() => native.cancel()),

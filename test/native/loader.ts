@@ -79,7 +79,7 @@ t.test('a copy is brought up to date', async t => {
   const second = load('second')
   await second.push(1, packAccounts([version(11, 1, 0n), version(12, 3, 30n, 'new')]))
   const base = { ...BASE, slot: 12, parentSlot: 11, root: 12 }
-  t.match(await second.update(copy, store, 8, base), { accounts: 1, dataBytes: 3 })
+  t.match(await second.update(copy, store, 8, base, undefined), { accounts: 1, dataBytes: 3 })
   second.close()
   const indexer = openIndexer(store, STORE)
   t.strictSame(indexer.check(), [])

@@ -4,6 +4,8 @@ import { printableLocation, type StepProgress } from '../../shared/indexer-statu
 import { NativeError } from '../../native/errors.js'
 import type { StoreCopy } from '../../native/store-copy.js'
 import type { LoadedArchive, StoreLoader } from '../../native/loader.js'
+import { RpcReadFailure } from '../accounts-rpc/failure.js'
+import type { FindBlock } from '../accounts-rpc/find-block.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import {
   baseOf,
@@ -33,6 +35,8 @@ export type IncrementalParts = {
   /** Folder for the copy, on the disk of the stores. It does not exist yet. */
   readonly copyDir: string
   readonly options: SnapshotOptions
+  /** Undefined where no upstream RPC is configured. */
+  readonly findBlock?: FindBlock | undefined
 }
 
 /** LMDB's name for the file of a store. */
@@ -63,17 +67,35 @@ const demandNewer = (location: string, { slot }: { readonly slot: number }, tip:
 
 /**
  * Throws where the store may end on another fork than the archive's: changes of the chain do not
- * undo what the fork wrote.
+ * undo what the fork wrote. An archive names its last blocks only; of an older one the upstream RPC
+ * tells. Answers the blockhash that it has told of.
  */
-const demandSameChain = (
-  location: string,
+const demandSameChain = async (
+  { location, findBlock }: Pick<IncrementalParts, 'location' | 'findBlock'>,
   { recentBlockhashes }: Pick<LoadedArchive, 'recentBlockhashes'>,
   { blockhash, slot }: StoreTip,
-): void => {
-  if (recentBlockhashes.includes(blockhash)) return
-  throw new Error(
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  if (recentBlockhashes.includes(blockhash)) return undefined
+  const found =
     `the store ends with block ${blockhash} of slot ${slot}, which is not among the last ` +
-      `${recentBlockhashes.length} blocks of ${printableLocation(location)}: it is of another fork or too old`,
+    `${recentBlockhashes.length} blocks of ${printableLocation(location)}`
+  if (findBlock === undefined)
+    throw new Error(
+      `${found}: it is of another fork or too old; with networks.accountsRpc the upstream RPC would tell`,
+    )
+  let known: string | undefined
+  try {
+    known = await findBlock(slot, signal)
+  } catch (error) {
+    if (!(error instanceof RpcReadFailure)) throw error
+    throw new Error(`${found}, and whether it is of another fork is not known: ${error.message}`, {
+      cause: error,
+    })
+  }
+  if (known === blockhash) return blockhash
+  throw new Error(
+    `${found}: it is of another fork, the upstream RPC has ${known === undefined ? 'no finalized block' : `block ${known}`} in that slot`,
   )
 }
 
@@ -138,9 +160,9 @@ const load = async (
     const base = demandContinues(location, { base: archive.baseSlot }, tip.slot)
     const newest = store.tip() ?? tip
     demandNewer(location, archive, newest.slot)
-    demandSameChain(location, archive, newest)
+    const known = await demandSameChain(parts, archive, newest, signal)
     await copy(store, parts, show, signal)
-    const updating = loader.update(copyDir, dir, base, baseOf(archive))
+    const updating = loader.update(copyDir, dir, base, baseOf(archive), known)
     await watched(updating, options.pollMs, () => show(showRows(loader)))
     return { slot: archive.slot }
   } finally {

@@ -155,8 +155,12 @@ const createLoads = (
       }
       case 'incremental': {
         const { loadIncremental } = await import('./load-incremental.js')
+        const { createFindBlock } = await import('../accounts-rpc/find-block.js')
         const { location } = plan
-        return loadIncremental({ location, openLoader: open, live: copyable, copyDir, options })
+        const { accountsRpc } = settings.network
+        const findBlock = accountsRpc === undefined ? undefined : createFindBlock(accountsRpc)
+        const store = { openLoader: open, live: copyable, copyDir, options }
+        return loadIncremental({ ...store, location, findBlock })
       }
       case 'rpc':
         return loadRpc(settings.network, open)

@@ -16,6 +16,7 @@ use ingest::progress::Progress;
 use napi::Env;
 use napi::bindgen_prelude::Object;
 use napi_derive::napi;
+use primitives::encoding::decode_pubkey;
 use store::Options;
 use store::row_codec::PackedRows;
 use sys::error::{Error, Result as Checked};
@@ -136,7 +137,8 @@ impl StoreLoader {
 
     /// Makes the store at `dir` of the copy at `copy_dir`, which no process has opened, and of what
     /// was pushed: every change after `from_slot`, as an incremental archive has it. The copy must
-    /// not be older. The loader is used up.
+    /// not be older. It must end with a block that the archive names, or with `known_blockhash`, of
+    /// which the caller knows that the chain has it. The loader is used up.
     #[napi(ts_return_type = "Promise<LoaderReply>")]
     pub fn update<'env>(
         &self,
@@ -145,13 +147,18 @@ impl StoreLoader {
         dir: String,
         from_slot: f64,
         base: LoaderBase,
+        known_blockhash: Option<String>,
     ) -> Result<Object<'env>> {
         let base = checked(|| base.to_native())?;
+        let known = checked(|| known_blockhash.as_deref().map(decode_pubkey).transpose())?;
         let from_slot = checked(|| integer(from_slot, "fromSlot"))?;
         let (store, progress) = (self.store.clone(), Arc::clone(&self.progress));
         let (copy, dir) = (PathBuf::from(copy_dir), PathBuf::from(dir));
         self.start(env, move |loader| {
-            let loader = loader.take().ok_or_else(used_up)?;
+            let mut loader = loader.take().ok_or_else(used_up)?;
+            if let Some(blockhash) = known {
+                loader.accept_tip(blockhash);
+            }
             let onto = (from_slot, &base);
             loader
                 .update(&copy, &dir, &store, onto, &progress)

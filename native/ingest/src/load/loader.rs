@@ -84,6 +84,13 @@ impl Loader {
         self.recent_blockhashes = Some(recent_blockhashes);
     }
 
+    /// Adds a block to them of which the caller knows that the chain has it.
+    pub fn accept_tip(&mut self, blockhash: [u8; 32]) {
+        if let Some(recent) = &mut self.recent_blockhashes {
+            recent.push(blockhash);
+        }
+    }
+
     pub fn counts(&self) -> Counts {
         self.counts
     }

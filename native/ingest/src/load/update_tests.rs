@@ -189,7 +189,7 @@ fn subscribers_cannot_continue_over_a_gap() {
 #[test]
 fn a_store_of_another_fork_is_not_updated() {
     let one: Vec<Version> = vec![(11, 1, account(number(1), 1, [8; 32], b"one"))];
-    let update_among = |recent: Vec<[u8; 32]>| {
+    let update = |recent: Vec<[u8; 32]>, known: Option<[u8; 32]>| {
         let dir = TempDir::new().unwrap();
         let (copy, store) = (dir.path().join("copy"), dir.path().join("store"));
         let load = |name: &str| pushed(&dir.path().join(name), &Scope::All, &small(), &one);
@@ -199,10 +199,15 @@ fn a_store_of_another_fork_is_not_updated() {
             .unwrap();
         let mut second = load("second");
         second.expect_tip_in(recent);
+        known.into_iter().for_each(|hash| second.accept_tip(hash));
         second.update(&copy, &store, &options(), (10, &BASE), &progress)
     };
+    let update_among = |recent| update(recent, None);
+    let update_knowing = |recent, known| update(recent, Some(known));
     let error = update_among(vec![number(1), number(2)]).unwrap_err();
     let reason = "the store ends with slot 10, which is not among the last 2 blocks";
     assert!(error.detail().contains(reason), "{error}");
     update_among(vec![number(1), OLD.blockhash]).unwrap();
+    update_knowing(vec![number(1)], number(2)).unwrap_err();
+    update_knowing(vec![number(1)], OLD.blockhash).unwrap();
 }
