@@ -121,7 +121,7 @@ export class EdgeLocations {
 
   private async openLocation(
     { id: location, listeners }: EdgeConfig['locations'][number],
-    { onRefusal, newSubmissionId, budget }: SharedByLocations,
+    { onRefusal, newSubmissionId, budget, pauses }: SharedByLocations,
   ): Promise<void> {
     const { config } = this
     const { access, networks, version, versionCells, health, log, metrics } = this.modules
@@ -155,6 +155,7 @@ export class EdgeLocations {
       revalidate,
       timers: SYSTEM_TIMERS,
       budget,
+      pauses,
       connect: (network, socket, limits) => networks.connect(network, socket, limits),
     })
     this.sockets.push(sockets)
