@@ -1,5 +1,6 @@
 // Makes the archive and the Debian package of this checkout, which must be built:
-//   node scripts/package.mjs [--version 1.2.3] [--to folder] [--fast]
+//   node scripts/package.mjs [--version 1.2.3] [--to folder] [--sign-key file] [--fast]
+// `--sign-key` signs the checksums with a key of ssh-keygen, which may be in an agent or a token.
 // `--fast` compresses little, for tests.
 // They contain what the service runs with and nothing else, Node.js among it.
 import { spawnSync } from 'node:child_process'
@@ -22,7 +23,9 @@ import { basename, dirname, join, relative, resolve } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { installNode } from './node-release.mjs'
+import { installNode, RELEASES } from './node-release.mjs'
+import { linkedFiles } from './page-links.mjs'
+import { createSbom } from './sbom.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -30,6 +33,7 @@ const { values } = parseArgs({
   options: {
     version: { type: 'string', default: manifest.version },
     to: { type: 'string', default: join(root, 'dist', 'packages') },
+    'sign-key': { type: 'string' },
     fast: { type: 'boolean', default: false },
   },
 })
@@ -40,6 +44,8 @@ const level = values.fast ? 0 : 6
 /** Bound of the archive. */
 const ARCHIVE_BYTES_MAX = 60 * 1024 ** 2
 const NODE_MAJOR = '24'
+/** What a signature is for, so that one of the same key for something else is none of this. */
+const SIGNED_AS = 'slotline-package'
 
 /**
  * Dependencies that the package leaves out: the sandbox, which is for development and larger than
@@ -109,6 +115,7 @@ const isNeeded = path => {
   )
 }
 
+/** Copies the packages of npm; answers their folders. */
 const copyPackages = stage => {
   const names = Object.keys(manifest.dependencies).filter(name => !LEFT_OUT.has(name))
   const folders = closureOf(names)
@@ -121,11 +128,37 @@ const copyPackages = stage => {
         isNeeded(source) &&
         !relative(join(root, folder), source).split('/').includes('node_modules'),
     })
+  return folders
 }
 
 const isOfService = path =>
   !/\.(map|tsbuildinfo)$/.test(path) &&
   !/^(test|bench|sandbox|packages|cli\/sandbox\/run-[a-z]+\.js)(\/|$)/.test(path)
+
+const PAGES = ['docs/operations.md', 'docs/configuration.md']
+
+/** Pages for operators, with every page and file that they link. Folders of tests are no pages. */
+const copyPages = stage => {
+  for (const path of linkedFiles(root, PAGES))
+    if (!path.startsWith('test/')) cpSync(join(root, path), join(stage, path), { recursive: true })
+}
+
+const readText = path => readFileSync(join(root, path), 'utf8')
+
+/** Names what the package has of others. */
+const writeSbom = (stage, folders) => {
+  const { name, commit } = JSON.parse(readFileSync(join(stage, 'package.json'), 'utf8'))
+  const sbom = createSbom({
+    name,
+    version,
+    commit,
+    node: RELEASES[NODE_MAJOR].version,
+    npm: { lock: JSON.parse(readText('package-lock.json')), folders },
+    crates: { lock: readText('native/Cargo.lock'), root: 'addon' },
+    server: { lock: readText('native/uws/sources/Cargo.lock'), crate: 'libuwebsockets-sys' },
+  })
+  writeFileSync(join(stage, 'sbom.cdx.json'), `${JSON.stringify(sbom, null, 2)}\n`)
+}
 
 const copyService = stage => {
   if (!existsSync(join(root, 'dist', 'main.js'))) fail('build the service first: npm run package')
@@ -204,8 +237,8 @@ const makeDebian = (stage, work) => {
   cpSync(stage, library, { recursive: true })
   symlinkSync('../lib/slotline/bin/slotline', join(tree, 'usr', 'bin', 'slotline'))
   cpSync(join(root, 'deploy', 'slotline.service'), join(units, 'slotline.service'))
-  for (const page of ['operations.md', 'configuration.md'])
-    cpSync(join(root, 'docs', page), join(doc, page))
+  for (const name of ['docs', 'sbom.cdx.json'])
+    symlinkSync(`../../../lib/slotline/${name}`, join(doc, name))
   cpSync(join(root, 'LICENSE'), join(doc, 'copyright'))
   const bytes = filesUnder(tree).reduce((sum, file) => sum + statSync(file).size, 0)
   const control = readFileSync(join(root, 'deploy', 'debian', 'control'), 'utf8')
@@ -223,6 +256,13 @@ const makeDebian = (stage, work) => {
   return file
 }
 
+/** Signs the checksums, of which one signature is enough: they name every file. */
+const signSums = key => {
+  const file = join(target, 'SHA256SUMS')
+  rmSync(`${file}.sig`, { force: true })
+  if (key !== undefined) run('ssh-keygen', ['-Y', 'sign', '-f', key, '-n', SIGNED_AS, file])
+}
+
 if (process.platform !== 'linux' || process.arch !== 'x64') fail('packages are made on Linux x64')
 const work = mkdtempSync(join(tmpdir(), 'slotline-package-'))
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
@@ -231,16 +271,20 @@ const stage = join(work, name)
 mkdirSync(stage)
 mkdirSync(target, { recursive: true })
 copyService(stage)
-copyPackages(stage)
+copyPages(stage)
+writeSbom(stage, copyPackages(stage))
 copyNode(stage)
 for (const file of binariesOf(stage)) run('strip', ['--strip-unneeded', file])
 setModes(stage)
-const made = [makeArchive(stage, name), makeDebian(stage, work)]
+const bill = join(target, `slotline-${version}.cdx.json`)
+cpSync(join(stage, 'sbom.cdx.json'), bill)
+const made = [makeArchive(stage, name), makeDebian(stage, work), bill]
 const sums = made.map(file => {
   const digest = createHash('sha256').update(readFileSync(file)).digest('hex')
   return `${digest}  ${basename(file)}\n`
 })
 writeFileSync(join(target, 'SHA256SUMS'), sums.join(''))
+signSums(values['sign-key'])
 for (const file of made) {
   const { size } = statSync(file)
   process.stdout.write(`${file}: ${(size / 1024 ** 2).toFixed(1)} MiB\n`)

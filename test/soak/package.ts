@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -112,7 +113,19 @@ const files = VERSIONS.map(version => join(folder, `slotline_${version}_amd64.de
 soakTest('packages are made, and the archive is small enough', { skip }, async t => {
   const script = repositoryPath('scripts/package.mjs')
   const [first = '', second = ''] = VERSIONS
-  run(process.execPath, [script, '--version', first, '--to', folder])
+  const key = join(folder, 'key')
+  run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key])
+  const signed = ['--sign-key', key]
+  run(process.execPath, [script, '--version', first, '--to', folder, ...signed])
+  const signers = join(folder, 'allowed_signers')
+  writeFileSync(signers, `slotline ${readFileSync(`${key}.pub`, 'utf8')}`)
+  const verify = ['-Y', 'verify', '-f', signers, '-I', 'slotline', '-n', 'slotline-package']
+  const verified = spawnSync('ssh-keygen', [...verify, '-s', join(folder, 'SHA256SUMS.sig')], {
+    input: readFileSync(join(folder, 'SHA256SUMS')),
+  })
+  t.equal(verified.status, 0, 'the checksums are signed')
+  const sums = spawnSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: folder })
+  t.equal(sums.status, 0, 'and are right')
   run(process.execPath, [script, '--version', second, '--to', folder, '--fast'])
   const archive = join(folder, `slotline-${first}-linux-x64.tar.xz`)
   t.ok(statSync(archive).size <= 60 * 1024 ** 2, `${statSync(archive).size} bytes`)
