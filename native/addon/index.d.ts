@@ -23,9 +23,10 @@ export declare class DirectReads {
   /**
    * `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
    * those of the limit table.
-   * `bounds`: upper bounds of the buckets of histograms in seconds.
+   * `bounds`: upper bounds of the buckets of histograms in seconds. `reply_bytes`: bytes of a
+   * reply that count as one request.
    */
-  constructor(version: Float64Array, limits: Float64Array, bounds: Array<number>, tokensMax: number)
+  constructor(version: Float64Array, limits: Float64Array, bounds: Array<number>, tokensMax: number, replyBytes: number)
   /**
    * Answers requests of an app of the compiled server. `type_lines` is the value of the reply's
    * Content-Type, with the header lines after it. False where there is no such app.

@@ -94,21 +94,36 @@ export const createRecheck = (parts: AdmissionParts) => {
 
 const UNAVAILABLE = failureReply('unavailable')
 
+/** Where waiting does not help, there is no time to wait for. */
 const toData = ({ limit, max, retryAfterMs }: Exceeded) => ({
   limit,
   max,
-  retryAfterMs: Math.ceil(retryAfterMs),
+  ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
 })
 
+/** The error of a limit, which says what would succeed where waiting does not help. */
+const toExceeded = (exceeded: Exceeded): RpcError => {
+  const { limit, retryAfterMs, callsMax: max } = exceeded
+  if (retryAfterMs !== undefined)
+    return new RpcError('tooManyRequests', undefined, toData(exceeded))
+  if (max === undefined) return new RpcError('noRequests', { limit }, toData(exceeded))
+  return new RpcError('batchTooManyRequests', { max }, toData(exceeded))
+}
+
 /** 429 with the limit that was exceeded. */
-const exceededReply = (exceeded: Exceeded): Reply => ({
-  ...toReply(new RpcError('tooManyRequests', undefined, toData(exceeded))),
-  headers: {
-    'Retry-After': String(Math.ceil(exceeded.retryAfterMs / 1_000)),
-    'x-ratelimit-method-limit': String(exceeded.max),
-    'x-ratelimit-method-remaining': String(exceeded.remaining),
-  },
-})
+const exceededReply = (exceeded: Exceeded): Reply => {
+  const { retryAfterMs, max, remaining } = exceeded
+  return {
+    ...toReply(toExceeded(exceeded)),
+    headers: {
+      ...(retryAfterMs !== undefined && {
+        'Retry-After': String(Math.ceil(retryAfterMs / 1_000)),
+      }),
+      'x-ratelimit-method-limit': String(max),
+      'x-ratelimit-method-remaining': String(remaining),
+    },
+  }
+}
 
 /** The error for a WebSocket message over a limit; the socket stays open. */
 export const toOverLimit = (
@@ -119,8 +134,11 @@ export const toOverLimit = (
     onRefusal(FULL)
     return new RpcError('overloaded')
   }
-  onRefusal(exceeded.limit)
-  return new RpcError('overLimit', undefined, toData(exceeded))
+  const { limit, retryAfterMs, callsMax: max } = exceeded
+  onRefusal(limit)
+  if (retryAfterMs !== undefined) return new RpcError('overLimit', undefined, toData(exceeded))
+  if (max === undefined) return new RpcError('limitIsNone', { limit }, toData(exceeded))
+  return new RpcError('batchOverLimit', { max }, toData(exceeded))
 }
 
 /** How a failed call is counted and listed in its usage. */

@@ -33,6 +33,8 @@ export type DirectReadsParts = {
   /** Cells of which the first are accessVersion and the end of the lease. */
   readonly versionCells: Float64Array
   readonly bodyBytesMax: number
+  /** Bytes of a reply that count as one request. */
+  readonly replyBytes: number
 }
 
 /**
@@ -46,7 +48,7 @@ export class DirectReads {
   private readonly bodyBytesMax: number
   private readonly registered = new WeakMap<Principal, Registered>()
 
-  constructor({ limiter, versionCells, bodyBytesMax }: DirectReadsParts) {
+  constructor({ limiter, versionCells, bodyBytesMax, replyBytes }: DirectReadsParts) {
     this.limiter = limiter
     this.bodyBytesMax = bodyBytesMax
     this.native = openDirectReads({
@@ -54,6 +56,7 @@ export class DirectReads {
       limits: limiter.cells,
       bucketSeconds: [...BUCKET_SECONDS],
       tokensMax: TOKENS_MAX,
+      replyBytes,
     })
   }
 

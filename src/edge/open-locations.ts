@@ -131,10 +131,11 @@ export class EdgeLocations {
     const now = Date.now
     const admission = { location, authenticate, version, limiter, now, onRefusal }
     const { bodyBytesMax, submissionBytesMax } = processes
+    const replyBytes = config.rpc.requestReplyBytes
     // At level debug every request is logged, which only JavaScript does.
     const direct = log.isLevelEnabled('debug')
       ? undefined
-      : new DirectReads({ limiter, versionCells, bodyBytesMax })
+      : new DirectReads({ limiter, versionCells, bodyBytesMax, replyBytes })
     if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
     const submissions = new Submissions({
       ...this.modules.submissions,

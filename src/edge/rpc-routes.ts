@@ -40,6 +40,8 @@ class Admitted implements CallContext {
   readonly parts: EdgeParts
   /** Calls that are charged as in flight. */
   atOnce = 1
+  /** Requests that its calls or its reply are charged as. */
+  private charged = 1
 
   constructor(principal: Principal, view: NetworkView, request: Request, parts: EdgeParts) {
     this.principal = principal
@@ -70,7 +72,15 @@ class Admitted implements CallContext {
     const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
     if (typeof granted !== 'number') return this.refuse(granted, onRefusal)
     this.atOnce = granted
+    this.charged = calls
     return granted
+  }
+
+  chargeReply(requests: number): void {
+    if (requests <= this.charged) return
+    const { limiter, now } = this.parts
+    limiter.chargeReply(this.principal, { from: this.charged, to: requests }, now)
+    this.charged = requests
   }
 
   acquireMore(requests: number): Reply | undefined {

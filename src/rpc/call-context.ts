@@ -30,6 +30,8 @@ export type CallContext = {
   acquireBatch?(calls: number, atOnce: number): number | Reply | RpcError
   /** Charges further requests for a long message. Returns a refusal as `acquireBatch` does. */
   acquireMore?(requests: number): Reply | RpcError | undefined
+  /** Charges the length of the reply so far, as requests in all. It is sent in any case. */
+  chargeReply?(requests: number): void
   /**
    * Called for every call that is answered, with the method that it called, if there is one, and
    * how long it ran, if it did.

@@ -17,6 +17,7 @@ import {
 import { runBatch } from './batch.js'
 import type { CallContext } from './call-context.js'
 import { CallRunner, type CallModules } from './call-runner.js'
+import { chargeReply } from './charge-reply.js'
 import { joinBody } from './join-body.js'
 import { packedElements, restoreAddresses } from './long-message/restore-addresses.js'
 import type { Options } from './options.js'
@@ -89,6 +90,13 @@ class Dispatcher implements Dispatch {
   }
 
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
+    const reply = this.answer(body, context)
+    return reply instanceof Promise
+      ? reply.then(settled => chargeReply(settled, context, this.options.requestReplyBytes))
+      : chargeReply(reply, context, this.options.requestReplyBytes)
+  }
+
+  private answer(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
     const { addressesBytesMax, fastLane, loopBytesMax } = this.options
     if (body.length > Math.min(addressesBytesMax, loopBytesMax))
       return this.handleLong(body, context)

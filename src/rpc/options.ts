@@ -51,6 +51,11 @@ export const defaults = {
    * counts as several, and as one burst at most.
    */
   requestBytes: 64 * 1024,
+  /**
+   * Bytes of a reply that count as one request against the rate of its access; a longer one counts
+   * as several, and as one burst at most.
+   */
+  requestReplyBytes: 64 * 1024,
   /** Time that batches may run per turn of the event loop, so that other requests get theirs. */
   batchTurnMs: 2,
   /**

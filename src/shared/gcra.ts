@@ -7,9 +7,9 @@ export type Rate = {
 }
 
 /**
- * A stored time that lies further ahead than the burst and this was written before the clock was
- * set back, before the machine was restarted, or under other limits. Processes that share the time
- * read their clocks less far apart.
+ * A stored time that lies further ahead than the burst, a debt of one burst, and this was written
+ * before the clock was set back, before the machine was restarted, or under other limits. Processes
+ * that share the time read their clocks less far apart.
  */
 const CLOCK_SKEW_NS = 1_000_000_000n
 
@@ -47,12 +47,34 @@ export const takeRequests = (
     const stored = Atomics.load(words, index)
     const now = nowNs()
     const latest = now + burstNs
-    const isStale = stored > latest + CLOCK_SKEW_NS
+    const isStale = stored > latest + burstNs + CLOCK_SKEW_NS
     const arrival = isStale ? (isStaleReset ? now : latest) : stored < now ? now : stored
     const left = latest - arrival - cost
     // A stale time is replaced even by a refused call: otherwise the limit would stay closed.
     const next = left < 0n ? arrival : arrival + cost
     if (left < 0n && !isStale) return left
     if (Atomics.compareExchange(words, index, stored, next) === stored) return left
+  }
+}
+
+/**
+ * Takes up to `count` whole requests although the burst may be used up: at most to one burst beyond
+ * it, which the next requests wait for. Returns how many.
+ */
+export const chargeRequests = (
+  words: BigInt64Array,
+  index: number,
+  { intervalNs, burstNs }: Rate,
+  { count, nowNs }: { readonly count: number; readonly nowNs: () => bigint },
+): number => {
+  for (;;) {
+    const stored = Atomics.load(words, index)
+    const now = nowNs()
+    const arrival = stored < now ? now : stored
+    const room = (now + 2n * burstNs - arrival) / intervalNs
+    const taken = room < BigInt(count) ? room : BigInt(count)
+    if (taken <= 0n) return 0
+    const next = arrival + taken * intervalNs
+    if (Atomics.compareExchange(words, index, stored, next) === stored) return Number(taken)
   }
 }

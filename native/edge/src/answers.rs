@@ -77,11 +77,18 @@ pub struct Answers<R> {
     tokens_max: usize,
     is_open: bool,
     counts: Counts,
+    /// Bytes of a reply that count as one request.
+    reply_bytes: usize,
     reply: Vec<u8>,
 }
 
 impl<R: PointReads> Answers<R> {
-    pub fn new(version: Cells, limits: Cells, tokens_max: usize, counts: Counts) -> Self {
+    pub fn new(
+        version: Cells,
+        limits: Cells,
+        (tokens_max, reply_bytes): (usize, usize),
+        counts: Counts,
+    ) -> Self {
         Answers {
             version,
             limits,
@@ -89,6 +96,7 @@ impl<R: PointReads> Answers<R> {
             tokens_max,
             is_open: true,
             counts,
+            reply_bytes: reply_bytes.max(1),
             reply: Vec::new(),
         }
     }
@@ -139,6 +147,8 @@ impl<R: PointReads> Answers<R> {
         if !entry.limit.take(&self.limits, clock) {
             return None;
         }
+        let requests = self.reply.len().div_ceil(self.reply_bytes);
+        entry.limit.charge_reply(&self.limits, requests, clock);
         usage.fetch_add(1, SeqCst);
         add_one(calls);
         entry.limit.release(&self.limits);

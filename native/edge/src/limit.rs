@@ -11,7 +11,8 @@ const ARRIVAL: usize = 1;
 const CHARGED: usize = 2;
 const COLUMNS: usize = 5;
 
-/// A stored time that lies further ahead than the burst and this is stale.
+/// A stored time that lies further ahead than the burst, the largest debt of a burst, and this is
+/// stale.
 const CLOCK_SKEW_NS: i128 = 1_000_000_000;
 
 /// Unix nanoseconds by the clock that `Date.now` reads; `None` where they do not fit.
@@ -57,6 +58,37 @@ impl Limit {
         is_taken
     }
 
+    /// Charges the length of a reply: `requests` in all, of which one was taken. They count
+    /// although the burst is used up, as whole requests: one burst at most, and to one burst
+    /// beyond it.
+    pub fn charge_reply(&self, cells: &Cells, requests: usize, clock: Clock) {
+        let (Some(arrival), Some(charged)) = (
+            cells.word(self.row + ARRIVAL),
+            cells.half((self.row + CHARGED) * 2),
+        ) else {
+            return;
+        };
+        let (interval, burst) = (i128::from(self.interval_ns), i128::from(self.burst_ns));
+        let most = (requests as i128).min(burst / interval.max(1)) - 1;
+        let mut stored = arrival.load(SeqCst);
+        while let Some(now_ns) = clock().filter(|_| most > 0) {
+            let begins = i128::from(stored.max(now_ns));
+            let room = i128::from(now_ns) + 2 * burst - begins;
+            let count = most.min(room / interval.max(1));
+            let next = i64::try_from(begins + count * interval);
+            let (1.., Ok(next)) = (count, next) else {
+                return;
+            };
+            match arrival.compare_exchange(stored, next, SeqCst, SeqCst) {
+                Ok(_) => {
+                    charged.fetch_add(count as i32, SeqCst);
+                    return;
+                }
+                Err(current) => stored = current,
+            }
+        }
+    }
+
     pub fn release(&self, cells: &Cells) {
         if let Some(own) = cells.half(self.own()) {
             own.fetch_sub(1, SeqCst);
@@ -97,7 +129,7 @@ impl Limit {
     fn next_arrival(&self, stored: i64, clock: Clock) -> Option<i64> {
         let now_ns = clock()?;
         let latest = i128::from(now_ns) + i128::from(self.burst_ns);
-        if i128::from(stored) > latest + CLOCK_SKEW_NS {
+        if i128::from(stored) > latest + i128::from(self.burst_ns) + CLOCK_SKEW_NS {
             return None;
         }
         let next = i128::from(stored.max(now_ns)) + i128::from(self.interval_ns);
@@ -153,6 +185,28 @@ mod tests {
     }
 
     #[test]
+    fn a_reply_is_charged_one_burst_at_most_and_one_beyond_it() {
+        let (limit, cells) = (limit(), cells());
+        let arrival = cells.word(ROW + ARRIVAL).unwrap();
+        let charged = cells.half((ROW + CHARGED) * 2).unwrap();
+        let take = |requests: usize| {
+            limit.charge_reply(&cells, requests, &at(NOW));
+            (arrival.load(SeqCst) - NOW, charged.load(SeqCst))
+        };
+        assert!(limit.take(&cells, &at(NOW)));
+        limit.release(&cells);
+        assert_eq!(take(0), (1_000, 1));
+        assert_eq!(take(1), (1_000, 1), "it was taken");
+        assert_eq!(take(2), (2_000, 2));
+        assert_eq!(take(usize::MAX), (4_000, 4), "one burst, into debt");
+        assert!(!limit.take(&cells, &at(NOW + 1_000)));
+        assert_eq!(take(3), (6_000, 6), "one burst beyond it");
+        assert_eq!(take(3), (6_000, 6), "and no further");
+        assert!(!limit.take(&cells, &at(NOW + 3_999)));
+        assert!(limit.take(&cells, &at(NOW + 4_000)), "a burst later");
+    }
+
+    #[test]
     fn requests_in_flight_of_all_edges_and_machines() {
         let (limit, cells) = (limit(), cells());
         let other = cells.half((ROW + COLUMNS) * 2).unwrap();
@@ -170,11 +224,11 @@ mod tests {
         assert!(!limit.take(&cells, &at(NOW)));
         cells.word(ROW).unwrap().store(7, SeqCst);
         let arrival = cells.word(ROW + ARRIVAL).unwrap();
-        arrival.store(NOW + 3_000 + CLOCK_SKEW_NS as i64 + 1, SeqCst);
+        arrival.store(NOW + 6_000 + CLOCK_SKEW_NS as i64 + 1, SeqCst);
         assert!(!limit.allows(&cells, &at(NOW)));
         assert!(!limit.take(&cells, &at(NOW)));
         let stored = arrival.load(SeqCst);
-        assert_eq!(stored, NOW + 3_000 + CLOCK_SKEW_NS as i64 + 1, "not reset");
+        assert_eq!(stored, NOW + 6_000 + CLOCK_SKEW_NS as i64 + 1, "not reset");
         let outside = Limit { row: 100, ..limit };
         assert!(!outside.take(&cells, &at(NOW)));
     }

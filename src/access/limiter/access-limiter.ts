@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { takeRequests, toRate, type Rate } from '../../shared/gcra.js'
+import { chargeRequests, takeRequests, toRate, type Rate } from '../../shared/gcra.js'
 import { LIMIT_NAMES, type LimitName } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import { defaults, type Options } from './options.js'
@@ -23,8 +23,10 @@ export type Exceeded = {
   readonly max: number
   /** Requests or sockets that are still available now. */
   readonly remaining: number
-  /** When to try again. */
-  readonly retryAfterMs: number
+  /** When to try again; undefined where waiting does not help. */
+  readonly retryAfterMs: number | undefined
+  /** Calls of the longest batch that is admitted, of one that is longer. */
+  readonly callsMax?: number
 }
 
 /** No row for the access: more than `accessesMax` are in use. */
@@ -38,8 +40,6 @@ const NS_PER_MS = 1_000_000
 const BURST_NS_MIN = BigInt(NS_PER_MS)
 /** Most requests in flight end within this. */
 const IN_FLIGHT_RETRY_MS = 1_000
-/** Reported where waiting does not help. */
-const NEVER_RETRY_MS = 3_600_000
 
 const REQUESTS = 0
 const SOCKETS = 1
@@ -154,6 +154,26 @@ export class AccessLimiter {
     return count === 0 ? undefined : this.#take(state, Math.min(count, most), now, 1)
   }
 
+  /**
+   * Charges the length of a reply to an admitted message: it counts as `to` requests, of which
+   * `from` are charged already. It cannot be refused any more, so it may use up to one burst that
+   * the access does not have yet; and it counts as one burst at most.
+   */
+  chargeReply(
+    state: LimiterState,
+    { from, to }: { readonly from: number; readonly to: number },
+    now: Clock,
+  ): void {
+    const most = Number(state.rate.burstNs / state.rate.intervalNs)
+    const count = Math.min(to, most) - Math.min(from, most)
+    if (count <= 0) return
+    const { words, counts } = this.#table
+    const nowNs = () => toNs(now())
+    const index = this.#table.arrivalTimeOf(state.row)
+    const taken = chargeRequests(words, index, state.rate, { count, nowNs })
+    Atomics.add(counts, this.#table.chargedOf(state.row), taken)
+  }
+
   /** Ends admitted requests. */
   release(state: LimiterState, count: number): void {
     const { counts } = this.#table
@@ -172,7 +192,8 @@ export class AccessLimiter {
     if (sockets <= socketsMax) return undefined
     this.#table.addRefused(state.row, 'socketsMax')
     this.releaseSocket(state)
-    return { limit: 'socketsMax', max: socketsMax, remaining: 0, retryAfterMs: IN_FLIGHT_RETRY_MS }
+    const retryAfterMs = retryWithin(socketsMax)
+    return { limit: 'socketsMax', max: socketsMax, remaining: 0, retryAfterMs }
   }
 
   releaseSocket(state: LimiterState): void {
@@ -250,11 +271,14 @@ export class AccessLimiter {
   }
 }
 
+/** A limit of 0 admits nothing, however long the client waits. */
+const retryWithin = (max: number): number | undefined => (max > 0 ? IN_FLIGHT_RETRY_MS : undefined)
+
 const inFlightExceeded = (max: number, others: number): Exceeded => ({
   limit: 'requestsInFlightMax',
   max,
   remaining: Math.max(0, max - others),
-  retryAfterMs: IN_FLIGHT_RETRY_MS,
+  retryAfterMs: retryWithin(max),
 })
 
 const rateExceeded = (
@@ -270,7 +294,8 @@ const rateExceeded = (
     limit: isBurst ? 'requestsBurstMax' : 'requestsPerSecondMax',
     max: isBurst ? limits.requestsBurstMax : limits.requestsPerSecondMax,
     remaining: Math.max(0, Number((costNs - waitNs) / intervalNs)),
-    retryAfterMs: isNever ? NEVER_RETRY_MS : Number(waitNs) / NS_PER_MS,
+    retryAfterMs: isNever ? undefined : Number(waitNs) / NS_PER_MS,
+    ...(isBurst && { callsMax: Number(burstNs / intervalNs) }),
   }
 }
 

@@ -95,6 +95,18 @@ export class UsageLimiter {
     return exceeded
   }
 
+  /**
+   * Charges the length of a reply, which counts as `to` requests, of which `from` are charged
+   * already. They are not counted as calls.
+   */
+  chargeReply(
+    { state }: Principal,
+    size: { readonly from: number; readonly to: number },
+    now: Clock,
+  ): void {
+    this.#limiter.chargeReply(state, size, now)
+  }
+
   release(principal: Principal, atOnce: number): void {
     this.#limiter.release(principal.state, atOnce)
   }

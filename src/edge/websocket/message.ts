@@ -51,6 +51,8 @@ export class SocketMessage implements CallContext {
   private readonly principal: Principal
   /** Calls that are charged as in flight. */
   private atOnce = 1
+  /** Requests that its calls or its reply are charged as. */
+  private charged = 1
   /** Of the reply budget; undefined where its results are small. */
   private share: ByteShare | undefined
   private isBatch = false
@@ -81,7 +83,15 @@ export class SocketMessage implements CallContext {
     const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
     if (typeof granted !== 'number') return this.refuse(toOverLimit(granted, onRefusal))
     this.atOnce = granted
+    this.charged = calls
     return granted
+  }
+
+  chargeReply(requests: number): void {
+    if (requests <= this.charged) return
+    const { limiter, now } = this.session.host
+    limiter.chargeReply(this.principal, { from: this.charged, to: requests }, now)
+    this.charged = requests
   }
 
   acquireMore(requests: number): RpcError | undefined {

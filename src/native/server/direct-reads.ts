@@ -30,12 +30,14 @@ export type DirectReadsParts = {
   readonly bucketSeconds: readonly number[]
   /** Tokens that are known at a time. */
   readonly tokensMax: number
+  /** Bytes of a reply that count as one request. */
+  readonly replyBytes: number
 }
 
 export const openDirectReads = (parts: DirectReadsParts): DirectReads => {
-  const { version, limits, bucketSeconds, tokensMax } = parts
+  const { version, limits, bucketSeconds, tokensMax, replyBytes } = parts
   const native = callNative(
-    () => new addon.DirectReads(version, limits, [...bucketSeconds], tokensMax),
+    () => new addon.DirectReads(version, limits, [...bucketSeconds], tokensMax, replyBytes),
   )
   return {
     mount: (app, typeLines, bodyBytesMax) => {

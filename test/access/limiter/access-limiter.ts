@@ -72,7 +72,7 @@ t.test('a refusal names the limit and when to try again', async t => {
   limiter.release(state, 1)
   const exceeded = limiter.acquire(state, () => NOW_MS + 25)
   t.match(exceeded, { limit: 'requestsPerSecondMax', max: 10, remaining: 0 })
-  t.ok(typeof exceeded === 'object' && Math.abs(exceeded.retryAfterMs - 75) < 1)
+  t.ok(typeof exceeded === 'object' && Math.abs((exceeded.retryAfterMs ?? 0) - 75) < 1)
   const none = new LimiterState(grantOf({ requestsPerSecondMax: 0 }, 'acc_none'))
   t.match(
     limiter.acquire(none, () => NOW_MS),
@@ -102,6 +102,24 @@ t.test('a batch counts all its calls or none', async t => {
   t.equal(open, undefined)
   t.equal(batch(3, 8), 3, 'beside another request')
   limiter.release(state, 1)
+})
+
+t.test('a reply is charged one burst at most, and to one burst beyond it', async t => {
+  const [limiter] = openEdges(t)
+  if (limiter === undefined) return
+  const state = new LimiterState(grantOf({ requestsBurstMax: 3 }))
+  const charge = (from: number, to: number, nowMs = NOW_MS): void =>
+    limiter.chargeReply(state, { from, to }, () => nowMs)
+  t.ok(pass(limiter, state, NOW_MS))
+  charge(1, 1)
+  charge(1, 2)
+  t.ok(pass(limiter, state, NOW_MS), 'one of the burst was left')
+  charge(1, 1e9)
+  t.notOk(pass(limiter, state, NOW_MS + 299))
+  t.ok(pass(limiter, state, NOW_MS + 300), 'two beyond the burst, and the next')
+  for (let nth = 0; nth < 3; nth++) charge(1, 1e9, NOW_MS + 300)
+  t.notOk(pass(limiter, state, NOW_MS + 699))
+  t.ok(pass(limiter, state, NOW_MS + 700), 'the debt is one burst, whatever is charged')
 })
 
 t.test('edges of a machine share a rate', async t => {

@@ -55,7 +55,7 @@ t.test('wrong arguments of direct reads are refused', async t => {
   const construct = (args: unknown[]): unknown => Reflect.construct(addon.DirectReads, args)
   t.strictSame(notRefused(construct, wrongCalls(specs)), [])
 
-  const direct = new addon.DirectReads(mapped, mapped, [1], 8)
+  const direct = new addon.DirectReads(mapped, mapped, [1], 8, 64)
   const register = (args: unknown[]): unknown => Reflect.apply(direct.register, direct, args)
   const laneSpec: Spec = { right: lane, wrong: [undefined, null, {}, reader] }
   t.strictSame(notRefused(register, wrongCalls([text('token'), admission, laneSpec])), [])

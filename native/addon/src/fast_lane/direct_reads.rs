@@ -113,19 +113,22 @@ pub struct DirectReads(Shared);
 impl DirectReads {
     /// `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
     /// those of the limit table.
-    /// `bounds`: upper bounds of the buckets of histograms in seconds.
+    /// `bounds`: upper bounds of the buckets of histograms in seconds. `reply_bytes`: bytes of a
+    /// reply that count as one request.
     #[napi(constructor)]
     pub fn new(
         version: Float64Array,
         limits: Float64Array,
         bounds: Vec<f64>,
         tokens_max: f64,
+        reply_bytes: f64,
     ) -> Result<DirectReads> {
         guard(|| {
             let tokens_max = whole(tokens_max, u32::MAX, "a count of tokens")? as usize;
             let counts = Counts::new(bounds, METHODS);
             let (version, limits) = (cells::of(version)?, cells::of(limits)?);
-            let answers = Answers::new(version, limits, tokens_max, counts);
+            let reply_bytes = whole(reply_bytes, u32::MAX, "bytes of a reply")? as usize;
+            let answers = Answers::new(version, limits, (tokens_max, reply_bytes), counts);
             Ok(DirectReads(Rc::new(RefCell::new(answers))))
         })
     }

@@ -24,7 +24,7 @@ fn answers() -> Answers<Echo> {
     store(LEASE_END, f64::INFINITY);
     let limits = owned(8);
     limits.word(1).unwrap().store(7, SeqCst);
-    Answers::new(version, limits, 2, Counts::new(vec![1.0], 2))
+    Answers::new(version, limits, (2, 64), Counts::new(vec![1.0], 2))
 }
 
 fn entry() -> Entry<Echo> {
