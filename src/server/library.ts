@@ -31,6 +31,11 @@ export interface HttpResponse {
    * the first one of its connection. Only of the compiled server.
    */
   setAuthenticated?(): boolean
+  /**
+   * The connection ends after this response, whose head is not written yet. Only of the compiled
+   * server, which states by itself in every head whether it ends.
+   */
+  closeAfter?(): void
   writeStatus(status: string): unknown
   writeHeader(name: string, value: string): unknown
   end(body?: Sendable, closeConnection?: boolean): unknown
@@ -43,8 +48,6 @@ export interface HttpResponse {
   /** Closes the connection. */
   close(): unknown
   getWriteOffset(): number
-  /** Whether the client has not taken earlier replies; only of the compiled server. */
-  hasUnread?(): boolean
   getRemoteAddress(): ArrayBuffer
   onAborted(handle: () => void): unknown
   onData(handle: (chunk: Received, isLast: boolean) => void): unknown
@@ -163,6 +166,8 @@ export type AppOptions = {
   readonly connectionsPerAddressMax: number
   /** Whether the bytes of an address are those of a trusted proxy. */
   readonly isProxy: (address: ArrayBuffer) => boolean
+  /** Value of `Keep-Alive` where a connection stays open. */
+  readonly keepAlive: string
   /** Bytes that are read and dropped once the end of a connection was sent. */
   readonly lingerBytesMax: number
   /** Whole replies to requests that cannot be parsed. */
@@ -178,6 +183,8 @@ export type Pem = { readonly chain: Uint8Array; readonly key: Uint8Array }
 export interface Library<Listener> {
   /** Chunked bodies are read strictly; else one could hide another request behind a proxy. */
   readonly acceptsChunked: boolean
+  /** States in every head whether the connection stays open. */
+  readonly writesKeepAlive: boolean
   createApp(options: AppOptions): App<Listener>
   us_listen_socket_close(listener: Listener): void
   us_socket_local_port(listener: Listener): number

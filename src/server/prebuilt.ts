@@ -80,6 +80,7 @@ export const loadPrebuilt = async (): Promise<Library<us_listen_socket>> => {
   if ('_cfg' in uWS && typeof uWS._cfg === 'function') uWS._cfg('silent')
   return {
     acceptsChunked: false,
+    writesKeepAlive: false,
     createApp: () => uWS.App(),
     us_listen_socket_close: listener => uWS.us_listen_socket_close(listener),
     us_socket_local_port: listener => uWS.us_socket_local_port(listener),

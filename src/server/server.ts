@@ -106,7 +106,7 @@ const describeMessage = (error: RpcError): string =>
 const createContext = (
   options: Options,
   parts: ServerParts,
-  { idleSeconds, acceptsChunked }: { idleSeconds: number; acceptsChunked: boolean },
+  { library, keepAlive }: { library: Library<unknown>; keepAlive: string },
 ): ServerContext => {
   const { log, now, describeFailure = describeMessage } = parts
   return {
@@ -114,8 +114,8 @@ const createContext = (
     log,
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
-    acceptsChunked,
-    heads: new HeadWriter(idleSeconds),
+    acceptsChunked: library.acceptsChunked,
+    heads: new HeadWriter(library.writesKeepAlive ? undefined : keepAlive),
     scheduler: new ReplyScheduler(options, now),
     unreadReplies: new UnreadReplyDetector(options, now),
     connections: 0,
@@ -267,7 +267,7 @@ const TIMER_STEP_SECONDS = 4
 const appOptions = (
   { failures, options, proxies }: ServerContext,
   idleSeconds: number,
-): AppOptions => ({
+): Omit<AppOptions, 'keepAlive'> => ({
   connectionsMax: options.connectionsMax,
   connectionsPerAddressMax: options.connectionsPerAddressMax,
   isProxy: address => proxies?.isTrustedPeer(new Uint8Array(address)) === true,
@@ -301,8 +301,9 @@ const openOn = <Listening>(
 ): Server => {
   const { routes, sockets = [], listeners, log, now, direct } = parts
   const options: Options = { ...defaults, ...parts.options }
-  const context = createContext(options, parts, { idleSeconds, acceptsChunked: uWS.acceptsChunked })
-  const app = uWS.createApp(appOptions(context, idleSeconds))
+  const keepAlive = `timeout=${idleSeconds}`
+  const context = createContext(options, parts, { library: uWS, keepAlive })
+  const app = uWS.createApp({ ...appOptions(context, idleSeconds), keepAlive })
   app.filter((_res, change) => {
     context.connections += Number(change)
   })

@@ -85,6 +85,13 @@ inline napi_value writeHeader(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
+/** The connection ends after the response, whose head is not written yet. */
+inline napi_value closeAfter(napi_env env, napi_callback_info info) {
+    ResponseCall<1> call(env, info);
+    if (call.response != nullptr) call.response->closeAfter();
+    return nullptr;
+}
+
 inline napi_value end(napi_env env, napi_callback_info info) {
     ResponseCall<3> call(env, info);
     Bytes body;
@@ -148,13 +155,6 @@ inline napi_value getWriteOffset(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);
     if (call.response == nullptr) return nullptr;
     return toNumber(env, (double) call.response->getWriteOffset());
-}
-
-/** Whether the client has not taken earlier replies. */
-inline napi_value hasUnread(napi_env env, napi_callback_info info) {
-    ResponseCall<1> call(env, info);
-    if (call.response == nullptr) return nullptr;
-    return toBoolean(env, call.response->getBufferedAmount() > 0);
 }
 
 inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {

@@ -54,6 +54,7 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
     });
     uWS::HttpOptions &options = library->apps.back()->httpOptions();
     options.idleSeconds = (unsigned int) idleSeconds;
+    options.keepAlive = textOf(env, given, "keepAlive");
     options.lingerBytesMax = (uint64_t) numberOf(env, given, "lingerBytesMax");
     options.errorReplies[uWS::HTTP_ERROR_414_URI_TOO_LONG] = textOf(env, given, "urlTooLong");
     options.errorReplies[uWS::HTTP_ERROR_400_BAD_REQUEST] = textOf(env, given, "badRequest");
@@ -288,6 +289,7 @@ static const struct {
     {"takeTurns", takeTurns},
     {"writeStatus", writeStatus},
     {"writeHeader", writeHeader},
+    {"closeAfter", closeAfter},
     {"end", end},
     {"endWithoutBody", endWithoutBody},
     {"tryEnd", tryEnd},
@@ -295,7 +297,6 @@ static const struct {
     {"cork", cork},
     {"close", closeResponse},
     {"getWriteOffset", getWriteOffset},
-    {"hasUnread", hasUnread},
     {"getRemoteAddress", getRemoteAddress},
     {"setAuthenticated", setAuthenticated},
     {"readBody", readBody},

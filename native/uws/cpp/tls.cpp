@@ -54,8 +54,9 @@ static int receive(BIO *bio, char *data, int length) {
         tls->mayReceive = false;
         ssize_t received = recv(tls->descriptor, data, (size_t) length, 0);
         if (received > 0) return (int) received;
+        // An end without notice is kept from OpenSSL, which would not write any more.
         tls->hasEnded = received == 0;
-        if (received == 0 || (errno != EAGAIN && errno != EINTR)) return (int) received;
+        if (received == -1 && errno != EAGAIN && errno != EINTR) return -1;
     }
     tls->isDry = true;
     BIO_set_retry_read(bio);
@@ -83,8 +84,7 @@ static int transmit(BIO *bio, const char *data, int length) {
     return length;
 }
 
-static long control(BIO *bio, int command, long, void *) {
-    if (command == BIO_CTRL_EOF) return connectionOf(bio)->hasEnded;
+static long control(BIO *, int command, long, void *) {
     return command == BIO_CTRL_FLUSH;
 }
 
@@ -139,7 +139,7 @@ static int readEnd(slotline_tls *tls, int taken, int error) {
     // What came before it is handled first; the next read returns it again.
     tls->hasUnread = taken > 0;
     if (taken > 0) return taken;
-    if (error == SSL_ERROR_ZERO_RETURN || tls->hasEnded) return 0;
+    if (error == SSL_ERROR_ZERO_RETURN) return 0;
     refuse(tls);
     ERR_clear_error();
     errno = ECONNABORTED;
@@ -172,6 +172,7 @@ int slotline_tls_read(slotline_tls *tls, char *data, int length) {
     // What is left without having been enough is a part of a record.
     tls->hasUnread = !tls->isDry && SSL_has_pending(tls->ssl);
     if (taken > 0) return taken;
+    if (tls->hasEnded) return 0;
     errno = EAGAIN;
     return -1;
 }

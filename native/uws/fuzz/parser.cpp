@@ -34,6 +34,8 @@ const std::string SEEDS[] = {
     "POST /t HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n",
     "POST /t HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n",
     "POST /t HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost:\r\n\r\n",
+    "\r\n\r\nPOST /t HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\n\r\nx\r\nGET /b HTTP/1.1\r\nHost: a, b\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nConnection: TE, Close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "OPTIONS /x HTTP/1.1\r\nHost: a\r\nX_Y: \t v \r\nConnection: close\r\nAccept-Encoding: gzip, br\r\n\r\n",
     "PROXY TCP4 1.2.3.4 5.6.7.8 80 80\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
     std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x01\x02\x03\x04\x05\x06\x07\x08\0\x50\0\x50"
@@ -42,7 +44,7 @@ const std::string SEEDS[] = {
 
 const char *const TOKENS[] = {
     "\r\n", "\r", "\n", "\r\n\r\n", " ", ":", "\t", "0\r\n\r\n", "Host: b\r\n", "Content-Length: 3\r\n",
-    "Transfer-Encoding: chunked\r\n", " HTTP/1.1\r\n", " HTTP/1.0\r\n", "GET /", "ffffffffffffffff",
+    "Transfer-Encoding: chunked\r\n", "Connection: close, TE\r\n", " HTTP/1.1\r\n", " HTTP/1.0\r\n", "GET /", "ffffffffffffffff",
     "18446744073709551616", ";", "X: y\r\n", "%00", "?",
 };
 
@@ -73,26 +75,32 @@ void mutate(std::string &input, Random &random) {
     abort();
 }
 
-/** Everything that is read from an input in packets that end at `splits`, as one text. */
-std::string read(const std::string &input, const std::vector<size_t> &splits) {
+/**
+ * Everything that is read from an input in packets that end at `splits`, as one text. Where it
+ * `holds`, each response is pending until something else has come.
+ */
+std::string read(const std::string &input, const std::vector<size_t> &splits, bool holds) {
     constexpr size_t PADDING = 32;
     uWS::HttpParser parser;
     std::string transcript;
     int user = 0;
-    size_t start = 0;
-    for (size_t end : splits) {
-        // As uSockets lays out what it receives: padding before and behind, on the heap.
-        const std::unique_ptr<char[]> memory(new char[PADDING + (end - start) + PADDING]());
+    bool isPending = false;
+    // As uSockets lays out what it receives: padding before and behind, on the heap.
+    auto feed = [&](std::string_view bytes) {
+        const std::unique_ptr<char[]> memory(new char[PADDING + bytes.length() + PADDING]());
         char *packet = memory.get() + PADDING;
-        memcpy(packet, input.data() + start, end - start);
+        memcpy(packet, bytes.data(), bytes.length());
         auto [error, returned] = parser.consumePostPadded(
-            packet, (unsigned) (end - start), &user, nullptr,
+            packet, (unsigned) bytes.length(), &user, nullptr,
             [&](void *same, uWS::HttpRequest *request) -> void * {
+                if (isPending) fail("a request before the response to the last one", input);
+                isPending = holds;
                 transcript.append("\n> ").append(request->getCaseSensitiveMethod()).append(" ");
                 transcript.append(request->getUrl()).append("?").append(request->getQuery());
                 transcript.append(request->isAncient() ? " 1.0" : " 1.1");
                 for (auto [name, value] : *request)
                     transcript.append("\n").append(name).append("=").append(value);
+                if (request->hasToken("connection", "close")) transcript.append("\ncloses");
                 transcript.append("\nbody ");
                 if (request->hasWholeBody() && request->getWholeBody().length() > input.length())
                     fail("a whole body that was not received", input);
@@ -102,12 +110,24 @@ std::string read(const std::string &input, const std::vector<size_t> &splits) {
                 transcript.append(chunk);
                 if (isLast) transcript.append("\nend");
                 return same;
-            });
+            },
+            [&]() { return isPending; });
         if (returned != &user) {
             // Of a long malformed head the length or the form may be found first.
             const bool isLong = input.size() > uWS::MAX_FALLBACK_SIZE;
             transcript.append("\nerror ").append(isLong ? "" : std::to_string(error));
-            break;
+        }
+        return std::pair(returned == &user, std::string(parser.getHeld()));
+    };
+    size_t start = 0;
+    for (size_t end : splits) {
+        std::string bytes = input.substr(start, end - start);
+        while (!bytes.empty()) {
+            auto [isValid, held] = feed(bytes);
+            if (!isValid) return transcript;
+            if (held.length() > bytes.length()) fail("more is held than was received", input);
+            if (!held.empty()) isPending = false;
+            bytes = held;
         }
         start = end;
     }
@@ -122,8 +142,8 @@ void check(const std::string &input, Random &random) {
          at += 1 + random.below(random.below(3) == 0 ? 3 : input.size()))
         splits.push_back(at);
     splits.push_back(input.size());
-    const std::string whole = read(input, {input.size()});
-    const std::string parts = read(input, splits);
+    const std::string whole = read(input, {input.size()}, false);
+    const std::string parts = read(input, splits, random.below(2) == 0);
     if (whole == parts) return;
     fprintf(stderr, "whole:%s\ncut:%s\n", whole.c_str(), parts.c_str());
     fail("splits change what is read", input);

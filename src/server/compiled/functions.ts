@@ -87,6 +87,7 @@ export type Functions = {
 
   writeStatus(response: Handle, status: string): void
   writeHeader(response: Handle, name: string, value: string): void
+  closeAfter(response: Handle): void
   end(response: Handle, body: Sendable | undefined, closeConnection: boolean): void
   endWithoutBody(response: Handle): void
   /** 1 where the client took everything, plus 2 where the response is whole. */
@@ -95,7 +96,6 @@ export type Functions = {
   cork(response: Handle, write: () => void): void
   close(response: Handle): void
   getWriteOffset(response: Handle): number
-  hasUnread(response: Handle): boolean
   getRemoteAddress(response: Handle): ArrayBuffer
   setAuthenticated(response: Handle): boolean
   readBody(response: Handle): void

@@ -210,6 +210,7 @@ export const loadCompiled = (): Library<Handle> | undefined => {
   const events = new Events(functions)
   loaded = {
     acceptsChunked: true,
+    writesKeepAlive: true,
     createApp: options => new CompiledApp(functions, events, options),
     us_listen_socket_close: listener => functions.closeListener(listener),
     us_socket_local_port: listener => functions.localPort(listener),

@@ -36,6 +36,10 @@ export class CompiledResponse implements HttpResponse {
     this.functions.writeHeader(this.handle, name, value)
   }
 
+  closeAfter(): void {
+    this.functions.closeAfter(this.handle)
+  }
+
   end(body?: Sendable, closeConnection = false): void {
     this.functions.end(this.handle, body, closeConnection)
   }
@@ -63,10 +67,6 @@ export class CompiledResponse implements HttpResponse {
 
   getWriteOffset(): number {
     return this.functions.getWriteOffset(this.handle)
-  }
-
-  hasUnread(): boolean {
-    return this.functions.hasUnread(this.handle)
   }
 
   getRemoteAddress(): ArrayBuffer {

@@ -38,13 +38,13 @@ export type Head = {
 
 /** Writes the heads of the replies of one server. */
 export class HeadWriter {
-  private readonly keepAliveLine: string
+  private readonly keepAliveLines: readonly string[]
   private readonly openLines = new Map<string, string>()
   private readonly closingLines = new Map<string, string>()
 
-  /** `idleSeconds`: how long a client may expect an idle connection to stay open. */
-  constructor(idleSeconds: number) {
-    this.keepAliveLine = `Keep-Alive: timeout=${idleSeconds}`
+  /** `keepAlive`: value of that header, undefined where the library writes it. */
+  constructor(keepAlive: string | undefined) {
+    this.keepAliveLines = keepAlive === undefined ? [] : [`Keep-Alive: ${keepAlive}`]
   }
 
   /** Throws where the head cannot be written, before a byte of it is. */
@@ -58,6 +58,7 @@ export class HeadWriter {
 
   /** Writes status and headers. uWebSockets.js itself adds Date and Content-Length. */
   write(res: HttpResponse, head: Head, isClosing: boolean): void {
+    if (isClosing) res.closeAfter?.()
     // uWebSockets.js writes 200 by itself.
     if (head.status !== 200) res.writeStatus(statusLine(head.status))
     if (head.contentType !== '') {
@@ -75,14 +76,14 @@ export class HeadWriter {
     const cache = isClosing ? this.closingLines : this.openLines
     const known = cache.get(contentType)
     if (known !== undefined) return known
-    const lines = isClosing ? CORS_LINES : [this.keepAliveLine, ...CORS_LINES]
+    const lines = isClosing ? CORS_LINES : [...this.keepAliveLines, ...CORS_LINES]
     return remember(cache, contentType, [safe(contentType), ...lines].join('\r\n'))
   }
 
   /** The lines without a content type, after the name of the first one. */
   private withoutType(isClosing: boolean): string {
     const lines = ['*', ...CORS_LINES.slice(1)]
-    return [...lines, ...(isClosing ? [] : [this.keepAliveLine])].join('\r\n')
+    return [...lines, ...(isClosing ? [] : this.keepAliveLines)].join('\r\n')
   }
 }
 

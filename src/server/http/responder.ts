@@ -159,17 +159,11 @@ export abstract class Responder {
     const { res, server } = this
     const isClosing = this.isClosing || server.isDraining
     const isProbe = server.unreadReplies.countReply(HEAD_BYTES + body.length) && !isClosing
-    if (isProbe && body.length === 0 && this.closeUnread()) return
     server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
     if (isProbe && body.length > 0) return this.writeProbe(body)
     res.end(body, isClosing)
     this.finish()
-  }
-
-  /** A probe without a body. Returns true where the connection was closed for unread replies. */
-  private closeUnread(): boolean {
-    return this.res.hasUnread?.() === true && this.recordUnread()
   }
 
   /** Earlier replies are still buffered. Returns true where the connection was closed for them. */
@@ -224,8 +218,8 @@ export abstract class Responder {
       const isClosing = this.isClosing || server.isDraining
       server.heads.write(res, reply, isClosing)
       // While draining the client closes the connection, so that requests it has already sent are
-      // answered too. That of HTTP/1.0 is closed by uWebSockets.js.
-      if (isClosing) res.writeHeader('Connection', 'close')
+      // answered too. The compiled server states it, and ends the connection, by itself.
+      if (isClosing && res.closeAfter === undefined) res.writeHeader('Connection', 'close')
       this.isHeadWritten = true
     }
     this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).writeChunk()
@@ -290,8 +284,6 @@ export abstract class Responder {
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     this.discard(body)
     const isClosing = this.isClosing || server.isDraining
-    const isProbe = server.unreadReplies.countReply(HEAD_BYTES) && !isClosing
-    if (isProbe && this.closeUnread()) return
     server.heads.write(res, reply, isClosing)
     this.isHeadWritten = true
     if (isClosing) {

@@ -14,6 +14,9 @@ export type ScannedHeaders = {
   readonly isForwarded: boolean
 }
 
+/** The bytes of a host and a port (RFC 3986, section 3.2); a list of hosts has spaces as well. */
+const HOST = /^[\w\-.~%!$&'()*+,;=:[\]]*$/
+
 /** Of more digits the compiled server reads no length. */
 const DIGITS = /^[0-9]{1,15}$/
 
@@ -28,12 +31,14 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   let isChunked = false
   let isForwarded = false
   let hostCount = 0
+  let isHost = true
   let lengthCount = 0
   let encodingCount = 0
   req.forEach((name, value) => {
     switch (name) {
       case 'host':
         hostCount++
+        isHost = HOST.test(value)
         break
       case 'content-type':
         contentType = value
@@ -54,7 +59,7 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   const isEncodingValid = encodingCount === 0 || (encodingCount === 1 && isChunked)
   // HTTP/1.0 has no Host, and no Transfer-Encoding.
   const isAncient = req.isAncient?.() === true
-  const isHostValid = hostCount === 1 || (isAncient && hostCount === 0)
+  const isHostValid = isHost && (hostCount === 1 || (isAncient && hostCount === 0))
   const isWellFormed = isHostValid && isLengthValid && isEncodingValid
   return { isAncient, isWellFormed, contentLength, contentType, isChunked, isForwarded }
 }

@@ -15,6 +15,7 @@ const openApp = async () => {
     connectionsMax: 10,
     connectionsPerAddressMax: 10,
     isProxy: () => false,
+    keepAlive: '',
     lingerBytesMax: 0,
     badRequest: '',
     headTooLarge: '',

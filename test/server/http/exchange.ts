@@ -13,6 +13,7 @@ import {
   statusOf,
   text,
 } from '../../fixtures/server/server.js'
+import { reset } from '../../fixtures/server/transport.js'
 
 t.test('a body up to the limit is accepted, a longer one is 413', async t => {
   const seen: string[] = []
@@ -67,11 +68,18 @@ t.test('a body up to the limit is accepted, a longer one is 413', async t => {
 
   const claiming = await connect(port)
   claiming.socket.write('POST /t HTTP/1.1\r\nHost: a\r\nContent-Length: 200001\r\n\r\n')
-  t.match(await claiming.until(now => replyCount(now) > 0), /^HTTP\/1.1 413 [^]*200000 bytes/)
+  const refused = await claiming.until(now => replyCount(now) > 0)
+  t.match(refused, /^HTTP\/1.1 413 [^]*200000 bytes/)
   claiming.socket.write(`${bodyOf(200_001)}${post('/t', 'next')}`)
-  const replies = splitReplies(await claiming.until(now => replyCount(now) > 1))
-  t.match(replies[1]?.head, /^HTTP\/1.1 200 /, 'its body is skipped')
-  claiming.socket.destroy()
+  if (isPrebuilt) {
+    const replies = splitReplies(await claiming.until(now => replyCount(now) > 1))
+    t.match(replies[1]?.head, /^HTTP\/1.1 200 /, 'its body is skipped')
+    claiming.socket.destroy()
+  } else {
+    t.match(refused, /\r\nConnection: close\r\n/)
+    await claiming.closed
+    t.equal(replyCount(claiming.received()), 1, 'nothing behind it is answered')
+  }
   await eventually(() => server.stats().requestsInFlight === 0)
   t.equal(server.stats().bodyBytesInFlight, 0)
 })
@@ -316,7 +324,7 @@ t.test('a client that disconnects releases its request', async t => {
   const inHandler = await connect(port)
   inHandler.socket.write(post('/t', 'x'))
   await eventually(() => server.stats().requestsInFlight === 1)
-  inHandler.socket.destroy()
+  reset(inHandler.socket)
   await eventually(() => server.stats().abortedCount === 2)
   t.equal(doneCount, 1, 'its handler still works')
   release(text(source))

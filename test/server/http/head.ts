@@ -22,11 +22,12 @@ t.test('status and headers are written as expected', async t => {
     [
       'HTTP/1.1 201 Created',
       'Content-Type: text/plain',
-      `Keep-Alive: timeout=${isPrebuilt ? 8 : 75}`,
+      ...(isPrebuilt ? ['Keep-Alive: timeout=8'] : []),
       'Access-Control-Allow-Origin: *',
       'Access-Control-Expose-Headers: Retry-After, X-Bundle-ID, X-Relay-Submission-ID, X-Lander-Findings, X-RateLimit-Method-Limit, X-RateLimit-Method-Remaining',
       'Retry-After: 1',
       'X-Bundle-ID: b',
+      ...(isPrebuilt ? [] : ['Keep-Alive: timeout=75']),
       'Content-Length: 3',
       '',
       'né',
