@@ -16,6 +16,8 @@ export const toBytes = (received: Received): Uint8Array =>
 export interface HttpRequest {
   /** Whether it is of HTTP/1.0, which the prebuilt package refuses by itself. */
   isAncient?(): boolean
+  /** Whether a part of the body has not come. Only of the compiled server. */
+  isBodyDue?(): boolean
   getUrl(): string
   /** The prebuilt package returns undefined where there is none. */
   getQuery(): string | undefined

@@ -22,8 +22,8 @@ template <size_t Count> struct ResponseCall : Arguments<Count> {
 
 /**
  * The head of a request as one string, which costs less than one for each part: lines with method,
- * path, query and version, then name and value of each header in turn. None can contain a line
- * feed.
+ * path, query and version, after which a `+` states that a part of the body has not come, then name
+ * and value of each header in turn. None can contain a line feed.
  */
 inline napi_value headOf(napi_env env, uWS::HttpRequest *request) {
     static thread_local std::string head;
@@ -32,6 +32,7 @@ inline napi_value headOf(napi_env env, uWS::HttpRequest *request) {
     head.append(request->getUrl()).push_back('\n');
     head.append(request->getQuery()).push_back('\n');
     head.append(request->isAncient() ? "1.0" : "1.1");
+    if (!request->hasAllOfBody()) head.push_back('+');
     for (auto [name, value] : *request) {
         head.push_back('\n');
         head.append(name).push_back('\n');

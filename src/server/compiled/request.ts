@@ -31,7 +31,11 @@ export class CompiledRequest implements HttpRequest {
   }
 
   isAncient(): boolean {
-    return this.lines[3] === '1.0'
+    return this.lines[3]?.startsWith('1.0') === true
+  }
+
+  isBodyDue(): boolean {
+    return this.lines[3]?.endsWith('+') === true
   }
 
   forEach(handle: (name: string, value: string) => void): void {

@@ -19,6 +19,12 @@ export type MountedRoute = {
 /** Of the path and the query. The compiled server refuses longer ones itself. */
 const URL_CHARS_MAX = 8 * 1024
 
+/**
+ * The rest of a body up to this length is read before a refusal: a read may have cut it, and a
+ * reply before its end would end the connection, with all requests that were sent ahead.
+ */
+const REFUSED_BODY_BYTES_MAX = 16 * 1024
+
 const NO_BODY = new Uint8Array(0)
 
 /** One request, from its headers to the last byte of its reply. */
@@ -62,22 +68,20 @@ export class Exchange extends Responder {
     const claimedBytes = headers.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
     // uWebSockets.js skips the body of a refused request, so that its client reads the refusal.
-    const mustClose =
+    this.mustClose =
       headers.isChunked ||
       (claimedBytes !== undefined && claimedBytes > server.options.lingerBytesMax)
-    this.mustClose = mustClose
 
     const refusal = this.open()
     request.onHeadersHandled()
-    if (refusal !== undefined) return this.refuse(refusal, mustClose)
+    if (refusal !== undefined) return this.refuseHead(refusal)
     if (contentType !== undefined && !isAccepted(contentType, headers.contentType)) {
-      return this.refuse(mounted.contentTypeRefused, mustClose)
+      return this.refuseHead(mounted.contentTypeRefused)
     }
     // uWebSockets.js skips the body.
     if (bodyBytesMax === 0) return this.run(NO_BODY)
-    if (isTooLong) return this.refuse(mounted.bodyTooLarge, mustClose)
-    if (!server.bodies.hasRoom(this.owner))
-      return this.refuse(server.failures.unavailable, mustClose)
+    if (isTooLong) return this.refuseHead(mounted.bodyTooLarge)
+    if (!server.bodies.hasRoom(this.owner)) return this.refuseHead(server.failures.unavailable)
     this.isReading = true
     this.watchAbort()
     this.res.onData((chunk, isLast) => this.onChunk(toBytes(chunk), isLast, claimedBytes))
@@ -117,6 +121,17 @@ export class Exchange extends Responder {
     // A connection of a proxy carries many clients.
     if (isFirst || this.request.hasForwardedFor)
       this.mounted.route.onClient?.(this.context, this.request)
+  }
+
+  /** Refuses a request at its head, once the rest of a short body has come. */
+  private refuseHead(reply: Reply): void {
+    const { isBodyComing, contentLength = 0 } = this.request.headers
+    if (this.mustClose || !isBodyComing || contentLength > REFUSED_BODY_BYTES_MAX)
+      return this.refuse(reply, this.mustClose)
+    this.watchAbort()
+    this.res.onData((_, isLast) => {
+      if (isLast) this.refuse(reply, false)
+    })
   }
 
   private refuse(reply: Reply, mustClose: boolean): void {

@@ -10,6 +10,8 @@ export type ScannedHeaders = {
   readonly contentLength: number | undefined
   readonly contentType: string
   readonly isChunked: boolean
+  /** A part of a body of this length has not come, and its client does not wait to be asked. */
+  readonly isBodyComing: boolean
   /** Any X-Forwarded-For is present, trusted or not. */
   readonly isForwarded: boolean
 }
@@ -30,6 +32,7 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   let contentType = ''
   let isChunked = false
   let isForwarded = false
+  let isExpecting = false
   let hostCount = 0
   let isHost = true
   let lengthCount = 0
@@ -47,6 +50,9 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
         contentLength = DIGITS.test(value) ? Number(value) : undefined
         lengthCount++
         break
+      case 'expect':
+        isExpecting = true
+        break
       case 'x-forwarded-for':
         isForwarded = true
         break
@@ -61,5 +67,14 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   const isAncient = req.isAncient?.() === true
   const isHostValid = isHost && (hostCount === 1 || (isAncient && hostCount === 0))
   const isWellFormed = isHostValid && isLengthValid && isEncodingValid
-  return { isAncient, isWellFormed, contentLength, contentType, isChunked, isForwarded }
+  const isBodyComing = !isExpecting && contentLength !== undefined && req.isBodyDue?.() === true
+  return {
+    isAncient,
+    isWellFormed,
+    contentLength,
+    contentType,
+    isChunked,
+    isBodyComing,
+    isForwarded,
+  }
 }

@@ -115,6 +115,25 @@ t.test('thousands in one packet behind a call, none of them twice', options, asy
   await eventually(() => server.stats().requestsInFlight === 0)
 })
 
+t.test('a refusal does not end the connection because a packet cut its body', options, async t => {
+  const { port } = await openTestServer(t, [
+    { open: () => text('refused', 429), bodyBytesMax: 100_000 },
+  ])
+  const request = post('/t', 'x'.repeat(300))
+  const requests = request.repeat(60)
+  for (const step of [requests.length, request.length - 1, 50]) {
+    const connection = await connect(port)
+    for (let at = 0; at < requests.length; at += step) {
+      connection.socket.write(requests.slice(at, at + step))
+      await new Promise(setImmediate)
+    }
+    const replies = splitReplies(await connection.until(now => replyCount(now) === 60))
+    t.equal(replies.length, 60, `in steps of ${step}`)
+    t.ok(replies.every(({ head, body }) => !head.includes('Connection') && body === 'refused'))
+    connection.socket.destroy()
+  }
+})
+
 t.test('what is behind a request that ends the connection is not handled', options, async t => {
   const seen: string[] = []
   const { port } = await openTestServer(t, [
