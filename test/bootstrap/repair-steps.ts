@@ -106,7 +106,7 @@ const open = async (
   }
   const url = prepared.urlOf('one')
   const tipOf = async (): Promise<number> => {
-    const { context } = (await call(url, 'getLatestBlockhash', [])) as {
+    const { context } = (await call(url, 'getLatestBlockhash', [{ commitment: 'confirmed' }])) as {
       context: { slot: number }
     }
     return context.slot

@@ -28,7 +28,7 @@ t.test('two networks with separate feeds and tokens', async t => {
   const readOn = (network: string, key: string): Promise<Slotted> =>
     call(urlOf(network), 'getAccountInfo', [key]) as Promise<Slotted>
   const slotOn = async (network: string): Promise<number> => {
-    const text = await callText(urlOf(network), 'getSlot', [])
+    const text = await callText(urlOf(network), 'getSlot', [{ commitment: 'confirmed' }])
     return Number(/"result":(\d+)/.exec(text)?.[1] ?? -1)
   }
   await until('both networks are indexed', async () => {
