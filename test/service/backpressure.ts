@@ -181,7 +181,7 @@ const checkPipelinedReads = async (t: Test, { url, port }: Edge): Promise<void> 
   const { pathname } = new URL(url)
   const methods: readonly [method: string, params: unknown][] = [
     ['getAccountInfo', [bs58.encode(hash('account 2')), { encoding: 'base64' }]],
-    ['getLatestBlockhash', []],
+    ['getLatestBlockhash', [{ commitment: 'confirmed' }]],
     ['getAccountInfo', [bs58.encode(hash('absent'))]],
     ['getMultipleAccounts', [[bs58.encode(hash('account 3'))]]],
   ]

@@ -44,6 +44,11 @@ const NO_VECTOR: ReadonlySet<string> = new Set([
   'bundleTooLong',
   'noQualifyingMember',
   'engineFull',
+  'overloaded',
+  'batchOverLimit',
+  'limitIsNone',
+  'landerUnauthorized',
+  'landerForbidden',
 ])
 
 t.test('every read error of the contract is in a vector', async t => {
