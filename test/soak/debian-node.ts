@@ -17,7 +17,7 @@ import { soakTest } from '../fixtures/soak.js'
  * Debian's own Node, unpacked with what it needs. A list of its own and an empty status make apt
  * download all of it, on any machine with apt; APT_CONFIG names these lines:
  *
- *     Dir::Etc::sourcelist "<dir>/sources.list";  deb http://deb.debian.org/debian trixie main
+ *     Dir::Etc::sourcelist "<dir>/sources.list";  main of Debian 13 at any mirror
  *     Dir::Etc::sourceparts "/dev/null";
  *     Dir::State "<dir>/state";                   with lists/partial
  *     Dir::State::status "<dir>/state/status";    an empty file

@@ -24,6 +24,8 @@ const URL_CHARS_MAX = 8 * 1024
  * reply before its end would end the connection, with all requests that were sent ahead.
  */
 const REFUSED_BODY_BYTES_MAX = 16 * 1024
+/** How long the rest may take: a client that sends nothing more must read its refusal, too. */
+const REFUSED_BODY_MS = 1_000
 
 const NO_BODY = new Uint8Array(0)
 
@@ -37,6 +39,8 @@ export class Exchange extends Responder {
   private isPending = false
   /** Body chunks are accepted; after a refusal they are dropped. */
   private isReading = false
+  /** Ends the wait for the rest of a refused body. */
+  private refusalTimer: NodeJS.Timeout | undefined
   /** The rest of the body cannot be skipped: it has no bound. */
   private mustClose = true
   private body: BodyBuffer | undefined
@@ -97,6 +101,7 @@ export class Exchange extends Responder {
 
   protected override onGone(): void {
     this.isReading = false
+    clearTimeout(this.refusalTimer)
     this.request.onGone()
     if (!this.isPending) this.release()
   }
@@ -123,19 +128,25 @@ export class Exchange extends Responder {
       this.mounted.route.onClient?.(this.context, this.request)
   }
 
-  /** Refuses a request at its head, once the rest of a short body has come. */
+  /**
+   * Refuses a request at its head, once the rest of a short body has come or its time is over. A
+   * route without a body does not wait for one.
+   */
   private refuseHead(reply: Reply): void {
     const { isBodyComing, contentLength = 0 } = this.request.headers
-    if (this.mustClose || !isBodyComing || contentLength > REFUSED_BODY_BYTES_MAX)
+    const isShort = isBodyComing && contentLength <= REFUSED_BODY_BYTES_MAX
+    if (this.mustClose || !isShort || this.mounted.route.bodyBytesMax === 0)
       return this.refuse(reply, this.mustClose)
     this.watchAbort()
+    this.refusalTimer = setTimeout(() => this.refuse(reply, true), REFUSED_BODY_MS)
     this.res.onData((_, isLast) => {
-      if (isLast) this.refuse(reply, false)
+      if (isLast && !this.isGone && !this.isClosing) this.refuse(reply, false)
     })
   }
 
   private refuse(reply: Reply, mustClose: boolean): void {
     this.isReading = false
+    clearTimeout(this.refusalTimer)
     const added = this.mounted.route.refusalHeaders?.()
     const whole =
       added === undefined ? reply : { ...reply, headers: { ...reply.headers, ...added } }

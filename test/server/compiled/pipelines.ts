@@ -134,6 +134,21 @@ t.test('a refusal does not end the connection because a packet cut its body', op
   }
 })
 
+t.test('a refused client that never sends its body reads the refusal', options, async t => {
+  const refused = { open: () => text('refused', 401), bodyBytesMax: 100_000 }
+  const { port, server } = await openTestServer(t, [refused])
+  const head = 'POST /t HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n'
+  for (const sent of ['', 'x'.repeat(299)]) {
+    const connections = await Promise.all(Array.from({ length: 200 }, () => connect(port)))
+    for (const { socket } of connections) socket.write(head + sent)
+    await Promise.all(connections.map(({ closed }) => closed))
+    for (const connection of connections)
+      t.match(connection.received(), /^HTTP\/1.1 401 [^]*\r\nConnection: close\r\n[^]*refused$/)
+  }
+  await eventually(() => server.stats().connections === 0)
+  t.match(server.stats(), { requestsInFlight: 0, abortedCount: 0 })
+})
+
 t.test('what is behind a request that ends the connection is not handled', options, async t => {
   const seen: string[] = []
   const { port } = await openTestServer(t, [

@@ -47,8 +47,8 @@ t.test('a client that pipelines requests and never reads is disconnected', async
   await flood(t, {})
 })
 
-t.test('so is one whose replies have no body', async t => {
-  if (isPrebuilt) return t.pass('the prebuilt package has no such bound')
+const compiledOnly = isPrebuilt ? 'the prebuilt package has no such bound' : false
+t.test('so is one whose replies have no body', { skip: compiledOnly }, async t => {
   const floods = ['HEAD /empty', 'OPTIONS /t', 'GET /empty'].map(first =>
     flood(t, {}, `${first} HTTP/1.1\r\nHost: a\r\n\r\n`, HEAD_BYTES),
   )
