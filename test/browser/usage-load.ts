@@ -176,7 +176,10 @@ if (browser !== undefined)
       (await failed.allInnerTexts()).map(text => text.replace(/^.*?\d\d:\d\d:\d\d\s*/, '')),
     )
     for (const text of texts) t.match(text, /-32600|-32602/)
-    t.match([...texts].join('\n'), /getBalance\s+-32602\s+Invalid param: WrongSize\s+service\s+127\.0\.0\.1/)
+    t.match(
+      [...texts].join('\n'),
+      /getBalance\s+-32602\s+Invalid param: WrongSize\s+service\s+127\.0\.0\.1/,
+    )
     t.notOk((await page.content()).includes(rpcUrl.slice(-38)), 'no token is in it')
     await look(t, page, 'failed-requests', [
       { width: 1280, scheme: 'light', hasForcedColors: true },
