@@ -1,4 +1,5 @@
 import { ATTACKS } from '../fixtures/attacks/attacks.js'
+import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
 import { SOCKET_ATTACKS } from '../fixtures/attacks/socket-attacks.js'
 import { runTrial } from '../fixtures/attacks/trial.js'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
@@ -6,7 +7,7 @@ import { startDeployment } from '../fixtures/processes/deployment.js'
 import { soakTest } from '../fixtures/soak.js'
 
 soakTest('a bystander does not notice what another access sends', {}, async t => {
-  t.setTimeout(900_000)
+  t.setTimeout(1_500_000)
   const deployment = await startDeployment(t, { args: ['--edges', '1', '--traffic', '0'] })
   const { port, description } = deployment
   const { samples, metricsUrl } = description
@@ -15,6 +16,6 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
     const { body } = await askAdmin(deployment, 'POST', tokenPath)
     return String(body['token'])
   }
-  const names = [...ATTACKS, ...SOCKET_ATTACKS].map(({ name }) => name)
+  const names = [...ATTACKS, ...SOCKET_ATTACKS, ...SLOW_READERS].map(({ name }) => name)
   await runTrial(t, { port, samples, metricsUrl, createToken }, names)
 })

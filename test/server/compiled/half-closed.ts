@@ -123,3 +123,31 @@ for (const { name, ...way } of [
     },
   )
 }
+
+for (const isTls of [false, true]) {
+  const name = `a client that ends its side and is reset then has gone${isTls ? ', over TLS' : ''}`
+  t.test(name, { ...options, timeout: 20_000 }, async t => {
+    const tls = isTls ? makeCertificate(t.testdir(), 'server') : undefined
+    const { port, server } = await openTestServer(t, [ROUTE], {
+      listeners: [{ host: '127.0.0.1', port: 0, tls }],
+      // No other bound ends them.
+      options: { replyStallMs: 600_000 },
+    })
+    const leave = async (path: string): Promise<void> => {
+      const socket = dial({ port, host: '127.0.0.1', allowHalfOpen: true }, isTls)
+      socket.on('error', () => {})
+      await once(socket, isTls ? 'secureConnect' : 'connect')
+      socket.write(post(path, 'x'))
+      // The rest of the reply waits for a client that does not read.
+      await once(socket, 'data')
+      socket.pause()
+      endPlain(socket)
+      await new Promise(resolve => setTimeout(resolve, 50))
+      reset(socket)
+    }
+    const paths = ['/long', '/page', '/chunks'].flatMap(path => Array<string>(20).fill(path))
+    await Promise.all(paths.map(leave))
+    await eventually(() => server.stats().connections === 0)
+    t.match(server.stats(), { requestsInFlight: 0, repliesInFlight: 0 })
+  })
+}
