@@ -1,14 +1,17 @@
 import { setImmediate as untilChecked, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { measureTurns } from '../../../src/server/compiled/turns.js'
+import type { Route } from '../../../src/shared/http.js'
 import type { SocketRoute } from '../../../src/shared/socket.js'
 import { startAttack } from '../../fixtures/attacks/attack.js'
 import {
   connect,
+  type Connection,
   isPrebuilt,
   openTestServer,
   post,
   replyCount,
+  text,
 } from '../../fixtures/server/server.js'
 import { until } from '../../fixtures/until.js'
 
@@ -19,6 +22,9 @@ import { until } from '../../fixtures/until.js'
 const TURN_MS_MAX = 25
 const FLOOD_MS = 500
 const WARM_UP_MS = 300
+/** Connections of a flood, and requests that one read of 2 KiB may hold. */
+const FLOODING = 16
+const FLOOD_READ = 8
 
 const skip = isPrebuilt ? 'the prebuilt package reads 512 KiB at once' : false
 const take = measureTurns(Float64Array.of(0.005))
@@ -65,6 +71,48 @@ t.test('no turn of the event loop is long, whatever clients send', { skip }, asy
       t.comment(`${(longestSeconds * 1_000).toFixed(1)} ms in all, ${answers} answers to another`)
       t.ok(answers > 0, 'another client is answered meanwhile')
     })
+})
+
+/** Uses the processor for so long. */
+const work = (ms: number): void => {
+  for (const endMs = performance.now() + ms; performance.now() < endMs;);
+}
+
+t.test('a client is answered within two rounds of a flood', { skip }, async t => {
+  let flooded = 0
+  const route: Partial<Route> = {
+    handle: path => {
+      if (path === '/flood') flooded++
+      work(path === '/flood' ? 1 : 0.3)
+      return text('done')
+    },
+  }
+  const { port } = await openTestServer(t, [route])
+  const flood = post('/flood', '1').repeat(FLOOD_READ)
+  const floods = await Promise.all(Array.from({ length: FLOODING }, () => connect(port)))
+  const other = await connect(port)
+  let isStopped = false
+  const repeat = async ({ socket, until }: Connection): Promise<void> => {
+    for (let sent = FLOOD_READ; !isStopped && !socket.destroyed; sent += FLOOD_READ) {
+      socket.write(flood)
+      await until(received => replyCount(received) >= sent)
+    }
+  }
+  const flooding = floods.map(repeat)
+  const waited: number[] = []
+  for (let answers = 0; answers < 40; answers++) {
+    const before = flooded
+    other.socket.write(post('/other', '1'))
+    await other.until(received => replyCount(received) > answers)
+    waited.push(flooded - before)
+  }
+  isStopped = true
+  await Promise.all(flooding)
+  const longest = Math.max(...waited)
+  t.ok(
+    longest <= 2 * FLOODING * FLOOD_READ,
+    `${longest} requests of the flood: ${waited.join(' ')}`,
+  )
 })
 
 t.test('turns are counted by bucket', { skip: take === undefined && 'not compiled' }, async t => {
