@@ -27,9 +27,8 @@ type Settle = Box<dyn FnOnce(&Env) + Send>;
 /// Creates the value of a promise, on the event loop's thread.
 type Make<T> = Box<dyn FnOnce(&Env) -> napi::Result<T> + Send>;
 
-/// Promises that are settled before their microtasks run: JavaScript may work for 0.3 ms on each.
-const SETTLED_AT_ONCE: usize = 4;
-/// After this time the others are settled in the next turn of the event loop.
+/// After this time the other promises are settled in the next turn of the event loop: JavaScript
+/// may work for more than 1 ms on each.
 const TURN: Duration = Duration::from_millis(1);
 
 /// libuv's handle type of `uv_async_init`.
@@ -71,14 +70,9 @@ struct Shared {
 }
 
 impl Shared {
-    /// The first ones, at most [`SETTLED_AT_ONCE`].
-    fn take(&self) -> Vec<Settle> {
+    fn take(&self) -> Option<Settle> {
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(waiting) = queue.as_mut() else {
-            return Vec::new();
-        };
-        let count = waiting.len().min(SETTLED_AT_ONCE);
-        waiting.drain(..count).collect()
+        queue.as_mut()?.pop_front()
     }
 
     fn has_waiting(&self) -> bool {
@@ -190,8 +184,8 @@ impl EventLoop {
         self.waiting.set(waiting + 1);
     }
 
-    fn end(&self, count: usize) {
-        let waiting = self.waiting.get().saturating_sub(count);
+    fn end(&self) {
+        let waiting = self.waiting.get().saturating_sub(1);
         if waiting == 0 {
             // SAFETY: the handle of this thread's loop.
             unsafe { uv_unref(self.shared.handle.0) };
@@ -203,36 +197,32 @@ impl EventLoop {
     fn settle(&self) {
         let began = Instant::now();
         while began.elapsed() < TURN {
-            let batch = self.shared.take();
-            if batch.is_empty() {
+            let Some(settle) = self.shared.take() else {
                 return;
-            }
-            self.settle_batch(batch);
+            };
+            self.settle_one(settle);
         }
         if self.shared.has_waiting() {
             self.shared.wake_loop();
         }
     }
 
-    /// Microtasks run after all of the batch are settled.
-    fn settle_batch(&self, batch: Vec<Settle>) {
-        let count = batch.len();
+    /// Its microtasks run before this returns.
+    fn settle_one(&self, settle: Settle) {
         let mut handles = ptr::null_mut();
         // SAFETY: an out-pointer to a local, on the thread of `env` and outside of JavaScript.
         let opened = unsafe { sys::napi_open_handle_scope(self.env, &mut handles) };
         if opened != sys::Status::napi_ok {
-            return self.end(count);
+            return self.end();
         }
         let scope = self.open_callback_scope();
         // When the environment ends, JavaScript no longer runs and no promise can be settled.
         if scope.is_some() {
             let env = Env::from_raw(self.env);
-            for settle in batch {
-                // A panic must not skip the other promises, nor leave a scope open.
-                let _ = catch_unwind(AssertUnwindSafe(|| settle(&env)));
-            }
+            // A panic must not leave a scope open.
+            let _ = catch_unwind(AssertUnwindSafe(|| settle(&env)));
         }
-        self.end(count);
+        self.end();
         if let Some(scope) = scope {
             // SAFETY: opened above on this thread; scopes are closed in the opposite order.
             unsafe { sys::napi_close_callback_scope(self.env, scope) };

@@ -25,6 +25,9 @@ const drop = ({ message, source }: LongReply): void => {
   message.release()
 }
 
+/** A refused message counts once for each of these bytes: it is searched for its id. */
+const REFUSED_BYTES = 4 * 1024
+
 /** True for a message that clients repeat without a pause where it fails. It is not parsed. */
 const isSubscribe = (body: Uint8Array): boolean =>
   Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, METHOD_BYTES_MAX)).includes(
@@ -230,7 +233,7 @@ export class SocketSession implements MessageSession {
     this.refusedAtMs = nowMs
     if (this.refusedBytes > options.socketRefusedBytesMax)
       return socket.close(CLOSE.overload, 'over a limit')
-    this.pause?.refuse(socket)
+    this.pause?.refuse(socket, Math.ceil(length / REFUSED_BYTES))
   }
 
   private get accessId(): string {

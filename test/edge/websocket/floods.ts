@@ -59,6 +59,19 @@ for (const [name, frame] of MESSAGES)
     t.ok(answers() > 0 && answers() <= pauses * perPause, `${answers()} in ${pauses} pauses`)
   })
 
+t.test('long refused messages cost a pause sooner', { skip }, async t => {
+  const edge = await openEdge(t)
+  const client = await edge.connect()
+  const long = encodeFrame(call('now', 'a'.repeat(60 * 1024)))
+  // Each counts 16 times, and the last read before the pause may hold two.
+  const answersMax = socketRefusedMax / 16 + 3
+  client.socket.write(Buffer.concat(Array<Buffer>(4 * answersMax).fill(long)))
+  await eventually(() => client.opcodes.length >= socketRefusedMax / 16)
+  await sleep(socketPauseMs / 2)
+  const answers = client.opcodes.length
+  t.ok(answers <= answersMax, `${answers}`)
+})
+
 t.test('an access over several edges has at each no more than this', { skip }, async t => {
   const frame = encodeFrame(call('now', 1))
   const startMs = performance.now()
