@@ -1,14 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { RpcError } from './errors.js'
-import {
-  closingQuote,
-  COMMA,
-  END,
-  JsonScanner,
-  OPEN_ARRAY,
-  OPEN_OBJECT,
-  STRING,
-} from './json-scanner.js'
+import { COMMA, END, JsonScanner, OPEN_ARRAY, OPEN_OBJECT, STRING } from './json-scanner.js'
 
 /**
  * A request id as its raw JSON token (`"a"`, `1.0`, `18446744073709551615`, `null`), which the
@@ -160,6 +152,7 @@ const scanText = (text: string, limits: MessageLimits): ScannedMessage | RpcErro
   const ids: (Id | undefined)[] = []
   const scanner = new JsonScanner(text)
   let id: Id | undefined
+  let idStringIndex = -1
   let commaCount = 0
   let elementCount = 0
   // Read only at `memberDepth`, where a string after `{` or `,` is the name of a member.
@@ -168,8 +161,11 @@ const scanText = (text: string, limits: MessageLimits): ScannedMessage | RpcErro
     const { index, end, depth } = scanner
     switch (token) {
       case STRING:
-        if (isName && depth === memberDepth && isIdName(text, index, end))
-          id = tokenAfter(text, end)
+        if (index === idStringIndex) id = text.slice(index, end + 1)
+        else if (isName && depth === memberDepth && isIdName(text, index, end)) {
+          id = scalarAfter(text, end)
+          idStringIndex = id === '' ? SCALAR.lastIndex : -1
+        }
         isName = false
         break
       case COMMA:
@@ -205,11 +201,11 @@ const isIdName = (text: string, open: number, end: number): boolean => {
 // A value ends where a token of the scanner begins: so no character is read for two names.
 const SCALAR = /[\t\n\r ]*:[\t\n\r ]*([^\t\n\r ,"[\]{}]*)/y
 
-/** The string or scalar after the name of a member that ends at `end`; empty for another value. */
-const tokenAfter = (text: string, end: number): string | undefined => {
+/**
+ * The scalar after the name of a member that ends at `end`; empty for another value, which begins
+ * at `SCALAR.lastIndex`.
+ */
+const scalarAfter = (text: string, end: number): string | undefined => {
   SCALAR.lastIndex = end + 1
-  const token = SCALAR.exec(text)?.[1]
-  const valueEnd = SCALAR.lastIndex
-  if (token !== '' || text.charCodeAt(valueEnd) !== STRING) return token
-  return text.slice(valueEnd, closingQuote(text, valueEnd) + 1)
+  return SCALAR.exec(text)?.[1]
 }

@@ -2,7 +2,8 @@ import { RpcError } from '../shared/errors.js'
 import {
   isBatch,
   isRefusal,
-  parseMessage,
+  parseScanned,
+  scanMessage,
   type Id,
   type Params,
   type Refusal,
@@ -30,11 +31,14 @@ const isArrayJson = (text: string): boolean => {
  * use the other one.
  */
 export const parseSubmission = (body: Uint8Array, nestingMax: number): SubmissionCall | Refusal => {
-  const message = parseMessage(body, { nestingMax, batchCountMax: Infinity })
-  const toText = (): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  const scanned = scanMessage(body, { nestingMax, batchCountMax: Infinity })
+  if ('error' in scanned)
+    return isArrayJson(Buffer.from(body).toString()) ? refuse('null') : scanned
+  const { text } = scanned
+  const message = parseScanned(scanned)
   if (isBatch(message)) return refuse('null')
-  if (isRefusal(message)) return isArrayJson(toText()) ? refuse('null') : message
+  if (isRefusal(message)) return isArrayJson(text) ? refuse('null') : message
   const { id, method, params } = message
   if (id === undefined) return refuse('null')
-  return hasRepeatedMember(toText()) ? refuse(id) : { id, method, params }
+  return hasRepeatedMember(text) ? refuse(id) : { id, method, params }
 }
