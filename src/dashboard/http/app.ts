@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setImmediate as untilParsed } from 'node:timers/promises'
 import type { HttpBindings } from '@hono/node-server'
 import { serveStatic } from '@hono/node-server/serve-static'
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
@@ -118,6 +119,19 @@ const limitInFlight = (max: number): MiddlewareHandler<Env> => {
   }
 }
 
+/**
+ * Whether a part of the request's body is still to come. A proxy may give up on it, and what it
+ * sends next on this connection would be taken for the rest.
+ */
+const isIncomplete = async (incoming: HttpBindings['incoming']): Promise<boolean> => {
+  const { headers } = incoming
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined)
+    return false
+  // An answer may precede the end of a body that has been received with its head.
+  if (!incoming.complete) await untilParsed()
+  return !incoming.complete
+}
+
 const peerOf = (c: Context<Env>): string => c.env.incoming.socket.remoteAddress ?? ''
 
 const createClientOf =
@@ -208,6 +222,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
     await next()
     for (const [name, value] of Object.entries(headers)) c.res.headers.set(name, value)
     if (!c.res.headers.has('Cache-Control')) c.res.headers.set('Cache-Control', 'no-store')
+    if (await isIncomplete(c.env.incoming)) c.res.headers.set('Connection', 'close')
   })
   app.use(redirectLocalhost(publicUrl))
   // Only the page: a compressed answer of the API would show by its length what it contains.

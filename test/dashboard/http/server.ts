@@ -20,6 +20,34 @@ t.test('a client that disconnects during its body causes no failure', async t =>
   t.strictSame(lines, [])
 })
 
+t.test('an answer before the end of a body closes the connection', async t => {
+  const { port } = await startDashboard(t, admin)
+  const next = 'GET /api/session HTTP/1.1\r\nHost: a\r\n\r\n'
+  const put = 'PUT /admin/echo/me HTTP/1.1\r\nHost: 127.0.0.1\r\n'
+  const length = `Content-Length: ${next.length + 2}\r\n\r\n`
+  const large = `Content-Length: ${defaults.bodyBytesMax + 1}\r\n\r\n`
+  const allowed = `Authorization: Bearer ${ADMIN_TOKEN}\r\n`
+  const cases: [name: string, bytes: string, status: string][] = [
+    ['no token', `${put}${length}{`, '401'],
+    ['too long', `${put}${allowed}${large}{`, '413'],
+    ['an unknown path', `POST /x HTTP/1.1\r\nHost: a\r\n${length}{`, '404'],
+  ]
+  for (const [name, bytes, status] of cases) {
+    const connection = await connect(port)
+    connection.socket.write(bytes)
+    await connection.closed
+    const received = connection.received()
+    t.equal(statusOf(received), status, name)
+    t.match(received, /^connection: close\r$/im, name)
+  }
+  const whole = `${put}Content-Length: 2\r\n\r\n{}${next}`
+  const connection = await connect(port)
+  connection.socket.write(whole)
+  await connection.until(received => received.split('HTTP/1.1 401').length === 3)
+  t.notMatch(connection.received(), /^connection: close\r$/im, 'a whole body keeps it')
+  connection.socket.destroy()
+})
+
 t.test('paths are normalised as URLs are, and ids have no other characters', async t => {
   const { port } = await startDashboard(t, admin)
   const paths: [path: string, status: string][] = [
