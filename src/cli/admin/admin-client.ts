@@ -8,6 +8,13 @@ const ANSWER_MS = 30_000
 /** Maximum wait for any answer of the server, which a process that is stuck does not give. */
 const PROBE_MS = 1_200
 
+/** What the body of a change says of the machines of a cluster. */
+type Effect = {
+  readonly revision: number
+  readonly deadAtMs: number
+  readonly machines: readonly { readonly id: string; readonly by: string }[]
+}
+
 /** URL and token of the admin API. */
 export type AdminTarget = { readonly url: string; readonly tokenFile: string }
 
@@ -29,10 +36,20 @@ export const targetOf = ({ dashboard, access }: Config): AdminTarget => {
   }
 }
 
+/** Of a repeated change whose first answer was lost: since when it is in effect, and where. */
+const describeEffect = (effect: unknown): string => {
+  const { deadAtMs, machines, revision } = Object(effect) as Partial<Effect>
+  if (deadAtMs === undefined || machines === undefined) return ''
+  const names = machines.map(({ id, by }) => `${id} (${by})`).join(', ')
+  const since = new Date(deadAtMs).toISOString()
+  return `; in effect since ${since} at revision ${revision}, on ${names}`
+}
+
 const messageOf = (status: number, text: string): string => {
   try {
-    const message: unknown = JSON.parse(text)?.error?.message
-    if (typeof message === 'string') return message
+    const { error, effect } = Object(JSON.parse(text))
+    const message: unknown = error?.message
+    if (typeof message === 'string') return message + describeEffect(effect)
   } catch {
     // No JSON of this service: another server listens there.
   }

@@ -7,14 +7,14 @@ import { ownDir } from '../../fixtures/own-dir.js'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 
 /** An admin API that gives these answers to the calls of one command, in order. */
-const openApi = async (t: Test, answers: readonly object[]) => {
+const openApi = async (t: Test, answers: readonly object[], status = 200) => {
   const calls: string[] = []
   const server = createServer((request, response) => {
     // The command asks first whether anything answers.
     if (request.method === 'HEAD') return void response.end()
     const answer = answers[Math.min(calls.length, answers.length - 1)]
     calls.push(`${request.method} ${request.url}`)
-    response.setHeader('content-type', 'application/json')
+    response.writeHead(status, { 'content-type': 'application/json' })
     response.end(JSON.stringify(answer))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -44,6 +44,28 @@ t.test('a failure is its reason, and exit code 1', async t => {
     code: 1,
     output: 'slotline: it failed: the disk is full\n',
   })
+})
+
+t.test('a repeated revocation says since when the first one is in effect', async t => {
+  const machines = [
+    { id: 'fra-1', by: 'confirmed' },
+    { id: 'fra-2', by: 'lease' },
+  ]
+  const effect = { revision: 7, deadAtMs: Date.UTC(2026, 10, 27), machines }
+  const error = { code: 'noToken', message: 'no token' }
+  const args = ['access', 'token', 'revoke', 'acc_1', 'main', 'fra']
+  for (const [body, expected] of [
+    [
+      { error, effect },
+      'slotline: no token; in effect since 2026-11-27T00:00:00.000Z at revision 7, on fra-1 (confirmed), fra-2 (lease)\n',
+    ],
+    [{ error }, 'slotline: no token\n'],
+    [{ error, effect: { revision: 7, machines: [] } }, 'slotline: no token\n'],
+    [{ error, effect: null }, 'slotline: no token\n'],
+  ] as const) {
+    const { target } = await openApi(t, [body], 404)
+    t.strictSame(await runToEnd(t, [...args, ...target]), { code: 1, output: expected })
+  }
 })
 
 t.test('a role is needed, and another one than these is refused', async t => {
