@@ -134,6 +134,7 @@ const unsubscribe = ({ name }: MethodDescription): MethodDescription => ({
   params: [required('subscription', INTEGER)],
   result: { enum: [true] },
   errors: ['paramsNotArray', 'paramCount', 'missingParam', 'wrongType', 'subscriptionId'],
+  example: { params: [1], result: true },
   isSocketOnly: true,
 })
 
