@@ -2,12 +2,13 @@
 // of interest in the replies.
 import { once } from 'node:events'
 import t from 'tap'
-import type { BodySource, Reply, Route } from '../../../src/shared/http.js'
+import type { Reply, Route } from '../../../src/shared/http.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import {
   eventually,
   isPrebuilt,
   openTestServer,
+  pageOf,
   post,
   splitReplies,
   text,
@@ -17,21 +18,6 @@ import { dial, endPlain, reset } from '../../fixtures/server/transport.js'
 const MIB = 1024 ** 2
 const PAGE_BYTES = 12 * MIB
 
-const page = (byteLength: number | undefined): BodySource => {
-  let left = PAGE_BYTES
-  return {
-    byteLength,
-    read: async into => {
-      await new Promise(setImmediate)
-      const count = Math.min(left, into.byteLength)
-      into.fill(0x70, 0, count)
-      left -= count
-      return count
-    },
-    close() {},
-  }
-}
-
 const later = (reply: Reply): Promise<Reply> =>
   new Promise(resolve => setTimeout(() => resolve(reply), 30))
 
@@ -39,8 +25,8 @@ const REPLIES: Readonly<Record<string, () => Reply | Promise<Reply>>> = {
   '/now': () => text('now'),
   '/long': () => text('l'.repeat(PAGE_BYTES)),
   '/call': () => later(text('call')),
-  '/page': () => later(text(page(PAGE_BYTES))),
-  '/chunks': () => text(page(undefined)),
+  '/page': () => later(text(pageOf(PAGE_BYTES))),
+  '/chunks': () => text(pageOf(PAGE_BYTES, { isSized: false })),
 }
 
 const ROUTE: Partial<Route> = {

@@ -2,12 +2,13 @@
 // taken the reply to the one before.
 import { spawn } from 'node:child_process'
 import t from 'tap'
-import type { BodySource, Reply, Route } from '../../../src/shared/http.js'
+import type { Reply, Route } from '../../../src/shared/http.js'
 import {
   connect,
   eventually,
   isPrebuilt,
   openTestServer,
+  pageOf,
   post,
   replyCount,
   splitReplies,
@@ -18,27 +19,11 @@ import { reset } from '../../fixtures/server/transport.js'
 const MIB = 1024 ** 2
 const options = { skip: isPrebuilt ? 'the prebuilt package serves' : false }
 
-/** A reply that is read in pieces, as a page is. */
-const page = (byteLength: number): BodySource => {
-  let left = byteLength
-  return {
-    byteLength,
-    read: async into => {
-      await new Promise(setImmediate)
-      const count = Math.min(left, into.byteLength)
-      into.fill(0x70, 0, count)
-      left -= count
-      return count
-    },
-    close() {},
-  }
-}
-
 /** `/page` is answered in pieces, `/call` in a later turn, and others at once. */
 const ROUTE: Partial<Route> = {
   bodyBytesMax: 100_000,
   handle: (path, body): Reply | Promise<Reply> => {
-    if (path === '/page') return text(page(3 * MIB))
+    if (path === '/page') return text(pageOf(3 * MIB))
     const reply = text(`${String(path)} ${Buffer.from(body).toString()}`)
     return path === '/call' ? new Promise(resolve => setTimeout(() => resolve(reply), 5)) : reply
   },
