@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Longer than a reply that is not read may keep its memory and its thread. */
 const ATTACK_MS = 20_000
+const IDLE_MS = ATTACK_MS / 4
 /** The limits that a product gives by default. */
 const LIMITS = { requestsPerSecondMax: 100, requestsBurstMax: 200, requestsInFlightMax: 64 }
 /** What an attack may add to the p99.9 of pages and lists, which share their threads with it. */
@@ -39,7 +40,7 @@ const run = async (t: Test): Promise<void> => {
         ? undefined
         : startAttack({ name: attack, target: { port, token, samples } })
     const client = await startBystander({ port, path, body, connections: 2, pauseMs: 5 })
-    await sleep(attack === undefined ? ATTACK_MS / 4 : ATTACK_MS)
+    await sleep(attack === undefined ? IDLE_MS : ATTACK_MS)
     const measured = await client.stop()
     await stop?.()
     return measured
@@ -51,6 +52,8 @@ const run = async (t: Test): Promise<void> => {
     for (const { name } of SLOW_READERS) {
       const beside = await measure(body, name)
       t.comment(format(`${what} beside ${name}`, beside))
+      const answersMin = (idle.count * ATTACK_MS) / IDLE_MS / 2
+      t.ok(beside.count >= answersMin, `${what}: ${beside.count} answers beside ${name}`)
       t.equal(beside.wrong, 0, `${what}: no wrong answer beside ${name}`)
       t.ok(beside.p999Ms <= idle.p999Ms + ADDED_MS_MAX, `${what}: p99.9 beside ${name}`)
     }
