@@ -133,6 +133,7 @@ class Dispatcher implements Dispatch {
     const body = context.ownsBody === true ? received : Buffer.from(received)
     try {
       const packed = await modules.reads.pack(body, options)
+      if (this.turn.isOver) await this.turn.next()
       const scanned = scanMessage(packed.text, options)
       if ('error' in scanned) return await this.handleSingle(scanned, { body }, context)
       const atOnce = scanned.isBatch ? this.acquireBatch(scanned, context) : 1

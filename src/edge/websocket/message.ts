@@ -119,11 +119,12 @@ export class SocketMessage implements CallContext {
 
   submissionOf(method: string): RunSubmission | undefined {
     const { session, principal } = this
-    const { submissions } = session.host
+    const { submissions, turn } = session.host
     if (submissions === undefined) return undefined
     const { grant } = principal
     const recheck = (): Reply | undefined => (session.isEntitled() ? undefined : UNAUTHORIZED)
-    return findSubmission(submissions, method, { grant, principal, recheck, request: session })
+    const submitter = { grant, principal, recheck, request: session }
+    return findSubmission(submissions, method, submitter, turn)
   }
 
   /**

@@ -1,4 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
+import type { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
@@ -15,6 +16,9 @@ export type SocketSubmissions = {
   readonly submissions: Submissions
   readonly bytesMax: number
 }
+
+/** An answer to a longer message waits for its share of a turn of the event loop. */
+const LONG_BYTES = 16 * 1024
 
 /** The lander's method, which has no prefix: its call is forwarded byte for byte. */
 const LANDER_METHOD = 'sendTransaction'
@@ -92,12 +96,15 @@ export const findSubmission = (
   { submissions, bytesMax }: SocketSubmissions,
   method: string,
   submitter: Submitter,
+  turn: LoopTurn,
 ): RunSubmission | undefined => {
   const target = targetOf(submissions, method, submitter)
   if (target === undefined) return undefined
   return async (body, id) => {
     if (target instanceof RpcError) throw target
     if (body.byteLength > bytesMax) throw new RpcError('submissionTooLong', { max: bytesMax })
-    return Buffer.from(toSocketReply(id, await target.submit(body)))
+    const reply = await target.submit(body)
+    if (body.byteLength > LONG_BYTES && turn.isOver) await turn.next()
+    return Buffer.from(toSocketReply(id, reply))
   }
 }
