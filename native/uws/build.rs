@@ -122,8 +122,8 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Applies the patches in the order of their names. Each changes one file, which it names after
-/// `+++ b/`.
+/// Applies the patches in the order of their names. A patch begins with its reasons. A diff follows
+/// for each file that it changes, which names that file after `+++ b/`.
 fn patch(sources: &Path) -> Result<()> {
     let mut patches: Vec<PathBuf> = fs::read_dir("patches")?
         .map(|entry| Ok(entry?.path()))
@@ -133,12 +133,17 @@ fn patch(sources: &Path) -> Result<()> {
     for path in patches {
         let text = fs::read_to_string(&path)?;
         let explain = |error: &dyn Error| format!("{}: {error}", path.display());
-        let diff = &text[text.find("--- a/").ok_or("a patch without a file")?..];
-        let patch = diffy::Patch::from_str(diff).map_err(|error| explain(&error))?;
-        let name = patch.modified().and_then(|name| name.strip_prefix("b/"));
-        let target = sources.join(name.ok_or("a patch without a file")?);
-        let patched = diffy::apply(&fs::read_to_string(&target)?, &patch);
-        fs::write(&target, patched.map_err(|error| explain(&error))?)?;
+        let (_, diffs) = text
+            .split_once("\n--- a/")
+            .ok_or("a patch without a file")?;
+        for diff in diffs.trim_end_matches('\n').split("\n--- a/") {
+            let diff = format!("--- a/{diff}\n");
+            let patch = diffy::Patch::from_str(&diff).map_err(|error| explain(&error))?;
+            let name = patch.modified().and_then(|name| name.strip_prefix("b/"));
+            let target = sources.join(name.ok_or("a patch without a file")?);
+            let patched = diffy::apply(&fs::read_to_string(&target)?, &patch);
+            fs::write(&target, patched.map_err(|error| explain(&error))?)?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ import { until } from '../../fixtures/until.js'
 const SOCKETS = 32
 const QUEUED_BYTES = 14 * 1024 ** 2
 const FRAME_BYTES = 1024 ** 2
-/** Of what was queued. The clients of this process have garbage; without patch 93 all is kept. */
+/** Of what was queued. The clients of this process have garbage; an unpatched server keeps all. */
 const KEPT_PART = 0.5
 const GIVEN_BACK_MS = 10_000
 const skip = isPrebuilt && 'the prebuilt package keeps the memory of drained queues'
