@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c
 /**
  * Index of the quote that ends the string opened at `open`; the end of the text where none does.
  */
-export const closingQuote = (text: string, open: number): number => {
+const closingQuote = (text: string, open: number): number => {
   for (let end = text.indexOf('"', open + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslash = end - 1
     while (text.charCodeAt(backslash) === BACKSLASH) backslash--

@@ -62,7 +62,7 @@ for (const [name, frame] of MESSAGES)
 t.test('long refused messages cost a pause sooner', { skip }, async t => {
   const edge = await openEdge(t)
   const client = await edge.connect()
-  const long = encodeFrame(call('now', 'a'.repeat(60 * 1024)))
+  const long = encodeFrame(call('now', 1, 'a'.repeat(60 * 1024)))
   // Each counts 16 times, and the last read before the pause may hold two.
   const answersMax = socketRefusedMax / 16 + 3
   client.socket.write(Buffer.concat(Array<Buffer>(4 * answersMax).fill(long)))
