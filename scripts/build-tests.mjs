@@ -16,13 +16,22 @@ const require = createOf(import.meta.url)`
 
 const options = { absWorkingDir: root, format: 'esm', logLevel: 'warning' }
 
-const reexport = from => `export * from '${from}'\nexport { default } from '${from}'\n`
+/**
+ * The default export is the test of the file that runs: of several in one process each has another,
+ * which `setDefault` makes the one that the next file imports.
+ */
+const TAP = `export * from '../@tapjs/bundled.js'
+import root from '../@tapjs/bundled.js'
+let t = root
+export const setDefault = test => { t = test }
+export { t as default }
+`
 
 /** Written into `@tapjs/`: tap omits frames of that folder from the stack traces that it prints. */
 const buildTap = async () => {
   await build({
     ...options,
-    stdin: { contents: reexport('tap'), resolveDir: root },
+    stdin: { contents: `export * from 'tap'\nexport { default } from 'tap'`, resolveDir: root },
     outfile: join(packages, '@tapjs', 'bundled.js'),
     bundle: true,
     platform: 'node',
@@ -31,7 +40,7 @@ const buildTap = async () => {
   mkdirSync(join(packages, 'tap'))
   const manifest = { name: 'tap', type: 'module', exports: './index.js' }
   writeFileSync(join(packages, 'tap', 'package.json'), JSON.stringify(manifest))
-  writeFileSync(join(packages, 'tap', 'index.js'), reexport('../@tapjs/bundled.js'))
+  writeFileSync(join(packages, 'tap', 'index.js'), TAP)
 }
 
 rmSync(outdir, { recursive: true, force: true })

@@ -1,5 +1,6 @@
-// Preloaded into each test file by scripts/test.mjs: appends the processor time of the file and of
-// the processes that it started to the file that SLOTLINE_TEST_USAGE names.
+// Appends the processor time of a test file and of the processes that it started to the file that
+// SLOTLINE_TEST_USAGE names: at the end of the process that scripts/test.mjs preloads this into, or
+// after each of the files that share a process.
 import { appendFileSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import process from 'node:process'
@@ -21,11 +22,18 @@ const readSeconds = () => {
   return ticks / TICKS_PER_SECOND
 }
 
-if (output !== undefined && isMainThread && file !== undefined)
-  process.on('exit', () => {
-    try {
-      appendFileSync(output, `${file}.ts ${readSeconds()}\n`)
-    } catch {
-      // Without /proc there is no processor time to report.
-    }
-  })
+let recorded = 0
+
+/** What was used since the last call. */
+export const recordUsage = file => {
+  if (output === undefined) return
+  try {
+    const seconds = readSeconds()
+    appendFileSync(output, `${file} ${(seconds - recorded).toFixed(2)}\n`)
+    recorded = seconds
+  } catch {
+    // Without /proc there is no processor time to report.
+  }
+}
+
+if (isMainThread && file !== undefined) process.on('exit', () => recordUsage(`${file}.ts`))

@@ -3,13 +3,15 @@
 // determines how it runs: those of test/alone/ with nothing beside them, then test/browser/, the
 // folders that mirror src/, and the others, which start the whole service, beside each other.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
-// each process take longer than most tests.
+// each process take longer than most tests. A file is a process, but those of a folder of unit
+// tests share one.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { OWN_PROCESS, UNIT_FOLDERS } from './unit-tests.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -36,14 +38,31 @@ const listTests = () =>
     .filter(name => wanted.length === 0 || wanted.some(start => name.startsWith(start)))
     .toSorted()
 
+const isShared = file => UNIT_FOLDERS.includes(folderOf(file)) && !OWN_PROCESS.includes(file)
+
+/** What a process runs: the unit tests of a folder, or one other file. */
+const toJobs = files => {
+  const jobs = new Map()
+  for (const file of files) {
+    const name = isShared(file) ? `test/${folderOf(file)}/` : file
+    const job = jobs.get(name) ?? { name, files: [] }
+    jobs.set(name, job)
+    job.files.push(file)
+  }
+  return [...jobs.values()]
+}
+
 /** tap's own `spawn` names its preload in NODE_OPTIONS: `env` sets what the caller had. */
-const runFile = async file => {
-  const compiled = join('dist', 'test', file.replace(/\.ts$/, '.js'))
+const runJob = async ({ name, files }) => {
+  const isOne = name === files[0]
+  const script = isOne
+    ? [join('dist', 'test', name.replace(/\.ts$/, '.js'))]
+    : [join('scripts', 'run-test-files.mjs'), ...files]
   const flags = ['--enable-source-maps', `--import=${join(root, 'scripts', 'record-usage.mjs')}`]
   const options = `NODE_OPTIONS=${process.env['NODE_OPTIONS'] ?? ''}`
   const started = Date.now()
-  const { ok: hasPassed } = await t.spawn('env', [options, process.execPath, ...flags, compiled], {
-    name: file,
+  const spawned = t.spawn('env', [options, process.execPath, ...flags, ...script], {
+    name,
     at: null,
     stack: '',
     buffered: true,
@@ -51,7 +70,17 @@ const runFile = async file => {
     timeout: tap.timeout * 1000,
     env: { ...process.env, TAP_TIMEOUT: String(tap.timeout), SLOTLINE_TEST_USAGE: usageFile },
   })
-  return { file, hasPassed, seconds: (Date.now() - started) / 1000 }
+  const results = new Map()
+  spawned.subtest.parser.on('assert', result => results.set(result.name, result))
+  const { ok: hasPassed } = await spawned
+  const whole = { file: name, hasPassed, seconds: (Date.now() - started) / 1000 }
+  if (isOne) return [whole]
+  const rows = files.map(file => {
+    const { ok = false, time } = results.get(file) ?? {}
+    return { file, hasPassed: ok, hasEnded: results.has(file), seconds: (time ?? 0) / 1000 }
+  })
+  const isElsewhere = !hasPassed && rows.every(({ hasPassed }) => hasPassed)
+  return isElsewhere ? [...rows, whole] : rows
 }
 
 /** The failures within TAP: the file, the failed line, and the diagnostics below it. */
@@ -60,7 +89,7 @@ const failuresIn = output => {
   const found = []
   let file = ''
   for (const [at, line] of lines.entries()) {
-    file = /^# Subtest: (test\/.*)/.exec(line)?.[1] ?? file
+    file = /^\s*# Subtest: (test\/.*)/.exec(line)?.[1] ?? file
     if (!/^\s*not ok /.test(line)) continue
     const after = lines.slice(at + 1, at + 1 + FAILURE_LINES)
     const end = after.findIndex(text => text.trim() === '...')
@@ -94,7 +123,7 @@ if (files.length === 0) {
 }
 const groups = ['alone', ...Object.keys(JOBS)].map(name => {
   const members = files.filter(file => groupOf(file) === name)
-  return { name, count: members.length, waiting: members, failed: [], seconds: 0 }
+  return { name, count: members.length, waiting: toJobs(members), failed: [], seconds: 0 }
 })
 const [alone, ...others] = groups
 const started = Date.now()
@@ -106,9 +135,9 @@ const work = async (...sources) => {
   for (;;) {
     const group = sources.find(({ waiting }) => waiting.length > 0)
     if (group === undefined) return
-    const { hasPassed, ...time } = await runFile(group.waiting.shift())
-    times.push(time)
-    if (!hasPassed) group.failed.push(time.file)
+    const rows = await runJob(group.waiting.shift())
+    times.push(...rows)
+    group.failed.push(...rows.filter(({ hasPassed }) => !hasPassed))
     group.seconds = Math.round((Date.now() - started) / 1000)
   }
 }
@@ -130,6 +159,8 @@ for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
 for (const { name, count, failed, seconds } of groups) {
   const result = failed.length === 0 ? 'passed' : `${failed.length} FAILED`
   process.stdout.write(`# ${name}: ${count} files, ${result}, after ${seconds} s\n`)
+  for (const { file, hasEnded = true } of failed)
+    process.stdout.write(`#   ${file} ${hasEnded ? 'failed' : 'did not end, or was not run'}\n`)
 }
 writeSlowest(times)
 rmSync(usageDir, { recursive: true })

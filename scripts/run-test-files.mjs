@@ -1,0 +1,22 @@
+// Runs the compiled tests that are its arguments in this process, one after the other: what they
+// import is loaded once. Each has a subtest of the name of its file, which is the `t` that it
+// imports from tap. Started by scripts/test.mjs for the folders that scripts/unit-tests.mjs names.
+import { join } from 'node:path'
+import process from 'node:process'
+import { setDefault, t as tap } from '../dist/test/node_modules/tap/index.js'
+import { recordUsage } from './record-usage.mjs'
+
+const root = join(import.meta.dirname, '..')
+const timeout = Number(process.env['TAP_TIMEOUT']) * 1000
+
+for (const file of process.argv.slice(2)) {
+  // Tells scripts/test.mjs too, which ends the process if the file blocks it. A file that waits
+  // ends earlier, and the next one runs.
+  tap.setTimeout(timeout * 1.1)
+  const testdir = join(root, '.tap', 'fixtures', file.replaceAll('/', '-'))
+  await tap.test(file, { timeout, testdir, at: null, stack: '' }, async t => {
+    setDefault(t)
+    await import(join(root, 'dist', 'test', file.replace(/\.ts$/, '.js')))
+  })
+  recordUsage(file)
+}
