@@ -60,6 +60,9 @@ const markDone = (step, digest) => {
   writeFileSync(join(stamps, step), digest)
 }
 
+/** A cause that says what to install; the rest of the output would hide it. */
+const CAUSE = /the server cannot be compiled: .*/
+
 /**
  * Runs a command; its output is shown only when it fails. `progress` reads each line and may
  * report.
@@ -95,6 +98,8 @@ const run = (label, command, args, progress) =>
       clearInterval(timer)
       if (isTerminal) process.stderr.write('\r\x1b[K')
       if (code !== 0) {
+        const [cause] = CAUSE.exec(output) ?? []
+        if (cause !== undefined) fail(cause)
         process.stderr.write(output)
         fail(`${label}: failed (exit code ${code})`)
       }
@@ -135,7 +140,7 @@ const buildTestRunner = async () => {
   markDone('tap', packages)
 }
 
-/** Whether the server can be compiled depends on these too: see native/uws/build.rs. */
+/** The server is compiled with these too: see native/uws/build.rs. */
 const serverInputs = () => {
   const beside = join(dirname(dirname(realpathSync(process.execPath))), 'include', 'node')
   const { SLOTLINE_NODE_HEADERS: named = '', CXX: compiler = 'c++' } = process.env
@@ -193,8 +198,6 @@ const buildNative = async () => {
   const crates = lock.split('[[package]]').length - 1
   let compiled = 0
   const progress = line => {
-    const absent = /the server is not compiled: .*/.exec(line)
-    if (absent) process.stderr.write(`${absent[0]}\n`)
     if (!/^\s*Compiling /.test(line)) return undefined
     compiled += 1
     return `${Math.min(99, Math.round((compiled / crates) * 100))} %, ${line.trim()},`
@@ -240,15 +243,6 @@ const buildPage = async () => {
   markDone('page', page)
 }
 
-/** Without a server that is compiled with the addon, the prebuilt package must load. */
-const demandServer = async () => {
-  const { loadCompiled } = await import('../dist/server/compiled/library.js')
-  if (loadCompiled() !== undefined) return
-  const { loadPrebuilt } = await import('../dist/server/prebuilt.js')
-  await loadPrebuilt().catch(error => fail(error.message))
-  process.stderr.write('slotline: the server is not compiled: the prebuilt package serves\n')
-}
-
 if (!isNativeDone) demandRust()
 // A later build of the addon writes its declarations again, which the compiler of TypeScript reads.
 const firstBuild = isBuilt ? undefined : buildNative()
@@ -259,4 +253,3 @@ await compileSource()
 if (isForTests) await compileTests()
 await buildPage()
 await firstBuild
-await demandServer()

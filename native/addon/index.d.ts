@@ -612,9 +612,6 @@ export interface FrameVerdict {
   problem?: string
 }
 
-/** Whether a server was compiled with this addon. */
-export declare function isServerCompiled(): boolean
-
 /** What an archive was. */
 export interface LoadedArchive {
   /** The slot that an incremental one builds on; absent is a full one. */
@@ -880,8 +877,8 @@ export interface ScopeOptions {
 }
 
 /**
- * Functions of the server that was compiled with this addon, for `src/server/compiled/`; null
- * where it was not compiled.
+ * Functions of the server that is compiled with this addon, for `src/server/compiled/`; null
+ * where the environment has no event loop.
  */
 export declare function serverFunctions(): object | null
 

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isServerCompiled, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
@@ -796,7 +796,6 @@ export { decodePubkey }
 export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
-export { isServerCompiled }
 export { lockDescriptor }
 export { lockFile }
 export { notifyServiceManager }

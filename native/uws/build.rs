@@ -1,6 +1,6 @@
 //! Compiles uWebSockets, uSockets and the binding in `cpp/`. Their sources are in a crate that
-//! Cargo downloads and checks; a copy of them is patched. Where something is missing this prints a
-//! warning and compiles nothing: then the prebuilt package serves.
+//! Cargo downloads and checks; a copy of them is patched. Where something is missing the build
+//! fails with one line that says what to install.
 
 mod headers;
 
@@ -22,7 +22,6 @@ const C_FILES: [&str; 6] = [
 ];
 
 fn main() {
-    println!("cargo:rustc-check-cfg=cfg(compiled)");
     for path in [
         "build.rs",
         "headers.rs",
@@ -33,13 +32,9 @@ fn main() {
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rerun-if-env-changed=SLOTLINE_NODE_HEADERS");
-    match compile() {
-        Ok(()) => println!("cargo:rustc-cfg=compiled"),
-        Err(error) => {
-            println!("cargo:warning=the server is not compiled: {error}");
-            // A file that does not exist: the next build tries again.
-            println!("cargo:rerun-if-changed=compiled-server");
-        }
+    if let Err(error) = compile() {
+        let why = error.to_string().replace('\n', " ");
+        println!("cargo::error=the server cannot be compiled: {why}");
     }
 }
 
@@ -79,6 +74,7 @@ fn compile() -> Result<()> {
         }
         build
     };
+    demand(&compiler(true))?;
     let c_files = C_FILES.map(|file| sources.join("uSockets/src").join(file));
     // Linked after the C++ that uses it.
     compiler(true)
@@ -86,6 +82,19 @@ fn compile() -> Result<()> {
         .try_compile("slotline_server")?;
     compiler(false).files(c_files).try_compile("usockets")?;
     Ok(())
+}
+
+/// Fails where the C++ compiler cannot be run. A crate that is C finds that of C before.
+fn demand(build: &cc::Build) -> Result<()> {
+    let path = build.try_get_compiler()?.path().to_path_buf();
+    match Command::new(&path).arg("--version").output() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!(
+            "no C++ compiler {}: {error}; on Debian: apt-get install g++; elsewhere name one in CXX",
+            path.display()
+        )
+        .into()),
+    }
 }
 
 /// Where Cargo has unpacked the crate with the sources.

@@ -56,9 +56,6 @@ export const lockDescriptor = (descriptor: number): boolean =>
 export const openListener = (host: string, port: number): number =>
   callNative(() => addon.openListener(host, port))
 
-/** Whether a server was compiled with the addon. */
-export const isServerCompiled = (): boolean => addon.isServerCompiled()
-
 /**
  * Creates or extends a file so that its first `byteLength` bytes are on disk. A hole in a mapped
  * file would end the process (SIGBUS) if it were first written while the disk is full. Throws if

@@ -1,13 +1,12 @@
 import type { Config } from '../config/config.js'
 import { edgeCountOf } from '../config/edge-count.js'
 import { controlListeners, locationListeners } from '../config/listeners.js'
-import { isServerCompiled } from '../native/os.js'
 import type { ListeningAddress } from '../server/listening-sockets.js'
 
 /** Where the processes of this machine listen on sockets that they inherit. */
 export const listeningAddresses = (config: Config): readonly ListeningAddress[] => {
   // The prebuilt server opens its own.
-  const isInherited = config.server.library !== 'prebuilt' && isServerCompiled()
+  const isInherited = config.server.library !== 'prebuilt'
   const own = isInherited ? locationListeners(config) : []
   return [
     ...own.map(({ host, port, option }) => ({ host, port, option, count: edgeCountOf(config) })),

@@ -44,7 +44,6 @@ const run = (command: string, args: readonly string[], env = process.env): strin
 
 /** A server with TLS in the process of Debian's Node, and a request to it. */
 const PROGRAM = `
-import { isServerCompiled } from '/slotline/dist/native/os.js'
 import { openServer } from '/slotline/dist/server/server.js'
 import { createLog } from '/slotline/dist/shared/log.js'
 const files = { certFile: '/slotline/cert.pem', keyFile: '/slotline/key.pem' }
@@ -67,7 +66,7 @@ const reply = await new Promise((resolve, reject) => {
   })
   sent.on('error', reject).end('x'.repeat(777))
 })
-process.stdout.write(JSON.stringify({ isServerCompiled: isServerCompiled(), reply }) + '\\n')
+process.stdout.write(reply)
 process.exit(0)
 `
 
@@ -129,6 +128,6 @@ soakTest(
       '/usr/bin/node',
       '/slotline/serve.mjs',
     ])
-    t.strictSame(JSON.parse(output), { isServerCompiled: true, reply: '777' })
+    t.equal(output, '777')
   },
 )

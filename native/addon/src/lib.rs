@@ -200,14 +200,8 @@ pub fn system_authorities() -> Result<Vec<Uint8Array>> {
     })
 }
 
-/// Whether a server was compiled with this addon.
-#[napi]
-pub fn is_server_compiled() -> bool {
-    uws::IS_COMPILED
-}
-
-/// Functions of the server that was compiled with this addon, for `src/server/compiled/`; null
-/// where it was not compiled.
+/// Functions of the server that is compiled with this addon, for `src/server/compiled/`; null
+/// where the environment has no event loop.
 #[napi(ts_return_type = "object | null")]
 pub fn server_functions<'env>(env: &'env Env) -> Option<Object<'env>> {
     // SAFETY: the environment of this call.

@@ -1,6 +1,5 @@
 //! The HTTP and WebSocket server: uWebSockets, compiled from source with the patches in `patches/`,
-//! and its binding to JavaScript in `cpp/`. Where no C++ compiler or no headers of Node.js were
-//! found, it is absent.
+//! and its binding to JavaScript in `cpp/`.
 
 #![deny(clippy::all)]
 
@@ -12,9 +11,6 @@ use std::ptr;
 #[cfg(test)]
 #[path = "../headers.rs"]
 mod headers;
-
-/// False where no C++ compiler or no headers of Node.js were found.
-pub const IS_COMPILED: bool = cfg!(compiled);
 
 /// Answers requests before any JavaScript runs.
 pub trait Answer {
@@ -34,52 +30,27 @@ type Call = unsafe extern "C" fn(
     reply: *mut *const c_char,
 ) -> usize;
 
-#[cfg(compiled)]
-mod server {
-    use super::{Call, c_char, c_void};
-
-    unsafe extern "C" {
-        pub fn slotline_server_functions(env: *mut c_void) -> *mut c_void;
-        pub fn slotline_mount_answer(
-            app: f64,
-            answer: Call,
-            data: *mut c_void,
-            type_lines: *const c_char,
-            type_lines_length: usize,
-            body_bytes_max: usize,
-        ) -> bool;
-    }
+unsafe extern "C" {
+    fn slotline_server_functions(env: *mut c_void) -> *mut c_void;
+    fn slotline_mount_answer(
+        app: f64,
+        answer: Call,
+        data: *mut c_void,
+        type_lines: *const c_char,
+        type_lines_length: usize,
+        body_bytes_max: usize,
+    ) -> bool;
 }
 
-#[cfg(not(compiled))]
-mod server {
-    use super::{Call, c_char, c_void};
-
-    pub unsafe fn slotline_server_functions(_: *mut c_void) -> *mut c_void {
-        std::ptr::null_mut()
-    }
-
-    pub unsafe fn slotline_mount_answer(
-        _: f64,
-        _: Call,
-        _: *mut c_void,
-        _: *const c_char,
-        _: usize,
-        _: usize,
-    ) -> bool {
-        false
-    }
-}
-
-/// The object with the server's functions as a `napi_value`; `None` where the server was not
-/// compiled or the environment has no event loop.
+/// The object with the server's functions as a `napi_value`; `None` where the environment has no
+/// event loop.
 ///
 /// # Safety
 ///
 /// `env` must be the `napi_env` of the running call from JavaScript.
 pub unsafe fn functions(env: *mut c_void) -> Option<*mut c_void> {
     // SAFETY: the caller passes the environment of the running call.
-    let functions = unsafe { server::slotline_server_functions(env) };
+    let functions = unsafe { slotline_server_functions(env) };
     (!functions.is_null()).then_some(functions)
 }
 
@@ -97,9 +68,8 @@ pub fn mount(
     let (lines, length) = (type_lines.as_ptr().cast(), type_lines.len());
     // SAFETY: `call` gets `data` back, which lives on unless it is freed below; the lines are
     // copied.
-    let is_mounted = unsafe {
-        server::slotline_mount_answer(app, call, data.cast(), lines, length, body_bytes_max)
-    };
+    let is_mounted =
+        unsafe { slotline_mount_answer(app, call, data.cast(), lines, length, body_bytes_max) };
     if !is_mounted {
         // SAFETY: made above, and kept by nothing else.
         drop(unsafe { Box::from_raw(data) });

@@ -1,6 +1,6 @@
 import * as addon from '#native'
 import { callNative } from '../errors.js'
 
-/** Functions of the compiled server; undefined where it was not compiled with the addon. */
+/** Functions of the server in the addon; undefined where this thread has no event loop. */
 export const serverFunctions = (): object | undefined =>
   callNative(() => addon.serverFunctions()) ?? undefined
