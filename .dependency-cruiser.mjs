@@ -64,7 +64,6 @@ const SANDBOX_IMPORTERS = [
 
 /** The only importers of each package, so that it is easy to replace. Folders end with a slash. */
 const OWNERS = {
-  'uWebSockets.js': ['src/server/'],
   lmdb: ['src/storage/lmdb.ts'],
   msgpackr: ['src/access/', 'src/submission/store/'],
   undici: ['src/upstream/', 'src/ingest/', 'src/dashboard/webhooks/'],

@@ -77,14 +77,19 @@ const importsOf = (file, known) => {
 
 /**
  * True where a test, or a fixture that it uses, imports something of a folder or what is built of
- * it.
+ * it. A subfolder may be reached through the folder that it is in.
  */
 const reaches = (test, folder, known) => {
+  const above = `${folder.split('/').slice(0, 2).join('/')}/`
   const seen = new Set([test])
   for (const file of seen)
     for (const found of importsOf(file, known)) {
       if (found.startsWith(`${folder}/`)) return true
-      if (found.startsWith('test/') && /\.ts$/.test(found)) seen.add(found)
+      if (
+        /^test\/.*\.ts$/.test(found) ||
+        (found.startsWith(above) && known.has(withoutType(found)))
+      )
+        seen.add(found)
     }
   return false
 }

@@ -49,10 +49,9 @@ const SIGNED_AS = 'slotline-package'
 
 /**
  * Dependencies that the package leaves out: the sandbox, which is for development and larger than
- * the service; the page's libraries, which its build contains; and the prebuilt server, because the
- * addon has a compiled one.
+ * the service; and the page's libraries, which its build contains.
  */
-const LEFT_OUT = new Set(['bs58', 'litesvm', 'oidc-provider', 'preact', 'uplot', 'uWebSockets.js'])
+const LEFT_OUT = new Set(['bs58', 'litesvm', 'oidc-provider', 'preact', 'uplot'])
 
 const fail = message => {
   process.stderr.write(`slotline: ${message}\n`)

@@ -1,11 +1,9 @@
 // Runs one process of the service. The supervisor starts it; it does not load the command line.
 import { isRole, runRole } from './processes/role.js'
-import { UWS_ENVIRONMENT } from './server/options.js'
 
 const [, , role = ''] = process.argv
 if (!isRole(role)) {
   process.stderr.write('slotline: no such role\n')
   process.exit(2)
 }
-Object.assign(process.env, UWS_ENVIRONMENT)
 runRole(role)

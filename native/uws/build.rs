@@ -66,7 +66,7 @@ fn compile() -> Result<()> {
             .opt_level(2)
             .warnings(false);
         if is_cpp {
-            // The prebuilt package may be loaded beside it: no symbol may be shared with it.
+            // uWebSockets.js may be loaded beside it, as in a benchmark: they share no symbol.
             build
                 .cpp(true)
                 .std("c++20")

@@ -104,18 +104,6 @@ function* checkPorts(config: Config): Faults {
   }
 }
 
-/** Checks that the server that is asked for can speak TLS. */
-function* checkTls({ locations, server }: Config): Faults {
-  if (server.library !== 'prebuilt') return
-  for (const [index, { listeners }] of locations.entries())
-    for (const [at, { tls }] of listeners.entries())
-      if (tls !== undefined)
-        yield {
-          keys: ['locations', String(index), 'listeners', String(at), 'tls'],
-          message: `locations[${index}].listeners[${at}].tls: server.library is prebuilt, which has no TLS`,
-        }
-}
-
 /** A lease must outlast a proof that is late, and one that is lost. */
 const BEATS_IN_LEASE = 3
 /** A start may have to outlast the lease of a former one. */
@@ -151,6 +139,5 @@ export function* checkTogether(config: Config): Faults {
   }
   yield* checkProducts(config)
   yield* checkPorts(config)
-  yield* checkTls(config)
   yield* checkCluster(config)
 }

@@ -14,7 +14,6 @@ const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   'processes.edgeCount': edgeCountOf,
   'processes.disableCpuIdle': ({ processes }) => processes.disableCpuIdle,
   'access.limits.accessesMax': ({ access }) => access.limits.accessesMax,
-  'server.library': ({ server }) => server.library,
   'log.bufferBytesMax': ({ log }) => log.bufferBytesMax,
   'log.lineCharsMax': ({ log }) => log.lineCharsMax,
 }

@@ -3,8 +3,8 @@ import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import type { CallOutcome } from '../rpc/call-runner.js'
 import { METHODS } from '../rpc/registry.js'
 import { closedConnections } from '../server/compiled/closed.js'
+import { CONNECTION_LIMITS } from '../server/compiled/functions.js'
 import { measureTurns } from '../server/compiled/turns.js'
-import { CONNECTION_LIMITS } from '../server/library.js'
 import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
 import { BUCKET_SECONDS, type Counter, type Metrics } from '../shared/metrics.js'
@@ -88,7 +88,7 @@ export const meterConnections = (metrics: Metrics, servers: readonly Server[]): 
     const closed = closedConnections()
     for (const { limit, addClosed } of limits) {
       const abandoned = limit === 'response' ? sumOf(stats, one => one.abandonedCount) : 0
-      addClosed((closed?.[limit] ?? 0) + abandoned)
+      addClosed(closed[limit] + abandoned)
     }
   })
 }
@@ -146,7 +146,6 @@ export const meterChecks = (metrics: Metrics, checks: TransactionChecks | undefi
 /** Reports the turns of this thread's event loop from now on. */
 export const meterLoop = (metrics: Metrics): void => {
   const take = measureTurns(BUCKET_SECONDS)
-  if (take === undefined) return
   const turns = metrics.histogram('loopTurnSeconds')
   const wall = metrics.gauge('loopTurnMax', { clock: 'wall' })
   const cpu = metrics.gauge('loopTurnMax', { clock: 'cpu' })
@@ -167,13 +166,11 @@ export const PRIORITY_STATES = [
   'off',
 ] as const
 
-/** Reports how the event loop is scheduled, and which server answers. */
-export const meterEdge = (
+/** Reports how the event loop is scheduled. */
+export const meterPriority = (
   metrics: Metrics,
-  library: string,
   state: () => (typeof PRIORITY_STATES)[number],
 ): void => {
-  metrics.gauge('serverInfo', { library }).set(1)
   const states = PRIORITY_STATES.map(name => ({
     name,
     gauge: metrics.gauge('loopPriority', { state: name }),

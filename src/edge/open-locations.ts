@@ -69,7 +69,7 @@ export class EdgeLocations {
   }
 
   /** Opens one server for each location. */
-  async open(): Promise<void> {
+  open(): void {
     const { config, modules } = this
     const { processes } = config
     this.boundConnections()
@@ -80,7 +80,7 @@ export class EdgeLocations {
       pauses: new AccessPauses(processes, SYSTEM_TIMERS),
     }
     for (const location of config.locations) {
-      await this.openLocation(location, shared)
+      this.openLocation(location, shared)
       // At once: the limit does not apply to connections accepted before it.
       boundSendBuffers(processes.unsentBytesMax, modules.log)
     }
@@ -119,10 +119,10 @@ export class EdgeLocations {
     this.connectionsMax = connectionsMax
   }
 
-  private async openLocation(
+  private openLocation(
     { id: location, listeners }: EdgeConfig['locations'][number],
     { onRefusal, newSubmissionId, budget, pauses }: SharedByLocations,
-  ): Promise<void> {
+  ): void {
     const { config } = this
     const { access, networks, version, versionCells, health, log, metrics } = this.modules
     const { authenticate, limiter, revalidate } = access
@@ -168,7 +168,7 @@ export class EdgeLocations {
         submissions,
       }),
     ]
-    const server = await openServer({
+    const server = openServer({
       routes,
       sockets: sockets.routes,
       listeners: listeners.map(listener => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { raiseLoopPriority } from '../edge/event-loop-priority.js'
 import {
   meterConnections,
-  meterEdge,
+  meterPriority,
   meterLog,
   meterLoop,
   meterServers,
@@ -12,7 +12,6 @@ import { openAccess, type OpenAccess } from '../edge/open-access.js'
 import { EdgeLocations } from '../edge/open-locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
-import { libraryOf } from '../server/server.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import type { Health } from '../edge/health.js'
@@ -68,7 +67,7 @@ class Edge implements Running {
     const modules = { access, networks, submissions, listeners, ...cells, health, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
-    await locations.open()
+    locations.open()
     const checkSockets = (): void => {
       locations.revalidateSockets()
       locations.reportSubscriptions().catch((fault: unknown) => {
@@ -91,9 +90,8 @@ class Edge implements Running {
       const found = priority.state()
       return found !== 'not-wanted' ? found : edgeRealtime ? 'no-spare-core' : 'off'
     }
-    const library = libraryOf(config.server)
-    meterEdge(metrics, library, state)
-    log.info({ library, priority: state() }, 'the edge serves')
+    meterPriority(metrics, state)
+    log.info({ priority: state() }, 'the edge serves')
   }
 
   /** Sends a frame to all sockets that are subscribed to the topic. */

@@ -4,12 +4,12 @@ import { controlListeners, locationListeners } from '../config/listeners.js'
 import type { ListeningAddress } from '../server/listening-sockets.js'
 
 /** Where the processes of this machine listen on sockets that they inherit. */
-export const listeningAddresses = (config: Config): readonly ListeningAddress[] => {
-  // The prebuilt server opens its own.
-  const isInherited = config.server.library !== 'prebuilt'
-  const own = isInherited ? locationListeners(config) : []
-  return [
-    ...own.map(({ host, port, option }) => ({ host, port, option, count: edgeCountOf(config) })),
-    ...controlListeners(config).map(({ host, port, option }) => ({ host, port, option, count: 1 })),
-  ]
-}
+export const listeningAddresses = (config: Config): readonly ListeningAddress[] => [
+  ...locationListeners(config).map(({ host, port, option }) => ({
+    host,
+    port,
+    option,
+    count: edgeCountOf(config),
+  })),
+  ...controlListeners(config).map(({ host, port, option }) => ({ host, port, option, count: 1 })),
+]

@@ -3,7 +3,6 @@ import type { Proxies } from './http/address.js'
 import type { BodyPool } from './http/body-pool.js'
 import type { ByteBudget } from '../shared/byte-budget.js'
 import type { Failures } from './http/failures.js'
-import type { HeadWriter } from './http/head.js'
 import type { ReplyScheduler } from './http/reply-scheduler.js'
 import type { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import type { Options } from './options.js'
@@ -15,9 +14,6 @@ export type ServerContext = {
   /** Undefined where no proxy is trusted: then forwarded addresses are not read at all. */
   readonly proxies: Proxies | undefined
   readonly failures: Failures
-  /** Else a chunked body is refused. */
-  readonly acceptsChunked: boolean
-  readonly heads: HeadWriter
   readonly scheduler: ReplyScheduler
   readonly unreadReplies: UnreadReplyDetector
   /** Open HTTP connections, without those that became WebSockets. */

@@ -23,7 +23,7 @@ export const defaults = {
    */
   lingerBytesMax: 64 * 1024 ** 2,
   /**
-   * Replies up to this size are written at once, and uWebSockets.js buffers what the kernel does
+   * Replies up to this size are written at once, and uWebSockets buffers what the kernel does
    * not take. Enough for 256 KiB of account data in base64, the largest read that is answered
    * synchronously.
    */
@@ -95,13 +95,11 @@ export const defaults = {
   /**
    * A connection without a request is closed after this time, which replies state in `Keep-Alive`.
    * Longer than that of common proxies in front, so that these close their idle connections first.
-   * The prebuilt package always closes after 8 s.
    */
   idleSeconds: 75,
   /**
    * Connections of one location at one edge, WebSockets included. One that opens over it has the
    * oldest closed that idles and never sent a valid token, or is closed itself where there is none.
-   * The prebuilt package has no such bound.
    */
   connectionsMax: 65_536,
   /**
@@ -124,24 +122,10 @@ export const defaults = {
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
   /**
-   * The server: `compiled` with the addon, or the `prebuilt` package, which also serves where
-   * nothing was compiled.
-   */
-  library: 'compiled',
-  /**
    * Time that requests in flight have to finish while draining; then their connections are closed.
    */
   drainMs: 10_000,
 }
 
-/** Values of `library`. */
-export const LIBRARIES = ['compiled', 'prebuilt'] as const
-
 /** Values of `socketCompression`. */
 export const COMPRESSIONS = ['none', 'shared'] as const
-
-/**
- * Environment that must be set before the first server opens: uWebSockets.js reads it when it is
- * loaded. Its default of 4,096 bytes of headers is too small for a sign-in cookie.
- */
-export const UWS_ENVIRONMENT = { UWS_HTTP_MAX_HEADERS_SIZE: '16384' } as const

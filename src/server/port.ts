@@ -9,7 +9,7 @@ export type PortAddress = {
 }
 
 /**
- * Rejects with one line where the port is in use. uWebSockets.js shares ports (SO_REUSEPORT), so a
+ * Rejects with one line where the port is in use. uWebSockets shares ports (SO_REUSEPORT), so a
  * second service on the same port would start and silently take half of the connections.
  */
 export const probePort = (address: PortAddress): Promise<void> =>

@@ -7,15 +7,14 @@ import { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import { BodyPool } from './http/body-pool.js'
 import { ByteBudget } from '../shared/byte-budget.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
-import { HeadWriter, toClosingReply } from './http/head.js'
+import { linesAfterType, toClosingReply } from './http/head.js'
 import { mountRoutes } from './http/mount.js'
 import { defaults, type Options } from './options.js'
 import { describePort } from './port.js'
 import { ReplyScheduler } from './http/reply-scheduler.js'
 import type { ServerContext } from './context.js'
-import { loadCompiled } from './compiled/library.js'
-import type { App, AppOptions, Library } from './library.js'
-import { loadPrebuilt } from './prebuilt.js'
+import type { AppOptions, Handle } from './compiled/functions.js'
+import { loadCompiled, type App, type Library } from './compiled/library.js'
 import type { ListenerTls } from './tls/certificate.js'
 import { ListenerCertificates, type CertificateState } from './tls/listener-certificates.js'
 import { mountSockets } from './websocket/mount.js'
@@ -29,11 +28,10 @@ import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-
 export type Listener = {
   readonly host: string
   readonly port: number
-  /** Only of the compiled server. */
   readonly tls?: ListenerTls | undefined
   /**
    * A socket that this process inherited and that listens there: what waits in its queue outlives
-   * this server. Only the compiled server accepts from it.
+   * this server.
    */
   readonly descriptor?: number | undefined
 }
@@ -47,7 +45,7 @@ export type ServerParts = {
   readonly now: () => number
   readonly options?: Partial<Options>
   /**
-   * Answers requests of the compiled server before JavaScript. `mount` is given the number of the
+   * Answers requests before JavaScript. `mount` is given the number of the
    * app, and the value of Content-Type for JSON-RPC with the header lines after it; `close` is
    * called before the server drains or closes.
    */
@@ -103,19 +101,13 @@ export type Server = {
 const describeMessage = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message } })
 
-const createContext = (
-  options: Options,
-  parts: ServerParts,
-  { library, keepAlive }: { library: Library<unknown>; keepAlive: string },
-): ServerContext => {
+const createContext = (options: Options, parts: ServerParts): ServerContext => {
   const { log, now, describeFailure = describeMessage } = parts
   return {
     options,
     log,
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
-    acceptsChunked: library.acceptsChunked,
-    heads: new HeadWriter(library.writesKeepAlive ? undefined : keepAlive),
     scheduler: new ReplyScheduler(options, now),
     unreadReplies: new UnreadReplyDetector(options, now),
     connections: 0,
@@ -129,21 +121,21 @@ const createContext = (
   }
 }
 
-class OpenServer<Listening> implements Server {
+class OpenServer implements Server {
   readonly ports: number[] = []
-  private readonly library: Library<Listening>
-  private readonly app: App<Listening>
+  private readonly library: Library
+  private readonly app: App
   private readonly context: ServerContext
   private readonly monitor: BackpressureMonitor
   private readonly now: () => number
   private readonly direct: ServerParts['direct']
-  private readonly listening: Listening[] = []
+  private readonly listening: Handle[] = []
   private readonly tls: ListenerCertificates[] = []
   private isClosed = false
 
   constructor(parts: {
-    readonly library: Library<Listening>
-    readonly app: App<Listening>
+    readonly library: Library
+    readonly app: App
     readonly context: ServerContext
     readonly monitor: BackpressureMonitor
     readonly now: () => number
@@ -159,18 +151,12 @@ class OpenServer<Listening> implements Server {
 
   /** Throws one line where the port cannot be listened on, or a certificate cannot be used. */
   listen({ host, port, tls, descriptor }: Listener): void {
-    const { library, ports } = this
-    const portCount = ports.length
-    // Calls back before it returns, with `false` where it failed and no reason.
-    const onListening = (socket: Listening | false): void => {
-      if (socket === false) return
-      this.listening.push(socket)
-      if (tls !== undefined) this.useTls(socket, tls)
-      ports.push(library.us_socket_local_port(socket))
-    }
-    if (descriptor === undefined) this.app.listen(host, port, onListening)
-    else this.app.listenOn?.(descriptor, onListening)
-    if (ports.length === portCount) throw new Error(describePort({ host, port }, undefined))
+    const { app, library } = this
+    const socket = descriptor === undefined ? app.listen(host, port) : app.listenOn(descriptor)
+    if (socket === undefined) throw new Error(describePort({ host, port }, undefined))
+    this.listening.push(socket)
+    if (tls !== undefined) this.useTls(socket, tls)
+    this.ports.push(library.us_socket_local_port(socket))
   }
 
   stats(): ServerStats {
@@ -230,15 +216,14 @@ class OpenServer<Listening> implements Server {
     this.monitor.close()
   }
 
-  private useTls(listener: Listening, tls: ListenerTls): void {
+  private useTls(listener: Handle, tls: ListenerTls): void {
     const { library, context } = this
-    if (library.setCertificate === undefined) throw new Error(TLS_NEEDS_COMPILED)
     const { log, options, failures } = context
     const plainReply = toClosingReply(failures.tlsRequired)
     const certificates = new ListenerCertificates(tls, {
       log,
       checkMs: options.certificateCheckSeconds * 1_000,
-      set: (index, pem) => library.setCertificate?.(listener, index, pem, plainReply),
+      set: (index, pem) => library.setCertificate(listener, index, pem, plainReply),
     })
     this.tls.push(certificates)
   }
@@ -249,29 +234,21 @@ class OpenServer<Listening> implements Server {
   }
 }
 
-const TLS_NEEDS_COMPILED =
-  'a listener with tls needs the server that is compiled with the addon; the prebuilt one has none'
-
 /** Content type of every reply of JSON-RPC. */
 const JSON_RPC_TYPE = 'application/json; charset=utf-8'
 
-/** The prebuilt package closes an idle connection after 8 to 12 s, whatever its options. */
-const PREBUILT_IDLE_SECONDS = 8
-
 /**
- * Its timers have steps of 4 s: added, so that a connection stays open for at least the time that
- * `Keep-Alive` states.
+ * The timers of uWebSockets have steps of 4 s: added, so that a connection stays open for at least
+ * the time that `Keep-Alive` states.
  */
 const TIMER_STEP_SECONDS = 4
 
-const appOptions = (
-  { failures, options, proxies }: ServerContext,
-  idleSeconds: number,
-): Omit<AppOptions, 'keepAlive'> => ({
+const appOptions = ({ failures, options, proxies }: ServerContext): AppOptions => ({
   connectionsMax: options.connectionsMax,
   connectionsPerAddressMax: options.connectionsPerAddressMax,
   isProxy: address => proxies?.isTrustedPeer(new Uint8Array(address)) === true,
-  idleSeconds: idleSeconds + TIMER_STEP_SECONDS,
+  idleSeconds: options.idleSeconds + TIMER_STEP_SECONDS,
+  keepAlive: `timeout=${options.idleSeconds}`,
   lingerBytesMax: options.lingerBytesMax,
   badRequest: toClosingReply(failures.badRequest),
   headTooLarge: toClosingReply(failures.headTooLarge),
@@ -279,33 +256,17 @@ const appOptions = (
   versionUnsupported: toClosingReply(failures.versionUnsupported),
 })
 
-/** The library that a server with these options uses. */
-export const libraryOf = (options: Pick<Options, 'library'>): 'compiled' | 'prebuilt' =>
-  options.library === 'prebuilt' || loadCompiled() === undefined ? 'prebuilt' : 'compiled'
-
 /**
- * Opens a server. Set `UWS_ENVIRONMENT` in the environment before the first call, which loads
- * uWebSockets.js. Rejects with one line where a port cannot be listened on.
+ * Opens a server. Throws one line where a port cannot be listened on, or the addon has no server.
  */
-export const openServer = async (parts: ServerParts): Promise<Server> => {
-  const compiled = parts.options?.library === 'prebuilt' ? undefined : loadCompiled()
-  if (compiled !== undefined) return openOn(compiled, parts, parts.options?.idleSeconds)
-  parts.log.info('the prebuilt package uWebSockets.js serves, without what the compiled one adds')
-  return openOn(await loadPrebuilt(), parts, PREBUILT_IDLE_SECONDS)
-}
-
-const openOn = <Listening>(
-  uWS: Library<Listening>,
-  parts: ServerParts,
-  idleSeconds = defaults.idleSeconds,
-): Server => {
+export const openServer = (parts: ServerParts): Server => {
   const { routes, sockets = [], listeners, log, now, direct } = parts
+  const library = loadCompiled()
   const options: Options = { ...defaults, ...parts.options }
-  const keepAlive = `timeout=${idleSeconds}`
-  const context = createContext(options, parts, { library: uWS, keepAlive })
-  const app = uWS.createApp({ ...appOptions(context, idleSeconds), keepAlive })
-  app.filter((_res, change) => {
-    context.connections += Number(change)
+  const context = createContext(options, parts)
+  const app = library.createApp(appOptions(context))
+  app.filter(change => {
+    context.connections += change
   })
   const monitor = new BackpressureMonitor(app, {
     options,
@@ -313,15 +274,14 @@ const openOn = <Listening>(
     now,
     scheduler: context.scheduler,
   })
-  const compression = monitor.isCompressed ? uWS.SHARED_COMPRESSOR : uWS.DISABLED
+  const compression = monitor.isCompressed ? library.SHARED_COMPRESSOR : library.DISABLED
   // Before the routes, which answer all other requests at the same paths.
   mountSockets(app, sockets, { server: context, monitor, compression })
   mountRoutes(app, routes, context)
 
-  if (app.index !== undefined)
-    direct?.mount(app.index, context.heads.afterContentType(JSON_RPC_TYPE, false))
+  direct?.mount(app.index, linesAfterType(JSON_RPC_TYPE))
 
-  const server = new OpenServer({ library: uWS, app, context, monitor, now, direct })
+  const server = new OpenServer({ library, app, context, monitor, now, direct })
   try {
     for (const listener of listeners) server.listen(listener)
   } catch (error) {

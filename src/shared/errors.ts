@@ -107,7 +107,6 @@ export const ERRORS = {
   forbidden:         { status: 403, message: 'Forbidden', origin: 'contract: refused-requests' },
   notFound:          { status: 404, message: 'Not found', origin: 'HTTP' },
   methodNotAllowed:  { status: 405, message: 'Method not allowed', headers: { Allow: 'POST, OPTIONS' }, origin: 'HTTP' },
-  lengthRequired:    { status: 411, message: 'Content-Length is required', origin: 'HTTP' },
   bodyTooLarge:      { status: 413, message: 'Body exceeds {max} bytes', origin: 'HTTP' },
   urlTooLong:        { status: 414, message: 'The path and query exceed 8192 bytes', origin: 'HTTP' },
   contentType:       { status: 415, message: 'Content-Type: {type} is required', origin: 'HTTP' },

@@ -45,9 +45,9 @@ export type Reply = {
 }
 
 /**
- * A request, without uWebSockets.js. Each value is looked up at its first read. Path, query and
- * headers must be read in `open`: a first read later throws, because uWebSockets.js has reused
- * their memory. Values that were read once can be read again at any time.
+ * A request, without uWebSockets. Each value is looked up at its first read. Path, query and
+ * headers must be read in `open`: a first read later throws, because the head is not kept for a
+ * reply that is awaited. Values that were read once can be read again at any time.
  */
 export type Request = {
   readonly method: string
@@ -75,7 +75,7 @@ export type Request = {
  */
 export type Route<T = unknown> = {
   readonly method: 'GET' | 'POST'
-  /** uWebSockets.js pattern: literal segments, `:name`, or `/*`. */
+  /** uWebSockets pattern: literal segments, `:name`, or `/*`. */
   readonly pattern: string
   /**
    * The accepted content type, with any parameters; others are refused with 415. All are accepted
@@ -89,7 +89,7 @@ export type Route<T = unknown> = {
   open(request: Request): T | Reply
   /**
    * Called after `open` for the first request of a connection that it admitted, and for each that
-   * came through a proxy. For every request where the server does not know connections.
+   * came through a proxy.
    */
   onClient?(context: T, request: Request): void
   /**
@@ -98,9 +98,8 @@ export type Route<T = unknown> = {
    */
   recheck?(context: T, request: Request): Reply | undefined
   /**
-   * Handles a whole body. Synchronous wherever possible: uWebSockets.js closes a connection whose
-   * next pipelined request arrives before this reply. `body` is valid until the first await,
-   * or until the reply if the request owns it.
+   * Handles a whole body. The next request of the connection waits for this reply. `body` is valid
+   * until the first await, or until the reply if the request owns it.
    */
   handle(context: T, body: Uint8Array, request: Request): Reply | Promise<Reply>
   /**

@@ -58,7 +58,7 @@ export type Socket = {
 
 /** A route of WebSockets. */
 export type SocketRoute<T = unknown> = {
-  /** uWebSockets.js pattern, as in `Route`. */
+  /** uWebSockets pattern, as in `Route`. */
   readonly pattern: string
   /** Bound of a message in bytes; a larger one closes the socket with 1009. */
   readonly frameBytesMax: number

@@ -142,6 +142,4 @@ t.test('certificates that cannot serve, and one that ends soon', async t => {
     'slotline: 16: locations[0].listeners[0].tls.sni[1]: absent.pem does not exist',
     'slotline: warning: 10: locations[0].listeners[0].tls: own.pem ends in 8 days',
   ])
-  const prebuilt = await check(t, `${listener([])}[server]\nlibrary = "prebuilt"\n`)
-  t.match(prebuilt.lines.join('\n'), 'server.library is prebuilt, which has no TLS')
 })

@@ -23,8 +23,8 @@ t.test('options that processes share while they are replaced are fixed', async t
     ],
     [
       'several',
-      { dataDir: '/other', server: { ...EXAMPLE.server, library: 'prebuilt' } },
-      ['dataDir', 'server.library'],
+      { dataDir: '/other', log: { ...EXAMPLE.log, lineCharsMax: 7 } },
+      ['dataDir', 'log.lineCharsMax'],
     ],
   ]
   for (const [name, change, differences] of cases)

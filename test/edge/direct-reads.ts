@@ -7,10 +7,9 @@ import { LIMITS } from '../fixtures/access/access.js'
 import { ACCOUNT, agree, KEY, MISSING, openBoth, read } from '../fixtures/edge/direct.js'
 import type { Location } from '../fixtures/edge/location.js'
 import { applyAccounts } from '../fixtures/rpc/store.js'
-import { connect, isPrebuilt, replyCount, statusOf } from '../fixtures/server/server.js'
+import { connect, replyCount, statusOf } from '../fixtures/server/server.js'
 import { until } from '../fixtures/until.js'
 
-const skip = isPrebuilt ? 'the prebuilt package serves' : false
 type Piece = { path: string; lines: string[]; body: string; version: string; method: string }
 
 const requestOf = ({ path, lines, body, version, method }: Piece): string =>
@@ -118,7 +117,7 @@ const pieceOf = (token: string): fc.Arbitrary<Piece> => {
   })
 }
 
-t.test('both ways answer with the same bytes, counts and limits', { skip }, async t => {
+t.test('both ways answer with the same bytes, counts and limits', async t => {
   const both = await openBoth(t)
   const { direct, ordinary, client } = both
   const first = readOf(client.token)
@@ -136,7 +135,7 @@ t.test('both ways answer with the same bytes, counts and limits', { skip }, asyn
   t.ok(directCount >= 15, `${directCount} were answered before JavaScript`)
 })
 
-t.test('limits that are reached are refused the same way', { skip }, async t => {
+t.test('limits that are reached are refused the same way', async t => {
   const both = await openBoth(t, { ...LIMITS, requestsPerSecondMax: 1, requestsBurstMax: 5 })
   const { direct, ordinary, client } = both
   const request = readOf(client.token)
@@ -153,7 +152,7 @@ t.test('limits that are reached are refused the same way', { skip }, async t => 
   await agree(t, both)
 })
 
-t.test('what was decided ends at once', { skip }, async t => {
+t.test('what was decided ends at once', async t => {
   const { direct, control, client, indexer } = await openBoth(t)
   const request = readOf(client.token)
   const connection = await open(direct)
@@ -179,36 +178,32 @@ t.test('what was decided ends at once', { skip }, async t => {
   t.equal(statusOf(await connection.ask(request)), '401', 'a revoked token')
 })
 
-t.test(
-  'a blockhash is of its commitment, and not given while the feed is silent',
-  { skip },
-  async t => {
-    const { direct, client } = await openBoth(t)
-    const { ask, close } = await open(direct)
-    const latest = async (params: string): Promise<string> => {
-      const body = `{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":${params}}`
-      const path = `/${client.token}`
-      return ask(requestOf({ method: 'POST', path, lines: [], body, version: '1.1' }))
-    }
-    await latest('[]')
-    const before = direct.handledCount()
-    t.match(await latest('[]'), '"slot":4')
-    t.match(await latest('[{"commitment":"finalized"}]'), '"slot":4')
-    t.match(await latest('[{"commitment":"confirmed"}]'), '"slot":5')
-    t.match(await latest('[{"commitment":"processed"}]'), '"slot":5')
-    t.equal(direct.handledCount(), before, 'all before JavaScript')
-    direct.lane?.answerBlockhashes(false)
-    await latest('[]')
-    t.ok(direct.handledCount() > before, 'JavaScript must refuse it')
-    direct.lane?.answerBlockhashes(true)
-    const after = direct.handledCount()
-    t.match(await latest('[]'), '"slot":4')
-    t.equal(direct.handledCount(), after)
-    close()
-  },
-)
+t.test('a blockhash is of its commitment, and not given while the feed is silent', async t => {
+  const { direct, client } = await openBoth(t)
+  const { ask, close } = await open(direct)
+  const latest = async (params: string): Promise<string> => {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":${params}}`
+    const path = `/${client.token}`
+    return ask(requestOf({ method: 'POST', path, lines: [], body, version: '1.1' }))
+  }
+  await latest('[]')
+  const before = direct.handledCount()
+  t.match(await latest('[]'), '"slot":4')
+  t.match(await latest('[{"commitment":"finalized"}]'), '"slot":4')
+  t.match(await latest('[{"commitment":"confirmed"}]'), '"slot":5')
+  t.match(await latest('[{"commitment":"processed"}]'), '"slot":5')
+  t.equal(direct.handledCount(), before, 'all before JavaScript')
+  direct.lane?.answerBlockhashes(false)
+  await latest('[]')
+  t.ok(direct.handledCount() > before, 'JavaScript must refuse it')
+  direct.lane?.answerBlockhashes(true)
+  const after = direct.handledCount()
+  t.match(await latest('[]'), '"slot":4')
+  t.equal(direct.handledCount(), after)
+  close()
+})
 
-t.test('a token that is bound to an address is left to JavaScript', { skip }, async t => {
+t.test('a token that is bound to an address is left to JavaScript', async t => {
   const { direct, control, client } = await openBoth(t)
   const request = readOf(client.token)
   const { ask, close } = await open(direct)
@@ -219,7 +214,7 @@ t.test('a token that is bound to an address is left to JavaScript', { skip }, as
   close()
 })
 
-t.test('pipelined requests are answered in order, by either way', { skip }, async t => {
+t.test('pipelined requests are answered in order, by either way', async t => {
   const { direct, client } = await openBoth(t)
   const bodies = [read(KEY, 1), '{"jsonrpc":"2.0","id":2,"method":"nothing"}', read(KEY, 3)]
   const pipelined = bodies.map(body =>

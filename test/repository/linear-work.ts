@@ -8,7 +8,7 @@ import { headerToken, submissionToken } from '../../src/edge/admission.js'
 import { fromStatus, scrub } from '../../src/ingest/accounts-rpc/failure.js'
 import { createSecretForms, findAnswerError } from '../../src/native/upstream/answer.js'
 import { rawElements } from '../../src/rpc/raw-elements.js'
-import { CompiledRequest } from '../../src/server/compiled/request.js'
+import { HttpRequest } from '../../src/server/compiled/request.js'
 import { createProxies } from '../../src/server/http/address.js'
 import { isAccepted } from '../../src/server/http/content-type.js'
 import { scanHeaders } from '../../src/server/http/scan-headers.js'
@@ -68,7 +68,7 @@ const HEADS: readonly Work['run'][] = [
   text => isAccepted('application/json', text),
   text => headerToken(requestOf(text) as never),
   text => submissionToken(requestOf(text) as never),
-  text => scanHeaders(new CompiledRequest(text)),
+  text => scanHeaders(new HttpRequest(text)),
   text => isTokenShaped(text),
   text => attempt(() => parseRestriction(text)),
   text => [isEncoded({ 'content-encoding': text }), toReplyHead(200, { 'retry-after': text })],

@@ -53,7 +53,6 @@ t.test('the bill of materials names every package with its version and digest', 
   for (const purl of [
     'pkg:generic/node@24.1.0',
     'pkg:npm/%40hono/node-server@',
-    'pkg:npm/uwebsockets@',
     'pkg:cargo/heed@',
     'pkg:cargo/napi@',
     'pkg:cargo/libuwebsockets-sys@',

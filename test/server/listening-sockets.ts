@@ -1,7 +1,6 @@
 import { connect, createServer } from 'node:net'
 import { once } from 'node:events'
 import t from 'tap'
-import { loadCompiled } from '../../src/server/compiled/library.js'
 import { ListeningSockets } from '../../src/server/listening-sockets.js'
 import { openServer } from '../../src/server/server.js'
 import { createLog } from '../../src/shared/log.js'
@@ -25,11 +24,11 @@ const isRefused = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(true))
   })
 
-t.test('connections wait while no server accepts them', { skip: !loadCompiled() }, async t => {
+t.test('connections wait while no server accepts them', async t => {
   const address = { host: HOST, port: await freePorts(), count: 1 }
   const sockets = new ListeningSockets()
   await sockets.open([address])
-  const open = async (position: number) => {
+  const open = (position: number) => {
     const { port } = address
     const copy = new ListeningSockets(sockets.descriptors).at([address], position)
     return openServer({
@@ -40,7 +39,7 @@ t.test('connections wait while no server accepts them', { skip: !loadCompiled() 
     })
   }
   const waiting = ping(address.port)
-  const server = await open(0)
+  const server = open(0)
   t.strictSame(server.ports, [address.port])
   t.match(await waiting, /^HTTP\/1\.1 404 /)
   server.close()

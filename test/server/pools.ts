@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import type { Route } from '../../src/shared/http.js'
 import { makeCertificate } from '../fixtures/server/certificates.js'
 import { hasProxy, PROXIES, startProxy, type Proxy } from '../fixtures/server/proxies.js'
-import { isPrebuilt, openTestServer, text } from '../fixtures/server/server.js'
+import { openTestServer, text } from '../fixtures/server/server.js'
 import { until } from '../fixtures/until.js'
 
 const BODY_BYTES_MAX = 1_000_000
@@ -176,12 +176,11 @@ const check = async (t: Test, proxy: Proxy, isTls: boolean): Promise<void> => {
 
 for (const proxy of PROXIES) {
   if (proxy.scheme !== 'https') continue
-  const skip = isPrebuilt ? 'the prebuilt package serves' : false
-  t.test(`behind ${proxy.name}`, { skip }, async t => {
+  t.test(`behind ${proxy.name}`, async t => {
     if (!hasProxy(t, proxy)) return
     await check(t, proxy, false)
   })
-  t.test(`behind ${proxy.name}, over TLS`, { skip }, async t => {
+  t.test(`behind ${proxy.name}, over TLS`, async t => {
     if (!hasProxy(t, proxy)) return
     await check(t, proxy, true)
   })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { Agent, request, WebSocket } from 'undici'
 import { hasProxy, PROXIES, startProxy, type Proxy } from '../fixtures/server/proxies.js'
-import { isPrebuilt, openTestServer, text } from '../fixtures/server/server.js'
+import { openTestServer, text } from '../fixtures/server/server.js'
 import { until } from '../fixtures/until.js'
 
 const openBehind = async (t: Test, proxy: Proxy) => {
@@ -67,8 +67,7 @@ const echo = async (t: Test, url: string, dispatcher: Agent) => {
 // Beside each other: each waits for 13 s.
 t.jobs = PROXIES.length
 for (const proxy of PROXIES) {
-  const skip = isPrebuilt ? 'the prebuilt package serves' : false
-  t.test(`behind ${proxy.name}`, { skip }, async t => {
+  t.test(`behind ${proxy.name}`, async t => {
     if (!hasProxy(t, proxy)) return
     const { url, dispatcher, server, isHealthy, setHealth } = await openBehind(t, proxy)
     const post = async (body: string): Promise<string> => {
@@ -98,7 +97,7 @@ for (const proxy of PROXIES) {
     }
     const ask = await echo(t, url, dispatcher)
     for (const message of ['one', 'two']) t.equal(await ask(message), message)
-    // Longer than the 8 to 12 s after which the prebuilt package closed an idle connection.
+    // Longer than the 8 to 12 s after which uWebSockets closes an idle connection by itself.
     await new Promise(resolve => setTimeout(resolve, 13_000))
     t.equal(await post('after a pause'), '200 after a pause')
     t.equal(await ask('three'), 'three', 'over the same WebSocket')

@@ -8,7 +8,6 @@ import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import {
   connect,
-  isPrebuilt,
   post,
   replyCount,
   splitReplies,
@@ -78,9 +77,7 @@ const start = async (t: Test) => {
   return { deployment, edge, port, read, checkClients }
 }
 
-const skip = isPrebuilt ? 'the prebuilt package serves' : false
-
-t.test('a thousand connections leave an edge its descriptors', { skip }, async t => {
+t.test('a thousand connections leave an edge its descriptors', async t => {
   const { deployment, edge, port, read, checkClients } = await start(t)
   t.match(deployment.output(), `"descriptorsMax":${DESCRIPTORS_MAX},"connectionsMax":100,`)
   const startedMs = performance.now()
@@ -102,7 +99,7 @@ t.test('a thousand connections leave an edge its descriptors', { skip }, async t
   t.ok(share < 0.7, `${share} of a processor, while a thousand connections opened`)
 })
 
-t.test('without a free descriptor new connections are closed at once', { skip }, async t => {
+t.test('without a free descriptor new connections are closed at once', async t => {
   const { deployment, edge, port, read, checkClients } = await start(t)
   const open = new Set(readdirSync(`/proc/${edge}/fd`).map(Number))
   let free = 0

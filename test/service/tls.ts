@@ -11,12 +11,10 @@ import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { makeCertificate } from '../fixtures/server/certificates.js'
-import { isPrebuilt } from '../fixtures/server/server.js'
 import { accepted, acceptedResult, idOf } from '../fixtures/submission/relay-engine.js'
 import { OPTIONS, sendBundle, TIPS, toBundle } from '../fixtures/submission/relay.js'
 import { until } from '../fixtures/until.js'
 
-const skip = isPrebuilt ? 'the prebuilt package has no TLS' : false
 const LANDER_TIPS = [
   'tr7c9YdFm5pTx8xVp8XMRPrAFGSND7xmumTqPPJchHe',
   'moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F',
@@ -52,7 +50,7 @@ const relayOf = (route: RelayRoute, engine: string) => ({
   tipCheckMs: 0,
 })
 
-t.test('a service whose listeners speak TLS', { skip }, async t => {
+t.test('a service whose listeners speak TLS', async t => {
   const chain = await startSandboxChain({ seed: 'tls', slotMs: 0 })
   t.teardown(() => chain.close())
   // Not the folder of the test, which that of the service is.

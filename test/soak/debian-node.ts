@@ -51,7 +51,7 @@ const route = {
   method: 'POST', pattern: '/:token', bodyBytesMax: 1000, open: request => request.path,
   handle: (_, body) => ({ status: 200, contentType: 'text/plain', body: String(body.byteLength) }),
 }
-const server = await openServer({
+const server = openServer({
   routes: [route],
   listeners: [{ host: '127.0.0.1', port: 0, tls: files }],
   log: createLog('test', line => process.stderr.write(line)),

@@ -1,4 +1,4 @@
-import { COMPRESSIONS, defaults, LIBRARIES } from '../../server/options.js'
+import { COMPRESSIONS, defaults } from '../../server/options.js'
 import { integer, oneOf, optionsSchema } from '../validators/options-schema.js'
 
 // `trustedProxies` is at the top level, because the dashboard trusts the same proxies.
@@ -12,10 +12,9 @@ export const serverSection = optionsSchema(server, {
   certificateCheckSeconds: integer(1, 4, 'seconds'),
   // The timers of uWebSockets have 240 steps of 4 s.
   idleSeconds: integer(1, 900, 'seconds'),
-  // The range that uWebSockets.js accepts; its timers have steps of 4 s.
+  // The range that uWebSockets accepts; its timers have steps of 4 s.
   socketIdleSeconds: integer(8, 960, 'seconds'),
   socketReadBytesMax: integer(1024, 2 ** 30, 'bytes'),
   socketsQueuedBytesMax: integer(1024 ** 2, 2 ** 30, 'bytes'),
-  library: oneOf(LIBRARIES),
   socketCompression: oneOf(COMPRESSIONS),
 })

@@ -1,9 +1,5 @@
-import type { ConnectionLimit } from '../library.js'
-import { loadFunctions } from './functions.js'
+import { loadFunctions, type ConnectionLimit } from './functions.js'
 
-/**
- * Connections of this process that the compiled server has closed because of a limit, since the
- * start; undefined where it was not compiled.
- */
-export const closedConnections = (): Readonly<Record<ConnectionLimit, number>> | undefined =>
-  loadFunctions()?.closedConnections()
+/** Connections of this process that the server has closed because of a limit, since the start. */
+export const closedConnections = (): Readonly<Record<ConnectionLimit, number>> =>
+  loadFunctions().closedConnections()

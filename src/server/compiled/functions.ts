@@ -1,5 +1,7 @@
 import { serverFunctions } from '../../native/server/functions.js'
-import type { AppOptions, ConnectionLimit, Sendable } from '../library.js'
+
+/** Text, or bytes that are copied or sent before the call returns. */
+export type Sendable = string | Uint8Array
 
 /** A number in place of a pointer. The functions throw where it is no longer valid. */
 export type Handle = number
@@ -30,6 +32,43 @@ export type Handlers = {
   onClose(slot: number, code: number): void
 }
 
+/**
+ * What a connection exceeded for which the server has closed it, as `native/uws/cpp/closed.h`
+ * explains.
+ */
+export const CONNECTION_LIMITS = [
+  'address',
+  'total',
+  'descriptors',
+  'handshake',
+  'records',
+  'idle',
+  'request',
+  'response',
+  'linger',
+] as const
+
+export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number]
+
+export type AppOptions = {
+  /** A connection without a request is closed after this time. */
+  readonly idleSeconds: number
+  /** Connections and WebSockets at a time: of all addresses, and of one that is no proxy. */
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
+  /** Whether the bytes of an address are those of a trusted proxy. */
+  readonly isProxy: (address: ArrayBuffer) => boolean
+  /** Value of `Keep-Alive` where a connection stays open. */
+  readonly keepAlive: string
+  /** Bytes that are read and dropped once the end of a connection was sent. */
+  readonly lingerBytesMax: number
+  /** Whole replies to requests that cannot be parsed. */
+  readonly badRequest: string
+  readonly headTooLarge: string
+  readonly urlTooLong: string
+  readonly versionUnsupported: string
+}
+
 export type SocketOptions = {
   readonly compression: number
   readonly idleTimeout: number
@@ -38,7 +77,7 @@ export type SocketOptions = {
   readonly closeOnBackpressureLimit: number
 }
 
-/** The functions of the compiled server, as `native/uws/cpp/server.cpp` declares them. */
+/** The functions of the server in the addon, as `native/uws/cpp/server.cpp` declares them. */
 export type Functions = {
   /** It has `received` alone while a handler of received bytes runs. */
   setHandlers(handlers: Handlers, received: ArrayBuffer): void
@@ -128,8 +167,13 @@ export type Functions = {
 
 const isFunctions = (value: object): value is Functions => 'setHandlers' in value
 
-/** The functions for this thread's event loop; undefined where the server was not compiled. */
-export const loadFunctions = (): Functions | undefined => {
+const NOT_COMPILED =
+  'the addon has no server: install a C++ compiler and the headers of Node.js, whose folders may ' +
+  'be named in SLOTLINE_NODE_HEADERS, and run `node scripts/setup.mjs`'
+
+/** The functions for this thread's event loop. Throws one line where the addon has none. */
+export const loadFunctions = (): Functions => {
   const functions = serverFunctions()
-  return functions !== undefined && isFunctions(functions) ? functions : undefined
+  if (functions === undefined || !isFunctions(functions)) throw new Error(NOT_COMPILED)
+  return functions
 }

@@ -1,22 +1,21 @@
-import type {
-  App,
-  AppOptions,
-  Library,
-  RequestHandler,
-  Sendable,
-  SocketBehavior,
-} from '../library.js'
 import {
   loadFunctions,
   slotOf,
+  type AppOptions,
   type Functions,
   type Handle,
   type Handlers,
   type Received,
+  type Sendable,
 } from './functions.js'
-import { CompiledRequest } from './request.js'
-import { CompiledResponse } from './response.js'
-import { CompiledSocket } from './socket.js'
+import { HttpRequest } from './request.js'
+import { HttpResponse } from './response.js'
+import { WebSocket, type SocketBehavior } from './socket.js'
+
+export type RequestHandler = (res: HttpResponse, req: HttpRequest) => void
+
+/** A certificate with its chain, and its key, in PEM. */
+export type Pem = { readonly chain: Uint8Array; readonly key: Uint8Array }
 
 /** Codes of `CompressOptions` in uWebSockets. */
 const DISABLED = 0
@@ -31,8 +30,8 @@ type Opening = { readonly behavior: SocketBehavior<unknown>; readonly data: unkn
 /** Live responses and WebSockets by slot, and what happens to them. */
 class Events implements Handlers {
   private readonly functions: Functions
-  private readonly responses: (CompiledResponse | undefined)[] = []
-  private readonly sockets: (CompiledSocket<unknown> | undefined)[] = []
+  private readonly responses: (HttpResponse | undefined)[] = []
+  private readonly sockets: (WebSocket<unknown> | undefined)[] = []
   private readonly received = new ArrayBuffer(RECEIVED_BYTES)
   private opening: Opening | undefined
 
@@ -55,8 +54,8 @@ class Events implements Handlers {
   }
 
   /** The object of a response that C++ has just registered. A slot is reused after its end. */
-  openResponse(handle: Handle, behavior?: SocketBehavior<unknown>): CompiledResponse {
-    const response = new CompiledResponse(this.functions, handle, (data, upgrade) => {
+  openResponse(handle: Handle, behavior?: SocketBehavior<unknown>): HttpResponse {
+    const response = new HttpResponse(this.functions, handle, (data, upgrade) => {
       if (behavior === undefined) throw new Error('not a request for a WebSocket')
       this.opening = { behavior, data }
       upgrade()
@@ -83,7 +82,7 @@ class Events implements Handlers {
     const { opening } = this
     this.opening = undefined
     if (opening === undefined) return
-    const socket = new CompiledSocket(this.functions, handle, opening)
+    const socket = new WebSocket(this.functions, handle, opening)
     this.sockets[slotOf(handle)] = socket
     opening.behavior.open(socket)
   }
@@ -100,12 +99,12 @@ class Events implements Handlers {
 
   onQueued(slot: number, bytes: number): void {
     const socket = this.sockets[slot]
-    socket?.behavior.queued?.(socket, bytes)
+    socket?.behavior.queued(socket, bytes)
   }
 
   onIdleFrames(slot: number, count: number): void {
     const socket = this.sockets[slot]
-    socket?.behavior.idleFrames?.(socket, count)
+    socket?.behavior.idleFrames(socket, count)
   }
 
   onClose(slot: number, code: number): void {
@@ -121,9 +120,11 @@ class Events implements Handlers {
   }
 }
 
-class CompiledApp implements App<Handle> {
+/** Routes, listeners and connections of one server. */
+export class App {
   private readonly functions: Functions
   private readonly events: Events
+  /** Names the app to what answers its requests before JavaScript. */
   readonly index: number
 
   constructor(functions: Functions, events: Events, options: AppOptions) {
@@ -156,22 +157,25 @@ class CompiledApp implements App<Handle> {
     // The data of a socket is what `upgrade` of the same route was given.
     const known = behavior as SocketBehavior<unknown>
     this.functions.mountSockets(this.index, pattern, behavior, (handle, head, context) =>
-      known.upgrade(this.events.openResponse(handle, known), new CompiledRequest(head), context),
+      known.upgrade(this.events.openResponse(handle, known), new HttpRequest(head), context),
     )
   }
 
-  filter(handle: (res: unknown, change: number) => void): void {
-    this.functions.filter(this.index, change => handle(undefined, change))
+  /** `change` is 1 for a connection that opens, −1 for one that closes. */
+  filter(handle: (change: number) => void): void {
+    this.functions.filter(this.index, handle)
   }
 
-  listen(host: string, port: number, handle: (listener: Handle | false) => void): void {
+  /** Undefined where it failed. */
+  listen(host: string, port: number): Handle | undefined {
     const listener = this.functions.listen(this.index, host, port, false)
-    handle(listener === -1 ? false : listener)
+    return listener === -1 ? undefined : listener
   }
 
-  listenOn(descriptor: number, handle: (listener: Handle | false) => void): void {
+  /** The same on an inherited socket that listens already. */
+  listenOn(descriptor: number): Handle | undefined {
     const listener = this.functions.listen(this.index, '', descriptor, true)
-    handle(listener === -1 ? false : listener)
+    return listener === -1 ? undefined : listener
   }
 
   publish(topic: string, frame: Sendable, isBinary = false, isCompressed = false): boolean {
@@ -182,6 +186,7 @@ class CompiledApp implements App<Handle> {
     return this.functions.numSubscribers(this.index, topic)
   }
 
+  /** Messages of WebSockets that were answered before JavaScript. */
   answeredMessages(): number {
     return this.functions.answeredMessages(this.index)
   }
@@ -192,26 +197,34 @@ class CompiledApp implements App<Handle> {
 
   private mount(method: string, pattern: string, handler: RequestHandler): void {
     this.functions.mount(this.index, method, pattern, (handle, head) =>
-      handler(this.events.openResponse(handle), new CompiledRequest(head)),
+      handler(this.events.openResponse(handle), new HttpRequest(head)),
     )
   }
 }
 
-let loaded: Library<Handle> | undefined
+/** The server in the addon, under the names of uWebSockets.js. */
+export type Library = {
+  createApp(options: AppOptions): App
+  us_listen_socket_close(listener: Handle): void
+  us_socket_local_port(listener: Handle): number
+  /**
+   * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
+   * throws where OpenSSL refuses it. `plainReply` answers requests without TLS.
+   */
+  setCertificate(listener: Handle, index: number, pem: Pem, plainReply: string): void
+  readonly SHARED_COMPRESSOR: number
+  readonly DISABLED: number
+}
 
-/**
- * uWebSockets as it is compiled with the addon, with the names of uWebSockets.js; undefined where
- * it was not compiled.
- */
-export const loadCompiled = (): Library<Handle> | undefined => {
+let loaded: Library | undefined
+
+/** The server for this thread's event loop. Throws one line where the addon has none. */
+export const loadCompiled = (): Library => {
   if (loaded !== undefined) return loaded
   const functions = loadFunctions()
-  if (functions === undefined) return undefined
   const events = new Events(functions)
   loaded = {
-    acceptsChunked: true,
-    writesKeepAlive: true,
-    createApp: options => new CompiledApp(functions, events, options),
+    createApp: options => new App(functions, events, options),
     us_listen_socket_close: listener => functions.closeListener(listener),
     us_socket_local_port: listener => functions.localPort(listener),
     setCertificate: (listener, index, { chain, key }, plainReply) =>

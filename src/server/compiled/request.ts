@@ -1,10 +1,8 @@
-import type { HttpRequest } from '../library.js'
-
 /** Lines of a head before its headers: method, path, query and version. */
 const FIRST_LINES = 4
 
-/** The head of a request: one string from C++, cut into lines at the first use of a header. */
-export class CompiledRequest implements HttpRequest {
+/** The head of a request: one string from C++, cut into lines. */
+export class HttpRequest {
   private readonly lines: readonly string[]
 
   constructor(head: string) {
@@ -30,10 +28,12 @@ export class CompiledRequest implements HttpRequest {
     return ''
   }
 
+  /** Whether it is of HTTP/1.0. */
   isAncient(): boolean {
     return this.lines[3]?.startsWith('1.0') === true
   }
 
+  /** Whether a part of the body has not come. */
   isBodyDue(): boolean {
     return this.lines[3]?.endsWith('+') === true
   }

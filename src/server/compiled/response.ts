@@ -1,11 +1,16 @@
-import type { HttpResponse, Sendable, SocketContext } from '../library.js'
-import type { Functions, Handle } from './functions.js'
+import type { Functions, Handle, Sendable } from './functions.js'
+
+/** Names the route of a handshake; passed to `upgrade` unchanged. */
+export type SocketContext = number
 
 const TAKEN = 1
 const DONE = 2
 
-/** A response of the compiled server, with the handlers that its events are given to. */
-export class CompiledResponse implements HttpResponse {
+/**
+ * One response, with the handlers that its events are given to. Every call throws after it was
+ * answered or aborted.
+ */
+export class HttpResponse {
   dataHandler: ((chunk: Uint8Array, isLast: boolean) => void) | undefined
   abortHandler: (() => void) | undefined
   writableHandler: ((offset: number) => boolean) | undefined
@@ -24,6 +29,10 @@ export class CompiledResponse implements HttpResponse {
     this.openSocket = openSocket
   }
 
+  /**
+   * The request was authenticated: its connection is not closed for others. Returns whether it is
+   * the first one of its connection.
+   */
   setAuthenticated(): boolean {
     return this.functions.setAuthenticated(this.handle)
   }
@@ -36,6 +45,7 @@ export class CompiledResponse implements HttpResponse {
     this.functions.writeHeader(this.handle, name, value)
   }
 
+  /** The connection ends after this response, whose head is not written yet and will state it. */
   closeAfter(): void {
     this.functions.closeAfter(this.handle)
   }
@@ -48,11 +58,13 @@ export class CompiledResponse implements HttpResponse {
     this.functions.endWithoutBody(this.handle)
   }
 
+  /** Returns whether the client took everything, and whether the response is whole. */
   tryEnd(body: Sendable, totalBytes: number): [boolean, boolean] {
     const result = this.functions.tryEnd(this.handle, body, totalBytes)
     return [(result & TAKEN) !== 0, (result & DONE) !== 0]
   }
 
+  /** Returns whether the client took everything. */
   write(chunk: Sendable): boolean {
     return this.functions.write(this.handle, chunk)
   }
@@ -61,6 +73,7 @@ export class CompiledResponse implements HttpResponse {
     this.functions.cork(this.handle, write)
   }
 
+  /** Closes the connection. */
   close(): void {
     this.functions.close(this.handle)
   }
@@ -95,8 +108,6 @@ export class CompiledResponse implements HttpResponse {
     context: SocketContext,
   ): void {
     const { functions, handle } = this
-    this.openSocket(data, () =>
-      functions.upgrade(handle, key, protocol, extensions, Number(context)),
-    )
+    this.openSocket(data, () => functions.upgrade(handle, key, protocol, extensions, context))
   }
 }

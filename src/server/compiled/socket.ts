@@ -1,8 +1,23 @@
-import type { Sendable, SocketBehavior, WebSocket } from '../library.js'
-import type { Functions, Handle } from './functions.js'
+import type { Functions, Handle, Sendable, SocketOptions } from './functions.js'
+import type { HttpRequest } from './request.js'
+import type { HttpResponse, SocketContext } from './response.js'
 
-/** A WebSocket of the compiled server, with the handlers of its route. */
-export class CompiledSocket<Data> implements WebSocket<Data> {
+/** Handlers and bounds of the WebSockets of one pattern. */
+export type SocketBehavior<Data> = SocketOptions & {
+  upgrade(res: HttpResponse, req: HttpRequest, context: SocketContext): void
+  open(ws: WebSocket<Data>): void
+  /** The message is valid until the handler returns. */
+  message(ws: WebSocket<Data>, message: Uint8Array, isBinary: boolean): void
+  drain(ws: WebSocket<Data>): void
+  /** A reply before JavaScript was not taken at once. */
+  queued(ws: WebSocket<Data>, bytes: number): void
+  /** Pings, pongs and small fragments, which are no message. */
+  idleFrames(ws: WebSocket<Data>, count: number): void
+  close(ws: WebSocket<Data>, code: number): void
+}
+
+/** One WebSocket, with the handlers of its route. Every call throws after it was closed. */
+export class WebSocket<Data> {
   readonly behavior: SocketBehavior<Data>
   private readonly functions: Functions
   private readonly handle: Handle
@@ -27,6 +42,11 @@ export class CompiledSocket<Data> implements WebSocket<Data> {
     return this.functions.sendFrame(this.handle, frame, isBinary, isCompressed)
   }
 
+  /**
+   * Begins a frame whose payload follows by `writeFrame`, which returns how many bytes were taken;
+   * `drain` tells when more can be. No other frame may be sent meanwhile. Not while a message is
+   * handled.
+   */
   beginFrame(byteLength: number, isBinary = false): void {
     this.functions.beginFrame(this.handle, byteLength, isBinary)
   }
@@ -35,6 +55,10 @@ export class CompiledSocket<Data> implements WebSocket<Data> {
     return this.functions.writeFrame(this.handle, piece)
   }
 
+  /**
+   * Has canonical point reads of this token answered before JavaScript, in messages up to a size;
+   * an empty token ends it.
+   */
   setToken(token: string, messageBytesMax: number): void {
     this.functions.setSocketToken(this.handle, token, messageBytesMax)
   }
@@ -47,6 +71,10 @@ export class CompiledSocket<Data> implements WebSocket<Data> {
     this.functions.closeSocket(this.handle)
   }
 
+  /**
+   * Messages are not read until `resume`; of one that is read now a few more may follow. `resume`
+   * closes a socket whose client has left.
+   */
   pause(): void {
     this.functions.pauseSocket(this.handle)
   }

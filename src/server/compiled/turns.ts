@@ -10,13 +10,11 @@ export type Turns = {
 }
 
 /**
- * Measures the turns of this thread's event loop, by whichever library serves: the time from one
- * wait for events to the next. `upperSeconds` are ascending upper bounds of buckets. Returns what
- * takes the values; undefined where the server was not compiled with the addon.
+ * Measures the turns of this thread's event loop: the time from one wait for events to the next.
+ * `upperSeconds` are ascending upper bounds of buckets. Returns what takes the values.
  */
-export const measureTurns = (upperSeconds: Float64Array): (() => Turns) | undefined => {
+export const measureTurns = (upperSeconds: Float64Array): (() => Turns) => {
   const functions = loadFunctions()
-  if (functions === undefined) return undefined
   functions.measureTurns(upperSeconds)
   return () => {
     const taken = functions.takeTurns()

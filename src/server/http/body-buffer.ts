@@ -4,7 +4,7 @@ import type { BodyPool } from './body-pool.js'
 const LAST_STEP_PART = 8
 
 /**
- * Joins the chunks of one body. uWebSockets.js reuses the memory of a chunk, so each one is copied.
+ * Joins the chunks of one body. uWebSockets reuses the memory of a chunk, so each one is copied.
  */
 export class BodyBuffer {
   private bytes: Uint8Array = new Uint8Array(0)

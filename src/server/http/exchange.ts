@@ -1,4 +1,5 @@
-import { toBytes, type HttpRequest, type HttpResponse } from '../library.js'
+import type { HttpRequest } from '../compiled/request.js'
+import type { HttpResponse } from '../compiled/response.js'
 import { RpcError } from '../../shared/errors.js'
 import { isReply, type BodySource, type Reply, type Route } from '../../shared/http.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
@@ -15,9 +16,6 @@ export type MountedRoute = {
   readonly bodyTooLarge: Reply
   readonly contentTypeRefused: Reply
 }
-
-/** Of the path and the query. The compiled server refuses longer ones itself. */
-const URL_CHARS_MAX = 8 * 1024
 
 /**
  * The rest of a body up to this length is read before a refusal: a read may have cut it, and a
@@ -64,14 +62,10 @@ export class Exchange extends Responder {
     const { headers } = request
     this.isClosing = headers.isAncient
     if (!headers.isWellFormed) return this.refuse(server.failures.badRequest, true)
-    if (headers.isChunked && !server.acceptsChunked)
-      return this.refuse(server.failures.lengthRequired, true)
-    if (request.path.length + request.query.length > URL_CHARS_MAX)
-      return this.refuse(server.failures.urlTooLong, true)
     const { bodyBytesMax, contentType } = mounted.route
     const claimedBytes = headers.contentLength
     const isTooLong = claimedBytes !== undefined && claimedBytes > bodyBytesMax
-    // uWebSockets.js skips the body of a refused request, so that its client reads the refusal.
+    // uWebSockets skips the body of a refused request, so that its client reads the refusal.
     this.mustClose =
       headers.isChunked ||
       (claimedBytes !== undefined && claimedBytes > server.options.lingerBytesMax)
@@ -82,13 +76,13 @@ export class Exchange extends Responder {
     if (contentType !== undefined && !isAccepted(contentType, headers.contentType)) {
       return this.refuseHead(mounted.contentTypeRefused)
     }
-    // uWebSockets.js skips the body.
+    // uWebSockets skips the body.
     if (bodyBytesMax === 0) return this.run(NO_BODY)
     if (isTooLong) return this.refuseHead(mounted.bodyTooLarge)
     if (!server.bodies.hasRoom(this.owner)) return this.refuseHead(server.failures.unavailable)
     this.isReading = true
     this.watchAbort()
-    this.res.onData((chunk, isLast) => this.onChunk(toBytes(chunk), isLast, claimedBytes))
+    this.res.onData((chunk, isLast) => this.onChunk(chunk, isLast, claimedBytes))
   }
 
   protected get id(): string {
@@ -122,7 +116,7 @@ export class Exchange extends Responder {
   }
 
   private onAuthenticated(): void {
-    const isFirst = this.res.setAuthenticated?.() ?? true
+    const isFirst = this.res.setAuthenticated()
     // A connection of a proxy carries many clients.
     if (isFirst || this.request.hasForwardedFor)
       this.mounted.route.onClient?.(this.context, this.request)

@@ -23,7 +23,6 @@ export type Failures = {
   readonly upgradeVersion: Reply
   readonly headTooLarge: Reply
   readonly urlTooLong: Reply
-  readonly lengthRequired: Reply
   readonly versionUnsupported: Reply
   methodNotAllowed(allow: string): Reply
   bodyTooLarge(max: number): Reply
@@ -40,7 +39,6 @@ export const createFailures = (describe: DescribeFailure): Failures => ({
   upgradeVersion: toFailure(new RpcError('upgradeVersion'), describe),
   headTooLarge: toFailure(new RpcError('headTooLarge'), describe),
   urlTooLong: toFailure(new RpcError('urlTooLong'), describe),
-  lengthRequired: toFailure(new RpcError('lengthRequired'), describe),
   versionUnsupported: toFailure(new RpcError('versionUnsupported'), describe),
   methodNotAllowed: allow => ({
     ...toFailure(new RpcError('methodNotAllowed'), describe),

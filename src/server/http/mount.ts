@@ -1,4 +1,4 @@
-import type { App, RequestHandler } from '../library.js'
+import type { App, RequestHandler } from '../compiled/library.js'
 import type { Reply, Route } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { PREFLIGHT } from './cors.js'
@@ -7,7 +7,7 @@ import { patternsOf } from './patterns.js'
 import { scanHeaders } from './scan-headers.js'
 
 /**
- * Matches every path. Without a handler there, uWebSockets.js closes the connection with a page of
+ * Matches every path. Without a handler there, uWebSockets closes the connection with a page of
  * its own.
  */
 const ANY_PATH = '/*'
@@ -29,11 +29,7 @@ const createHandler = (server: ServerContext, route: Route, method?: string): Re
 }
 
 /** Mounts the routes, preflights, 405 for other methods and 404 for other paths. */
-export const mountRoutes = (
-  app: App<unknown>,
-  given: readonly Route[],
-  server: ServerContext,
-): void => {
+export const mountRoutes = (app: App, given: readonly Route[], server: ServerContext): void => {
   const routes: Route[] = []
   for (const route of given)
     for (const pattern of patternsOf(route.pattern)) routes.push({ ...route, pattern })

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../library.js'
+import type { HttpResponse } from '../compiled/response.js'
 import type { BodySource } from '../../shared/http.js'
 import type { ReplyScheduler, ScheduledReply } from './reply-scheduler.js'
 
@@ -140,7 +140,7 @@ export class ReplyStream implements ScheduledReply {
     if (chunk === undefined) return
     this.sendHead()
     if (totalBytes === undefined) {
-      // uWebSockets.js buffers what the kernel does not take. Nothing more is written until
+      // uWebSockets buffers what the kernel does not take. Nothing more is written until
       // `onWritable`.
       if (this.res.write(chunk)) this.sendNext(chunk.byteLength)
       else this.finishChunk(chunk.byteLength)

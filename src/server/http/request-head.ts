@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { HttpRequest, HttpResponse } from '../library.js'
+import type { HttpRequest } from '../compiled/request.js'
+import type { HttpResponse } from '../compiled/response.js'
 import type { Request } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import { formatAddress } from './address.js'
 import { scanHeaders, type ScannedHeaders } from './scan-headers.js'
 
-/** A request as handlers see it. Each value is read from uWebSockets.js at its first use. */
+/** A request as handlers see it. Each value is looked up at its first use. */
 export class RequestHead implements Request {
   readonly method: string
   readonly headers: ScannedHeaders
@@ -13,7 +14,7 @@ export class RequestHead implements Request {
   private readonly server: ServerContext
   /** Undefined once the client has disconnected or the reply is sent. */
   private res: HttpResponse | undefined
-  /** Undefined once the headers are handled: uWebSockets.js reuses its memory. */
+  /** Undefined once the headers are handled: a reply that is awaited does not keep them. */
   private req: HttpRequest | undefined
   private knownPath: string | undefined
   private knownQuery: string | undefined
@@ -35,7 +36,7 @@ export class RequestHead implements Request {
   }
 
   get query(): string {
-    return (this.knownQuery ??= this.liveRequest().getQuery() ?? '')
+    return (this.knownQuery ??= this.liveRequest().getQuery())
   }
 
   get id(): string {
@@ -85,9 +86,7 @@ export class RequestHead implements Request {
 
   private liveRequest(): HttpRequest {
     if (this.req !== undefined) return this.req
-    throw new Error(
-      'Read it in open(): uWebSockets.js forgets a request when its headers are handled',
-    )
+    throw new Error('Read it in open(): the head is not kept after its headers are handled')
   }
 
   private findAddress(): string {

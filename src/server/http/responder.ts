@@ -1,8 +1,9 @@
-import type { HttpResponse } from '../library.js'
+import type { HttpResponse } from '../compiled/response.js'
 import type { BodySource, Reply } from '../../shared/http.js'
 import type { ServerContext } from '../context.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
 import { createBytesSource, createChunksSource, isBodySource } from './body-source.js'
+import { checkHead, writeHead } from './head.js'
 import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
 import type { RequestHead } from './request-head.js'
 
@@ -16,7 +17,7 @@ export abstract class Responder {
   protected readonly request: RequestHead
   /** Who takes the memory of the request; undefined where it is nobody's. */
   protected owner: string | undefined = undefined
-  /** Answered or aborted: uWebSockets.js throws on any further use of `res`. */
+  /** Answered or aborted: uWebSockets throws on any further use of `res`. */
   protected isGone = false
   /** The connection closes after this reply. */
   protected isClosing = false
@@ -34,7 +35,7 @@ export abstract class Responder {
   protected abstract onGone(): void
 
   /**
-   * uWebSockets.js ends the process where a handler returns with neither a reply nor an abort
+   * uWebSockets ends the process where a handler returns with neither a reply nor an abort
    * handler.
    */
   protected watchAbort(): void {
@@ -47,7 +48,7 @@ export abstract class Responder {
   protected abstract guard(source: BodySource): BodySource
 
   /**
-   * Sends a reply. `isCorked` is true within a callback of uWebSockets.js, which joins writes by
+   * Sends a reply. `isCorked` is true within a callback of uWebSockets, which joins writes by
    * itself.
    */
   protected send(reply: Reply, isCorked: boolean): void {
@@ -58,10 +59,8 @@ export abstract class Responder {
   }
 
   /**
-   * Sends a reply and closes the connection, in a later tick than the request's. uWebSockets.js
-   * forgets that it should close when another request follows in the same packet, and would serve a
-   * smuggled one. While the first request is unanswered, it closes the connection at the second one
-   * instead.
+   * Sends a reply and closes the connection, in a later tick than the request's: where the rest of
+   * the packet is malformed, the parser answers instead.
    */
   protected sendAndClose(reply: Reply): void {
     this.isClosing = true
@@ -118,7 +117,7 @@ export abstract class Responder {
   }
 
   private write(reply: Reply): void {
-    if (reply.status !== 200 || reply.headers !== undefined) this.server.heads.check(reply)
+    if (reply.status !== 200 || reply.headers !== undefined) checkHead(reply)
     const { body } = reply
     const { replyDirectBytesMax } = this.server.options
     const { method } = this.request
@@ -159,7 +158,7 @@ export abstract class Responder {
     const { res, server } = this
     const isClosing = this.isClosing || server.isDraining
     const isProbe = server.unreadReplies.countReply(HEAD_BYTES + body.length) && !isClosing
-    server.heads.write(res, reply, isClosing)
+    writeHead(res, reply, isClosing)
     this.isHeadWritten = true
     if (isProbe && body.length > 0) return this.writeProbe(body)
     res.end(body, isClosing)
@@ -216,10 +215,7 @@ export abstract class Responder {
     const { res, server } = this
     const head = (): void => {
       const isClosing = this.isClosing || server.isDraining
-      server.heads.write(res, reply, isClosing)
-      // While draining the client closes the connection, so that requests it has already sent are
-      // answered too. The compiled server states it, and ends the connection, by itself.
-      if (isClosing && res.closeAfter === undefined) res.writeHeader('Connection', 'close')
+      writeHead(res, reply, isClosing)
       this.isHeadWritten = true
     }
     this.startStream({ source, head, sentBytes: 0, totalBytes: source.byteLength }).writeChunk()
@@ -284,12 +280,11 @@ export abstract class Responder {
     const byteLength = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
     this.discard(body)
     const isClosing = this.isClosing || server.isDraining
-    server.heads.write(res, reply, isClosing)
+    writeHead(res, reply, isClosing)
     this.isHeadWritten = true
     if (isClosing) {
       res.end('', true)
     } else {
-      // Not endWithoutBody(length): this build does not count the request as answered then.
       if (byteLength !== undefined && status !== 204)
         res.writeHeader('Content-Length', String(byteLength))
       res.endWithoutBody()

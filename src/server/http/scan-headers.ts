@@ -1,4 +1,4 @@
-import type { HttpRequest } from '../library.js'
+import type { HttpRequest } from '../compiled/request.js'
 
 /** The headers that decide how a request is read. */
 export type ScannedHeaders = {
@@ -19,13 +19,14 @@ export type ScannedHeaders = {
 /** The bytes of a host and a port (RFC 3986, section 3.2); a list of hosts has spaces as well. */
 const HOST = /^[\w\-.~%!$&'()*+,;=:[\]]*$/
 
-/** Of more digits the compiled server reads no length. */
+/** Of more digits the parser reads no length. */
 const DIGITS = /^[0-9]{1,15}$/
 
 /**
- * Reads every header once. uWebSockets.js uses the first of two Content-Lengths, treats any unknown
- * Transfer-Encoding as chunked, and an empty Content-Length as none. A proxy in front may read
- * those differently, and then one request can hide another: such requests are not well-formed.
+ * Reads every header once. A proxy in front may read two Content-Lengths, an unknown
+ * Transfer-Encoding or an empty Content-Length differently, and then one request can hide another:
+ * such requests are not well-formed. The parser takes what follows them for their body, and leaves
+ * the refusal to the handler, whose route adds headers to it.
  */
 export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   let contentLength: number | undefined
@@ -64,10 +65,10 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   const isLengthValid = lengthCount === 0 || (lengthCount === 1 && contentLength !== undefined)
   const isEncodingValid = encodingCount === 0 || (encodingCount === 1 && isChunked)
   // HTTP/1.0 has no Host, and no Transfer-Encoding.
-  const isAncient = req.isAncient?.() === true
+  const isAncient = req.isAncient()
   const isHostValid = isHost && (hostCount === 1 || (isAncient && hostCount === 0))
   const isWellFormed = isHostValid && isLengthValid && isEncodingValid
-  const isBodyComing = !isExpecting && contentLength !== undefined && req.isBodyDue?.() === true
+  const isBodyComing = !isExpecting && contentLength !== undefined && req.isBodyDue()
   return {
     isAncient,
     isWellFormed,

@@ -10,7 +10,7 @@ export type UnreadReplyOptions = Pick<
 const ADDRESSES_MAX = 4_096
 
 /**
- * Finds clients that send requests and never read the replies. uWebSockets.js would buffer all of
+ * Finds clients that send requests and never read the replies. uWebSockets would buffer all of
  * these replies and does not report how many bytes it buffers, so one reply per `probeBytes` is
  * written as a probe: in a way that shows whether earlier replies are still unread. The more
  * replies a client leaves unread, the more probes it gets.

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { App } from '../library.js'
+import type { App } from '../compiled/library.js'
 import type { Log } from '../../shared/log.js'
 import type { CloseCode } from '../../shared/socket.js'
 import type { ReplyScheduler } from '../http/reply-scheduler.js'
@@ -40,7 +40,7 @@ export type BackpressureMonitorParts = {
 export type MonitoredSocket = {
   /** Bytes not yet taken by the client, frames shared with other sockets included. */
   readonly queuedBytes: number
-  /** Bytes in the buffer of uWebSockets.js, which are this socket's alone. */
+  /** Bytes in the buffer of uWebSockets, which are this socket's alone. */
   readonly bufferedBytes: number
   /** Current bound of `queuedBytes`. */
   readonly queuedBytesMax: number
@@ -61,7 +61,7 @@ export type MonitoredSocket = {
 }
 
 /**
- * All WebSockets of one server and the bounds of their queues. uWebSockets.js silently drops frames
+ * All WebSockets of one server and the bounds of their queues. uWebSockets silently drops frames
  * over its own bound of a socket's buffer, so that bound is set high enough never to be reached,
  * and queues are measured here.
  */
@@ -75,7 +75,7 @@ export class BackpressureMonitor {
   messagesCount = 0
   /** Upgrades are answered with 503. */
   isClosing = false
-  private readonly app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>
+  private readonly app: Pick<App, 'publish' | 'numSubscribers' | 'answeredMessages'>
   private readonly sockets = new Set<MonitoredSocket>()
   private readonly subscribers = new Set<MonitoredSocket>()
   /** Sockets with queued bytes. */
@@ -96,13 +96,13 @@ export class BackpressureMonitor {
   /** Upper bound of what queues have grown since they were last measured. */
   private growthBytes = 0
   /**
-   * Frames were published since the last scan. uWebSockets.js may keep them until the end of the
+   * Frames were published since the last scan. uWebSockets may keep them until the end of the
    * tick.
    */
   private hasPublished = false
 
   constructor(
-    app: Pick<App<unknown>, 'publish' | 'numSubscribers' | 'answeredMessages'>,
+    app: Pick<App, 'publish' | 'numSubscribers' | 'answeredMessages'>,
     { options, log, now, scheduler }: BackpressureMonitorParts,
   ) {
     this.app = app
@@ -121,7 +121,7 @@ export class BackpressureMonitor {
 
   stats(): SocketStats {
     const { closes, queuedBytes } = this
-    const messagesCount = this.messagesCount + (this.app.answeredMessages?.() ?? 0)
+    const messagesCount = this.messagesCount + this.app.answeredMessages()
     return { sockets: this.sockets.size, socketQueuedBytes: queuedBytes, messagesCount, closes }
   }
 
@@ -205,7 +205,7 @@ export class BackpressureMonitor {
     socket.terminateAtMs = this.now() + this.options.socketCloseMs
   }
 
-  /** Calls `onDrained` after the current callback of uWebSockets.js. */
+  /** Calls `onDrained` after the current callback of uWebSockets. */
   scheduleDrained(socket: MonitoredSocket): void {
     if (this.drained.push(socket) > 1) return
     setImmediate(() => {

@@ -164,15 +164,3 @@ export class FrameStream implements ScheduledReply {
     this.buffer = undefined
   }
 }
-
-/** Reads a source to its end. It is not closed. */
-export const readWhole = async (source: SizedSource): Promise<Uint8Array> => {
-  const whole = Buffer.allocUnsafeSlow(source.byteLength)
-  let filled = 0
-  while (filled < whole.length) {
-    const count = await source.read(whole.subarray(filled))
-    if (count === 0) throw new Error(`A frame of ${whole.length} bytes ended after ${filled}`)
-    filled += count
-  }
-  return whole
-}

@@ -1,4 +1,5 @@
-import type { HttpRequest, HttpResponse, SocketContext } from '../library.js'
+import type { HttpRequest } from '../compiled/request.js'
+import type { HttpResponse, SocketContext } from '../compiled/response.js'
 import type { Reply, Request } from '../../shared/http.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import type { ServerContext } from '../context.js'
@@ -63,7 +64,7 @@ export class Handshake extends Exchange {
     this.finish()
     server.connections--
     try {
-      // Synchronous: this build of uWebSockets.js may crash on a later upgrade. Opens the socket
+      // Synchronous: this build of uWebSockets may crash on a later upgrade. Opens the socket
       // before it returns. Clients that ask for a subprotocol close a socket without one.
       const protocol = FIRST_TOKEN.exec(this.header(PROTOCOLS))?.[1] ?? ''
       this.res.upgrade(data, this.header(KEY), protocol, this.header(EXTENSIONS), this.native)

@@ -1,5 +1,6 @@
 import { patternsOf } from '../http/patterns.js'
-import type { App, SocketBehavior } from '../library.js'
+import type { App } from '../compiled/library.js'
+import type { SocketBehavior } from '../compiled/socket.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
 import type { SocketData } from './server-socket.js'
@@ -13,7 +14,7 @@ type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
  * routes.
  */
 export const mountSockets = (
-  app: App<unknown>,
+  app: App,
   routes: readonly SocketRoute[],
   { server, monitor, compression }: MountParts,
 ): void => {
@@ -38,9 +39,8 @@ export const mountSockets = (
     const behavior: SocketBehavior<SocketData> = {
       compression,
       idleTimeout: options.socketIdleSeconds,
-      sendPingsAutomatically: true,
       maxPayloadLength: options.socketReadBytesMax,
-      // uWebSockets.js drops frames over this bound; then the connection must be closed too.
+      // uWebSockets drops frames over this bound; then the connection must be closed too.
       maxBackpressure: options.socketsQueuedBytesMax,
       closeOnBackpressureLimit: 1,
       upgrade: (res, req, context) => new Handshake(socket, { res, req, context }).begin(),

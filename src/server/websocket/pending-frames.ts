@@ -17,7 +17,7 @@ export const toPendingFrame = (frame: Uint8Array | string, isBinary: boolean): P
 const SENT_MAX = 256
 
 /**
- * Frames that wait for one slow socket behind the buffer of uWebSockets.js, in order, and the
+ * Frames that wait for one slow socket behind the buffer of uWebSockets, in order, and the
  * topics whose frames are queued here.
  */
 export class PendingFrames {

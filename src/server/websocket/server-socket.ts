@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { toBytes, type Received, type WebSocket } from '../library.js'
+import type { WebSocket } from '../compiled/socket.js'
 import type { SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
 import type { BackpressureMonitor, MonitoredSocket } from './backpressure-monitor.js'
-import { FrameStream, readWhole } from './frame-stream.js'
+import { FrameStream } from './frame-stream.js'
 import { toPendingFrame, type PendingFrame, type PendingFrames } from './pending-frames.js'
 import type { SlowConsumer } from './slow-consumers.js'
 
-/** User data of a WebSocket in uWebSockets.js. */
+/** User data of a WebSocket in uWebSockets. */
 export type SocketData = { readonly handle: ServerSocket }
 
 /** Result of `send` where the kernel, or the cork buffer of this tick, took the whole frame. */
@@ -21,7 +21,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   private readonly route: SocketRoute
   private readonly context: unknown
   /**
-   * Undefined before the upgrade and after the close: uWebSockets.js throws on any use of a closed
+   * Undefined before the upgrade and after the close: uWebSockets throws on any use of a closed
    * socket.
    */
   private ws: WebSocket<SocketData> | undefined
@@ -30,12 +30,12 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   /** Bytes of a frame larger than the bound of the queue, which is at its front. */
   private oversizeBytes = 0
   /**
-   * Frames behind the buffer of uWebSockets.js; undefined while the client reads what is published.
+   * Frames behind the buffer of uWebSockets; undefined while the client reads what is published.
    */
   private pending: PendingFrames | undefined
   /** A long message, behind which all others are pending. */
   private stream: FrameStream | undefined
-  /** The token whose point reads the compiled server answers before JavaScript; empty: none. */
+  /** The token whose point reads are answered before JavaScript; empty: none. */
   private directToken = ''
   /** Set by the first `close`. */
   private closeCode: CloseCode | undefined
@@ -90,13 +90,12 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
       source.close()
       return onEnd()
     }
-    if (ws.beginFrame === undefined) return void this.sendWhole(source, onEnd)
     if (this.pending === undefined) this.queueTopics(ws)
     this.stream = new FrameStream({
       source,
       scheduler: monitor.scheduler,
-      begin: () => ws.beginFrame?.(source.byteLength),
-      write: piece => ws.writeFrame?.(piece) ?? 0,
+      begin: () => ws.beginFrame(source.byteLength),
+      write: piece => ws.writeFrame(piece),
       onProgress: () => {
         this.progressAtMs = monitor.now()
       },
@@ -140,7 +139,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     const isClosing = this.closeCode !== undefined || this.closesOnceIdle !== undefined
     const isPossible = pending === undefined && !isClosing && !monitor.isCompressed
     const next = isPossible ? token : ''
-    if (next === this.directToken || ws?.setToken === undefined) return
+    if (next === this.directToken || ws === undefined) return
     this.directToken = next
     ws.setToken(next, route.frameBytesMax)
   }
@@ -148,13 +147,13 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   pause(): void {
     if (this.isPaused || this.isClosed) return
     this.isPaused = true
-    this.ws?.pause?.()
+    this.ws?.pause()
   }
 
   resume(): void {
     if (!this.isPaused) return
     this.isPaused = false
-    this.ws?.resume?.()
+    this.ws?.resume()
   }
 
   notifyDrain(): void {
@@ -209,14 +208,14 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.guard(() => this.route.onOpen(this.context, this))
   }
 
-  onMessage(message: Received, isBinary: boolean): void {
+  onMessage(message: Uint8Array, isBinary: boolean): void {
     // One that came behind the close frame would not be taken either.
     if (this.isClosed || this.closesOnceIdle !== undefined) return
     this.monitor.messagesCount++
     const { frameBytesMax } = this.route
     if (message.byteLength > frameBytesMax)
       return this.close(CLOSE.tooLarge, `message exceeds ${frameBytesMax} bytes`)
-    this.guard(() => this.route.onMessage(this.context, this, toBytes(message), isBinary))
+    this.guard(() => this.route.onMessage(this.context, this, message, isBinary))
   }
 
   onIdleFrames(count: number): void {
@@ -233,12 +232,12 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     const { ws, monitor } = this
     if (ws === undefined) return
     this.progressAtMs = monitor.now()
-    // Deferred: uWebSockets.js does not send what is written in this callback and not taken at
+    // Deferred: uWebSockets does not send what is written in this callback and not taken at
     // once.
     if (ws.getBufferedAmount() === 0) monitor.scheduleDrained(this)
   }
 
-  /** The buffer of uWebSockets.js is empty. */
+  /** The buffer of uWebSockets is empty. */
   onDrained(): void {
     const { ws, route } = this
     if (ws === undefined || ws.getBufferedAmount() > 0) return
@@ -258,19 +257,6 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     }
     this.monitor.remove(this, this.closeCode ?? code)
     this.reportClose()
-  }
-
-  /** Where the server cannot write a frame in pieces. */
-  private async sendWhole(source: SizedSource, onEnd: () => void): Promise<void> {
-    try {
-      this.send(await readWhole(source))
-    } catch (error) {
-      this.onStreamEnd(error, false)
-    } finally {
-      source.close()
-      onEnd()
-      this.closeIfIdle()
-    }
   }
 
   private onStreamEnd(failure: unknown, hasBegun: boolean): void {
@@ -309,7 +295,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     return !this.isClosed
   }
 
-  /** Moves the subscriptions from uWebSockets.js to the slow consumers. */
+  /** Moves the subscriptions from uWebSockets to the slow consumers. */
   private queueTopics(ws: WebSocket<SocketData>): void {
     const topics = ws.getTopics()
     for (const topic of topics) ws.unsubscribe(topic)
@@ -319,7 +305,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
   }
 
   /**
-   * Sends pending frames, a bounded number of bytes per turn. Once all are sent, uWebSockets.js
+   * Sends pending frames, a bounded number of bytes per turn. Once all are sent, uWebSockets
    * serves the subscriptions again. False where some frames are left.
    */
   private flushPending(ws: WebSocket<SocketData>): boolean {
@@ -357,7 +343,7 @@ export class ServerSocket implements Socket, MonitoredSocket, SlowConsumer {
     this.guard(() => this.route.onClose(this.context, this))
   }
 
-  /** Catches everything: an exception in a callback of uWebSockets.js would end the process. */
+  /** Catches everything: an exception in a callback of uWebSockets would end the process. */
   private guard(handle: () => void): void {
     try {
       handle()

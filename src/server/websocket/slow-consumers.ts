@@ -7,7 +7,7 @@ export type SlowConsumer = {
 }
 
 /**
- * Sockets whose clients do not read what is published. uWebSockets.js would try a write and copy
+ * Sockets whose clients do not read what is published. uWebSockets would try a write and copy
  * the frame for each of them; here one copy of a frame serves all of them.
  */
 export class SlowConsumers {

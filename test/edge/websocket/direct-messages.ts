@@ -5,10 +5,8 @@ import t from 'tap'
 import { LIMITS } from '../../fixtures/access/access.js'
 import { ACCOUNT, agree, KEY, MISSING, openBoth, read } from '../../fixtures/edge/direct.js'
 import { applyAccounts } from '../../fixtures/rpc/store.js'
-import { isPrebuilt } from '../../fixtures/server/server.js'
 import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
 
-const skip = isPrebuilt ? 'the prebuilt package serves' : false
 const LAST = '{"jsonrpc":"2.0","id":"last","method":"nothing"}'
 
 const withoutTimes = (reply: string): string => reply.replace(/"retryAfterMs":\d+/g, 'later')
@@ -48,7 +46,7 @@ const openSockets = async ({ direct, ordinary, client }: Awaited<ReturnType<type
   }
 }
 
-t.test('both ways answer messages with the same bytes, counts and limits', { skip }, async t => {
+t.test('both ways answer messages with the same bytes, counts and limits', async t => {
   const both = await openBoth(t)
   const { one, other } = await openSockets(both)
   const canonical = fc.constantFrom(...MESSAGES.slice(0, 6))
@@ -72,7 +70,7 @@ t.test('both ways answer messages with the same bytes, counts and limits', { ski
   other.destroy()
 })
 
-t.test('messages over the limits are refused the same way', { skip }, async t => {
+t.test('messages over the limits are refused the same way', async t => {
   const both = await openBoth(t, { ...LIMITS, requestsPerSecondMax: 1, requestsBurstMax: 5 })
   const { one, other } = await openSockets(both)
   const sent = Array.from({ length: 12 }, (_, index) => read(KEY, index))
@@ -84,7 +82,7 @@ t.test('messages over the limits are refused the same way', { skip }, async t =>
   other.destroy()
 })
 
-t.test('what was decided for messages ends at once', { skip }, async t => {
+t.test('what was decided for messages ends at once', async t => {
   const { direct, control, client, indexer } = await openBoth(t)
   const socket = await openSocket(direct.port, { path: `/${client.token}` })
   const isDirect = async (expected = '"lamports":5'): Promise<boolean> => {
@@ -106,7 +104,7 @@ t.test('what was decided for messages ends at once', { skip }, async t => {
   t.match(await socket.closed, { code: 1008 }, 'a revoked token')
 })
 
-t.test('a closing socket answers nothing more', { skip }, async t => {
+t.test('a closing socket answers nothing more', async t => {
   const { direct, client } = await openBoth(t)
   const socket = await openSocket(direct.port, { path: `/${client.token}` })
   for (const id of [1, 2]) {
@@ -119,7 +117,7 @@ t.test('a closing socket answers nothing more', { skip }, async t => {
   t.strictSame(socket.messages.length, 2)
 })
 
-t.test('a client that does not read is left to JavaScript', { skip }, async t => {
+t.test('a client that does not read is left to JavaScript', async t => {
   const { direct, client } = await openBoth(t)
   const socket = await openSocket(direct.port, { path: `/${client.token}` })
   socket.send(read(KEY, 0))

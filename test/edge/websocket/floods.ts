@@ -4,10 +4,9 @@ import { defaults } from '../../../src/config/sections/process-options.js'
 import type { Grant } from '../../../src/shared/grant.js'
 import { WIDE_LIMITS } from '../../fixtures/access/access.js'
 import { call, GRANT, openSockets } from '../../fixtures/edge/sockets.js'
-import { eventually, isPrebuilt } from '../../fixtures/server/server.js'
+import { eventually } from '../../fixtures/server/server.js'
 import { encodeFrame } from '../../fixtures/server/socket.js'
 
-const skip = isPrebuilt && 'the prebuilt package cannot pause'
 const { socketPauseMs, socketRefusedMax } = defaults
 const SOCKETS = 32
 /** Frames of 2 KiB, which are read at once and handled before a pause begins. */
@@ -48,7 +47,7 @@ const MESSAGES: readonly [name: string, frame: Buffer][] = [
 ]
 
 for (const [name, frame] of MESSAGES)
-  t.test(`${name} on many sockets cost their access a pause`, { skip }, async t => {
+  t.test(`${name} on many sockets cost their access a pause`, async t => {
     const edge = await openEdge(t)
     const startMs = performance.now()
     const { answers } = await flood(edge, frame, 300_000)
@@ -59,7 +58,7 @@ for (const [name, frame] of MESSAGES)
     t.ok(answers() > 0 && answers() <= pauses * perPause, `${answers()} in ${pauses} pauses`)
   })
 
-t.test('long refused messages cost a pause sooner', { skip }, async t => {
+t.test('long refused messages cost a pause sooner', async t => {
   const edge = await openEdge(t)
   const client = await edge.connect()
   const long = encodeFrame(call('now', 1, 'a'.repeat(60 * 1024)))
@@ -72,7 +71,7 @@ t.test('long refused messages cost a pause sooner', { skip }, async t => {
   t.ok(answers <= answersMax, `${answers}`)
 })
 
-t.test('an access over several edges has at each no more than this', { skip }, async t => {
+t.test('an access over several edges has at each no more than this', async t => {
   const frame = encodeFrame(call('now', 1))
   const startMs = performance.now()
   for (let nth = 0; nth < 2; nth++)
@@ -92,7 +91,7 @@ for (const [name, body] of [
   ['empty fragments', ''],
   ['fragments of one byte', '1'],
 ] as const)
-  t.test(`${name} without end do not delay another access`, { skip }, async t => {
+  t.test(`${name} without end do not delay another access`, async t => {
     const edge = await openEdge(t)
     const begin = encodeFrame('[', { isLast: false })
     const fragment = encodeFrame(body, { opcode: 0, isLast: false })
@@ -106,7 +105,7 @@ for (const [name, body] of [
     t.ok(user + system < 250_000, `${(user + system) / 1_000} ms of the processor in 500 ms`)
   })
 
-t.test('an access that flooded and left is gone at once', { skip }, async t => {
+t.test('an access that flooded and left is gone at once', async t => {
   const edge = await openEdge(t)
   // Without an answer there is no failed write by which its end would be noticed.
   const ping = encodeFrame('{"jsonrpc":"2.0","method":"ping"}')
@@ -123,7 +122,7 @@ t.test('an access that flooded and left is gone at once', { skip }, async t => {
   t.match(await again.call('now'), { result: true }, 'and what it sent counts no more')
 })
 
-t.test('a batch over the burst is refused by one error, which counts', { skip }, async t => {
+t.test('a batch over the burst is refused by one error, which counts', async t => {
   const edge = await openEdge(t, 50)
   const client = await edge.connect()
   const batch = `[${Array(100).fill(call('now', 1)).join()}]`

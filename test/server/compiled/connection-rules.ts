@@ -3,7 +3,6 @@
 import t from 'tap'
 import {
   connect,
-  isPrebuilt,
   openTestServer,
   replyCount,
   splitReplies,
@@ -74,9 +73,7 @@ const ROWS: readonly Row[] = [
   ['a host with a byte that is not ASCII', host('x\xe4x'), 400, 'closes'],
 ]
 
-const options = { skip: isPrebuilt ? 'the prebuilt package serves' : false }
-
-t.test('requests', options, async t => {
+t.test('requests', async t => {
   const { port } = await openTestServer(t, [
     {},
     { pattern: '/refused', open: () => text('refused', 401) },
@@ -102,7 +99,7 @@ t.test('requests', options, async t => {
   }
 })
 
-t.test('frames of a client that are not masked end its WebSocket', options, async t => {
+t.test('frames of a client that are not masked end its WebSocket', async t => {
   // RFC 6455, section 5.1. Shorter than the head of a masked frame, and the head of a long one.
   const frames = [
     [0x81, 0],

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Socket, SocketRoute } from '../../../src/shared/socket.js'
-import { eventually, isPrebuilt, openTestServer } from '../../fixtures/server/server.js'
+import { eventually, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket } from '../../fixtures/server/socket.js'
 import { until } from '../../fixtures/until.js'
 
@@ -10,9 +10,8 @@ const FRAME_BYTES = 1024 ** 2
 /** Of what was queued. The clients of this process have garbage; an unpatched server keeps all. */
 const KEPT_PART = 0.5
 const GIVEN_BACK_MS = 10_000
-const skip = isPrebuilt && 'the prebuilt package keeps the memory of drained queues'
 
-t.test('a drained queue gives its memory back while its socket is open', { skip }, async t => {
+t.test('a drained queue gives its memory back while its socket is open', async t => {
   const sockets: Socket[] = []
   const route: SocketRoute = {
     pattern: '/:token',

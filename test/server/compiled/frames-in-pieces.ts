@@ -2,10 +2,9 @@ import t from 'tap'
 import { CLOSE, type Socket, type SocketRoute } from '../../../src/shared/socket.js'
 import type { SizedSource } from '../../../src/shared/http.js'
 import type { Options } from '../../../src/server/options.js'
-import { eventually, isPrebuilt, openTestServer } from '../../fixtures/server/server.js'
+import { eventually, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket } from '../../fixtures/server/socket.js'
 
-const skip = isPrebuilt && 'the prebuilt package cannot write a frame in pieces'
 /** More than all buffers between both ends take at once. */
 const LONG_BYTES = 14 * 1024 ** 2
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
@@ -74,7 +73,7 @@ const open = async (t: Parameters<typeof openTestServer>[0], options: Partial<Op
   }
 }
 
-t.test('a long message is one frame, and all others wait behind it in order', { skip }, async t => {
+t.test('a long message is one frame, and all others wait behind it in order', async t => {
   const { server, client, socket, send, endCount } = await open(t)
   socket.subscribe('before')
   server.publish('before', Buffer.from('published before'))
@@ -108,7 +107,7 @@ t.test('a long message is one frame, and all others wait behind it in order', { 
   client.destroy()
 })
 
-t.test('sources of all kinds', { skip }, async t => {
+t.test('sources of all kinds', async t => {
   const { client, send, endCount } = await open(t)
   const sources = [
     letters(1),
@@ -126,7 +125,7 @@ t.test('sources of all kinds', { skip }, async t => {
   client.destroy()
 })
 
-t.test('no control frame is within it', { skip }, async t => {
+t.test('no control frame is within it', async t => {
   const { client, received, send, server } = await open(t)
   client.socket.pause()
   send(letters(LONG_BYTES))
@@ -143,7 +142,7 @@ t.test('no control frame is within it', { skip }, async t => {
   await eventually(() => server.stats().sockets === 0)
 })
 
-t.test('an idle time that ends within it closes nothing', { skip }, async t => {
+t.test('an idle time that ends within it closes nothing', async t => {
   const { client, send } = await open(t, {
     socketIdleSeconds: 8,
     socketStallMs: 60_000,
@@ -159,7 +158,7 @@ t.test('an idle time that ends within it closes nothing', { skip }, async t => {
   client.destroy()
 })
 
-t.test('a client that stops reading is closed, and its source too', { skip }, async t => {
+t.test('a client that stops reading is closed, and its source too', async t => {
   const { client, socket, server, send, endCount } = await open(t, {
     socketStallMs: 300,
     socketCloseMs: 200,
@@ -177,7 +176,7 @@ t.test('a client that stops reading is closed, and its source too', { skip }, as
   t.equal((await client.closed).code, 1006)
 })
 
-t.test('one that reads slowly is not', { skip }, async t => {
+t.test('one that reads slowly is not', async t => {
   const { client, send, endCount } = await open(t, { socketStallMs: 1_000, socketCloseMs: 200 })
   const reader = setInterval(() => {
     client.socket.resume()
@@ -192,7 +191,7 @@ t.test('one that reads slowly is not', { skip }, async t => {
   client.destroy()
 })
 
-t.test('what waits behind it is bounded', { skip }, async t => {
+t.test('what waits behind it is bounded', async t => {
   const { client, socket, server, send } = await open(t, {
     socketQueueBytesMax: 1_000_000,
     socketCloseMs: 200,
@@ -208,7 +207,7 @@ t.test('what waits behind it is bounded', { skip }, async t => {
   client.destroy()
 })
 
-t.test('a source that fails', { skip }, async t => {
+t.test('a source that fails', async t => {
   const begun = await open(t)
   const half = letters(LONG_BYTES, { failsAfter: LONG_BYTES / 2 })
   begun.send(half)
@@ -225,7 +224,7 @@ t.test('a source that fails', { skip }, async t => {
   t.equal((await short.client.closed).code, 1011, 'one that is shorter than its length')
 })
 
-t.test('closes', { skip }, async t => {
+t.test('closes', async t => {
   const restarting = await open(t, { socketCloseMs: 20_000 })
   const source = letters(LONG_BYTES)
   restarting.send(source)

@@ -6,7 +6,6 @@ import type { Reply, Route } from '../../../src/shared/http.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import {
   eventually,
-  isPrebuilt,
   openTestServer,
   pageOf,
   post,
@@ -53,14 +52,12 @@ const sendAndEnd = async (
   return Buffer.concat(chunks)
 }
 
-const options = { skip: isPrebuilt ? 'the prebuilt package serves' : false }
-
 for (const { name, ...way } of [
   { name: 'a FIN', isTls: false, isBare: true },
   { name: 'close_notify', isTls: true, isBare: false },
   { name: 'a FIN below TLS', isTls: true, isBare: true },
 ]) {
-  t.test(`every reply is sent whole after ${name}`, options, async t => {
+  t.test(`every reply is sent whole after ${name}`, async t => {
     const tls = way.isTls ? makeCertificate(t.testdir(), 'server') : undefined
     const { port, server } = await openTestServer(t, [ROUTE], {
       listeners: [{ host: '127.0.0.1', port: 0, tls }],
@@ -90,29 +87,25 @@ for (const { name, ...way } of [
   })
 
   if (way.isTls === way.isBare) continue
-  t.test(
-    `a reset is an abort, ${way.isTls ? 'over TLS' : 'of a plain socket'}`,
-    options,
-    async t => {
-      const tls = way.isTls ? makeCertificate(t.testdir(), 'server') : undefined
-      const { port, server } = await openTestServer(t, [{ handle: () => new Promise(() => {}) }], {
-        listeners: [{ host: '127.0.0.1', port: 0, tls }],
-      })
-      const socket = dial({ port, host: '127.0.0.1' }, way.isTls)
-      socket.on('error', () => {})
-      await once(socket, way.isTls ? 'secureConnect' : 'connect')
-      socket.write(post('/t', 'x'))
-      await eventually(() => server.stats().requestsInFlight === 1)
-      reset(socket)
-      await eventually(() => server.stats().abortedCount === 1)
-      await eventually(() => server.stats().connections === 0)
-    },
-  )
+  t.test(`a reset is an abort, ${way.isTls ? 'over TLS' : 'of a plain socket'}`, async t => {
+    const tls = way.isTls ? makeCertificate(t.testdir(), 'server') : undefined
+    const { port, server } = await openTestServer(t, [{ handle: () => new Promise(() => {}) }], {
+      listeners: [{ host: '127.0.0.1', port: 0, tls }],
+    })
+    const socket = dial({ port, host: '127.0.0.1' }, way.isTls)
+    socket.on('error', () => {})
+    await once(socket, way.isTls ? 'secureConnect' : 'connect')
+    socket.write(post('/t', 'x'))
+    await eventually(() => server.stats().requestsInFlight === 1)
+    reset(socket)
+    await eventually(() => server.stats().abortedCount === 1)
+    await eventually(() => server.stats().connections === 0)
+  })
 }
 
 for (const isTls of [false, true]) {
   const name = `a client that ends its side and is reset then has gone${isTls ? ', over TLS' : ''}`
-  t.test(name, { ...options, timeout: 20_000 }, async t => {
+  t.test(name, { timeout: 20_000 }, async t => {
     const tls = isTls ? makeCertificate(t.testdir(), 'server') : undefined
     const { port, server } = await openTestServer(t, [ROUTE], {
       listeners: [{ host: '127.0.0.1', port: 0, tls }],

@@ -7,7 +7,6 @@ import { skipAbsent } from '../../fixtures/skip-absent.js'
 import {
   connect,
   eventually,
-  isPrebuilt,
   openTestServer,
   post,
   replyCount,
@@ -73,8 +72,7 @@ const runInside = (): ReturnType<typeof spawnSync> | undefined => {
 if (process.env[INSIDE] === '1') {
   t.test('addresses of one network of 64 bits share their limit', limitConnections)
 } else {
-  const skip = isPrebuilt ? 'the prebuilt package has no bound' : false
-  t.test('the limit of connections in a namespace of its own', { skip }, async t => {
+  t.test('the limit of connections in a namespace of its own', async t => {
     const inside = runInside()
     if (inside === undefined)
       return skipAbsent(t, 'needs network namespaces for users (unshare) and iproute2')

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { SocketRoute } from '../../../src/shared/socket.js'
 import { countTurns } from '../../fixtures/count-turns.js'
-import { isPrebuilt, openTestServer } from '../../fixtures/server/server.js'
+import { openTestServer } from '../../fixtures/server/server.js'
 import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
 import { isTls } from '../../fixtures/server/transport.js'
 import { until } from '../../fixtures/until.js'
@@ -15,8 +15,7 @@ const CLOSES_PER_TURN_MAX = 20
 /** The shortest that the server has; the last half of it begins with a ping. */
 const IDLE_SECONDS = 8
 
-const skip = isPrebuilt ? 'the prebuilt package closes all in one turn' : false
-const skipReset = isTls ? 'Node resets no connection of TLS' : skip
+const skip = isTls && 'Node resets no connection of TLS'
 
 /** Opens sockets, of whose closes the handler takes time. */
 const open = async (t: Test) => {
@@ -47,21 +46,17 @@ const open = async (t: Test) => {
   return { clients, staying, server, closed, most }
 }
 
-t.test(
-  'sockets that are reset at once are closed over several turns',
-  { skip: skipReset },
-  async t => {
-    const { clients, staying, server, closed, most } = await open(t)
-    for (const { socket } of clients) socket.resetAndDestroy()
-    await until('all are closed', () => closed() === COUNT)
-    t.ok(most() <= CLOSES_PER_TURN_MAX, `${most()} in a turn`)
-    staying.send('still here')
-    t.equal(await staying.next(), 'still here')
-    t.equal(server.stats().sockets, 1)
-  },
-)
+t.test('sockets that are reset at once are closed over several turns', { skip }, async t => {
+  const { clients, staying, server, closed, most } = await open(t)
+  for (const { socket } of clients) socket.resetAndDestroy()
+  await until('all are closed', () => closed() === COUNT)
+  t.ok(most() <= CLOSES_PER_TURN_MAX, `${most()} in a turn`)
+  staying.send('still here')
+  t.equal(await staying.next(), 'still here')
+  t.equal(server.stats().sockets, 1)
+})
 
-t.test('sockets that are idle at once are closed over several turns', { skip }, async t => {
+t.test('sockets that are idle at once are closed over several turns', async t => {
   const { clients, staying, server, closed, most } = await open(t)
   await sleep((IDLE_SECONDS / 2) * 1_000)
   await until('all are closed', () => closed() === COUNT, 2 * IDLE_SECONDS * 1_000)

@@ -6,7 +6,6 @@ import type { Reply, Route } from '../../../src/shared/http.js'
 import {
   connect,
   eventually,
-  isPrebuilt,
   openTestServer,
   pageOf,
   post,
@@ -17,7 +16,6 @@ import {
 import { reset } from '../../fixtures/server/transport.js'
 
 const MIB = 1024 ** 2
-const options = { skip: isPrebuilt ? 'the prebuilt package serves' : false }
 
 /** `/page` is answered in pieces, `/call` in a later turn, and others at once. */
 const ROUTE: Partial<Route> = {
@@ -33,7 +31,7 @@ const ROUTE: Partial<Route> = {
 const bodiesOf = (received: string): string[] =>
   splitReplies(received).map(({ body }) => (body.length > 100 ? `${body.length}` : body))
 
-t.test('every request is answered once, in order, however packets cut them', options, async t => {
+t.test('every request is answered once, in order, however packets cut them', async t => {
   const { port, server } = await openTestServer(t, [ROUTE])
   const kinds = ['/page', '/call', '/now', '/call', '/page', '/now', '/now']
   const requests = kinds.map((kind, index) => post(kind, `body ${index}`)).join('')
@@ -57,7 +55,7 @@ t.test('every request is answered once, in order, however packets cut them', opt
   t.match(server.stats(), { requestsInFlight: 0, requestsCount: 4 * kinds.length })
 })
 
-t.test('a long body that is sent ahead is read after the reply', options, async t => {
+t.test('a long body that is sent ahead is read after the reply', async t => {
   const { port } = await openTestServer(t, [ROUTE])
   const connection = await connect(port)
   const chunks = `4e20\r\n${'c'.repeat(20_000)}\r\n0\r\n\r\n`
@@ -78,7 +76,7 @@ t.test('a long body that is sent ahead is read after the reply', options, async 
   connection.socket.destroy()
 })
 
-t.test('thousands in one packet behind a call, none of them twice', options, async t => {
+t.test('thousands in one packet behind a call, none of them twice', async t => {
   let handled = 0
   const { port, server } = await openTestServer(t, [
     {
@@ -100,7 +98,7 @@ t.test('thousands in one packet behind a call, none of them twice', options, asy
   await eventually(() => server.stats().requestsInFlight === 0)
 })
 
-t.test('a refusal does not end the connection because a packet cut its body', options, async t => {
+t.test('a refusal does not end the connection because a packet cut its body', async t => {
   const { port } = await openTestServer(t, [
     { open: () => text('refused', 429), bodyBytesMax: 100_000 },
   ])
@@ -119,7 +117,7 @@ t.test('a refusal does not end the connection because a packet cut its body', op
   }
 })
 
-t.test('a refused client that never sends its body reads the refusal', options, async t => {
+t.test('a refused client that never sends its body reads the refusal', async t => {
   const refused = { open: () => text('refused', 401), bodyBytesMax: 100_000 }
   const { port, server } = await openTestServer(t, [refused])
   const head = 'POST /t HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n'
@@ -134,7 +132,7 @@ t.test('a refused client that never sends its body reads the refusal', options, 
   t.match(server.stats(), { requestsInFlight: 0, abortedCount: 0 })
 })
 
-t.test('what is behind a request that ends the connection is not handled', options, async t => {
+t.test('what is behind a request that ends the connection is not handled', async t => {
   const seen: string[] = []
   const { port } = await openTestServer(t, [
     {
@@ -159,7 +157,7 @@ t.test('what is behind a request that ends the connection is not handled', optio
   }
 })
 
-t.test('a client that goes takes what it has sent ahead with it', options, async t => {
+t.test('a client that goes takes what it has sent ahead with it', async t => {
   let release: (reply: Reply) => void = () => {}
   let handled = 0
   const { port, server } = await openTestServer(t, [
@@ -193,7 +191,7 @@ for (const [name, action] of Object.entries(RAW_CLIENTS)) {
   for (const count of [1, 3]) {
     const isRead = name === 'bytes out of band' && count === 1
     if (isRead) continue
-    t.test(`${name} closes a connection with ${count} requests`, options, async t => {
+    t.test(`${name} closes a connection with ${count} requests`, async t => {
       const { port, server } = await openTestServer(t, [{ handle: () => new Promise(() => {}) }])
       const script = `import socket, struct, time
 s = socket.create_connection(('127.0.0.1', ${port}))
@@ -209,7 +207,7 @@ time.sleep(60)`
   }
 }
 
-t.test('a pipeline whose replies are not read waits in the kernel', options, async t => {
+t.test('a pipeline whose replies are not read waits in the kernel', async t => {
   const body = 'x'.repeat(20_000)
   for (const isLater of [false, true]) {
     const { port, server } = await openTestServer(t, [

@@ -4,14 +4,7 @@ import { measureTurns } from '../../../src/server/compiled/turns.js'
 import type { Route } from '../../../src/shared/http.js'
 import type { SocketRoute } from '../../../src/shared/socket.js'
 import { startAttack } from '../../fixtures/attacks/attack.js'
-import {
-  connect,
-  isPrebuilt,
-  openTestServer,
-  post,
-  replyCount,
-  text,
-} from '../../fixtures/server/server.js'
+import { connect, openTestServer, post, replyCount, text } from '../../fixtures/server/server.js'
 import { until } from '../../fixtures/until.js'
 
 /**
@@ -29,7 +22,6 @@ const FLOOD_WORK_MS = 3
 /** A read that takes so long waits behind others. */
 const EXPENSIVE_MS = 0.3
 
-const skip = isPrebuilt ? 'the prebuilt package reads 512 KiB at once' : false
 const take = measureTurns(Float64Array.of(0.005))
 
 const DROP: SocketRoute = {
@@ -48,7 +40,7 @@ const FLOODS = [
   'fragments of one byte',
 ]
 
-t.test('no turn of the event loop is long, whatever clients send', { skip }, async t => {
+t.test('no turn of the event loop is long, whatever clients send', async t => {
   for (const name of FLOODS)
     await t.test(name, async t => {
       const { port, server } = await openTestServer(t, [{ bodyBytesMax: 1024 ** 2 }], {
@@ -81,7 +73,7 @@ const work = (ms: number): void => {
   for (const endMs = performance.now() + ms; performance.now() < endMs;);
 }
 
-t.test('a client is answered while a flood uses each turn up', { skip }, async t => {
+t.test('a client is answered while a flood uses each turn up', async t => {
   let flooded = 0
   const route: Partial<Route> = {
     bodyBytesMax: FLOOD_BYTES,
@@ -114,7 +106,7 @@ t.test('a client is answered while a flood uses each turn up', { skip }, async t
   t.ok(longest <= 2 * FLOODING, `${longest} requests of the flood: ${waited.join(' ')}`)
 })
 
-t.test('turns are counted by bucket', { skip: take === undefined && 'not compiled' }, async t => {
+t.test('turns are counted by bucket', async t => {
   take?.()
   const startMs = performance.now()
   const { user, system } = process.cpuUsage()

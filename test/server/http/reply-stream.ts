@@ -5,7 +5,6 @@ import {
   connect,
   eventually,
   exchange,
-  isPrebuilt,
   openTestServer,
   post,
   replyCount,
@@ -256,7 +255,7 @@ t.test('HEAD and an empty source send no body', async t => {
   t.strictSame([empty.state.closeCount, headed.state.closeCount], [1, 1])
 })
 
-t.test('a reply that closes its connection', { skip: isPrebuilt && 'no HTTP/1.0' }, async t => {
+t.test('a reply that closes its connection', async t => {
   const ancient = 'POST /t HTTP/1.0\r\nContent-Length: 1\r\n\r\nx'
   const reused = Buffer.alloc(5)
   const reusing = await openTestServer(t, [

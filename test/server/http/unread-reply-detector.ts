@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { Route } from '../../../src/shared/http.js'
 import type { Options } from '../../../src/server/options.js'
 import { UnreadReplyDetector } from '../../../src/server/http/unread-reply-detector.js'
-import { isPrebuilt, openTestServer, post, text } from '../../fixtures/server/server.js'
+import { openTestServer, post, text } from '../../fixtures/server/server.js'
 import { dial } from '../../fixtures/server/transport.js'
 
 const MIB = 1024 ** 2
@@ -47,24 +47,11 @@ t.test('a client that pipelines requests and never reads is disconnected', async
   await flood(t, {})
 })
 
-const compiledOnly = isPrebuilt ? 'the prebuilt package has no such bound' : false
-t.test('so is one whose replies have no body', { skip: compiledOnly }, async t => {
+t.test('so is one whose replies have no body', async t => {
   const floods = ['HEAD /empty', 'OPTIONS /t', 'GET /empty'].map(first =>
     flood(t, {}, `${first} HTTP/1.1\r\nHost: a\r\n\r\n`, HEAD_BYTES),
   )
   await Promise.all(floods)
-})
-
-// The compiled server reads no request before its client has taken the last reply.
-const skip = isPrebuilt ? false : 'the compiled server serves'
-
-t.test('its replies that are not read are logged, and it is counted', { skip }, async t => {
-  // The first probe comes when the buffers of both sockets are full. One that fills them would be
-  // sent as the client reads, and the next request of the pipeline would end the connection.
-  const options = { unreadProbeBytes: 8 * MIB, unreadProbesMax: 2 }
-  const { logged, unreadCount } = await flood(t, options)
-  t.match(logged, /replies are not read/)
-  t.equal(unreadCount, 1)
 })
 
 t.test('one reply per this many bytes is a probe, and failed probes are bounded by address', t => {

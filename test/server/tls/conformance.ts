@@ -1,11 +1,9 @@
 // Tests of the server, run a second time over TLS; test/soak/tls.ts runs those that take long.
-import { loadCompiled } from '../../../src/server/compiled/library.js'
+import { env } from 'node:process'
 
-if (loadCompiled() !== undefined) {
-  process.env['SLOTLINE_TEST_TLS'] = '1'
-  await import('../../edge/direct-reads.js')
-  await import('../compiled/pause.js')
-  await import('../http/exchange.js')
-  await import('../http/reply-stream.js')
-  await import('../websocket/server-socket.js')
-}
+env['SLOTLINE_TEST_TLS'] = '1'
+await import('../../edge/direct-reads.js')
+await import('../compiled/pause.js')
+await import('../http/exchange.js')
+await import('../http/reply-stream.js')
+await import('../websocket/server-socket.js')

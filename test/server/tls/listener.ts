@@ -4,14 +4,9 @@ import { connect as connectPlain } from 'node:net'
 import tls, { type ConnectionOptions, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
-import { isPrebuilt, openTestServer, post, replyCount } from '../../fixtures/server/server.js'
+import { openTestServer, post, replyCount } from '../../fixtures/server/server.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import { until } from '../../fixtures/until.js'
-
-if (isPrebuilt) {
-  t.plan(0, 'the prebuilt package has no TLS')
-  process.exit()
-}
 
 /** Often, so that a test does not wait. */
 const CHECK_SECONDS = 0.02

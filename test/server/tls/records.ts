@@ -4,10 +4,9 @@ import net from 'node:net'
 import tls from 'node:tls'
 import t, { type Test } from 'tap'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
-import { isPrebuilt, openTestServer, post, text } from '../../fixtures/server/server.js'
+import { openTestServer, post, text } from '../../fixtures/server/server.js'
 import { until } from '../../fixtures/until.js'
 
-const skip = isPrebuilt ? 'the prebuilt package has no TLS' : false
 const HEAD_BYTES = 5
 const APPLICATION_DATA = 0x17
 const RECORD_BYTES = 16 * 1024
@@ -54,7 +53,7 @@ const openCounted = async (t: Test, port: number) => {
   return { client, counter, received: () => received }
 }
 
-t.test('replies to requests of one read share their records', { skip }, async t => {
+t.test('replies to requests of one read share their records', async t => {
   const cases: [name: string, bytes: number, requests: number][] = [
     ['short replies', 33, 200],
     ['replies that fill a record now and then', 3_000, 60],

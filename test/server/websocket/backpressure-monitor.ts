@@ -22,7 +22,7 @@ const create = (t: Test, queued: readonly number[]) => {
   const checked: number[] = []
   const scheduler = new ReplyScheduler(defaults, () => nowMs)
   const monitor = new BackpressureMonitor(
-    { publish: () => true, numSubscribers: () => SUBSCRIBERS },
+    { publish: () => true, numSubscribers: () => SUBSCRIBERS, answeredMessages: () => 0 },
     {
       options: { ...defaults, socketSweepMs: 1 },
       log: createLog('test', () => undefined),
