@@ -81,10 +81,8 @@ export const meterServers = (metrics: Metrics, servers: readonly Server[]): void
 export const meterConnections = (metrics: Metrics, servers: readonly Server[]): void => {
   const gainOf = (limit: string) => createGain(metrics.counter('connectionsClosed', { limit }))
   const limits = CONNECTION_LIMITS.map(limit => ({ limit, addClosed: gainOf(limit) }))
-  const addUnread = gainOf('unread')
   metrics.beforeSnapshot(() => {
     const stats = servers.map(server => server.stats())
-    addUnread(sumOf(stats, one => one.unreadCount))
     const closed = closedConnections()
     for (const { limit, addClosed } of limits) {
       const abandoned = limit === 'response' ? sumOf(stats, one => one.abandonedCount) : 0

@@ -4,7 +4,6 @@ import type { BodyPool } from './http/body-pool.js'
 import type { ByteBudget } from '../shared/byte-budget.js'
 import type { Failures } from './http/failures.js'
 import type { ReplyScheduler } from './http/reply-scheduler.js'
-import type { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import type { Options } from './options.js'
 
 /** State shared by all requests of one server. */
@@ -15,7 +14,6 @@ export type ServerContext = {
   readonly proxies: Proxies | undefined
   readonly failures: Failures
   readonly scheduler: ReplyScheduler
-  readonly unreadReplies: UnreadReplyDetector
   /** Open HTTP connections, without those that became WebSockets. */
   connections: number
   requestsCount: number

@@ -49,15 +49,6 @@ export const defaults = {
    */
   replyMs: 300_000,
   /**
-   * One reply per this many bytes is a probe: it shows whether its client has read the earlier
-   * ones.
-   */
-  unreadProbeBytes: 256 * 1024,
-  /** Failed probes of one address within `unreadForgetMs` before its connections are closed. */
-  unreadProbesMax: 16,
-  /** Interval at which failed probes are forgotten. */
-  unreadForgetMs: 60_000,
-  /**
    * Bytes that may be queued for one WebSocket, beside one frame that may be larger; over it the
    * socket is closed with 1013. 16 MiB are 1,000 updates of 12 KB.
    */

@@ -3,7 +3,6 @@ import type { Route } from '../shared/http.js'
 import type { Log } from '../shared/log.js'
 import { CLOSE, type SocketRoute } from '../shared/socket.js'
 import { createProxies } from './http/address.js'
-import { UnreadReplyDetector } from './http/unread-reply-detector.js'
 import { BodyPool } from './http/body-pool.js'
 import { ByteBudget } from '../shared/byte-budget.js'
 import { createFailures, type DescribeFailure } from './http/failures.js'
@@ -71,8 +70,6 @@ export type ServerStats = SocketStats & {
   readonly abortedCount: number
   /** Large replies that were ended because their clients stopped reading. */
   readonly abandonedCount: number
-  /** Connections that were closed because their clients leave replies unread. */
-  readonly unreadCount: number
 }
 
 /** An open server. */
@@ -109,7 +106,6 @@ const createContext = (options: Options, parts: ServerParts): ServerContext => {
     proxies: options.trustedProxies.length > 0 ? createProxies(options.trustedProxies) : undefined,
     failures: createFailures(describeFailure),
     scheduler: new ReplyScheduler(options, now),
-    unreadReplies: new UnreadReplyDetector(options, now),
     connections: 0,
     requestsCount: 0,
     requestsInFlight: 0,
@@ -170,7 +166,6 @@ class OpenServer implements Server {
       requestsCount: context.requestsCount,
       abortedCount: context.abortedCount,
       abandonedCount: context.scheduler.abandonedCount,
-      unreadCount: context.unreadReplies.closedCount,
       ...monitor.stats(),
     }
   }

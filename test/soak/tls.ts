@@ -8,6 +8,6 @@ if (isSoak) {
   await import('../server/compiled/many-closes.js')
   await import('../server/compiled/parser.js')
   await import('../server/compiled/turns.js')
-  await import('../server/http/unread-reply-detector.js')
+  await import('../server/unread-replies.js')
   await import('../server/websocket/slow-consumers.js')
 }

@@ -7,8 +7,11 @@ import { checkHead, writeHead } from './head.js'
 import { ReplyStream, type ReplyStreamParts } from './reply-stream.js'
 import type { RequestHead } from './request-head.js'
 
-/** Of a head, with the headers of all replies. */
-const HEAD_BYTES = 400
+/**
+ * What a client does not take at once of a reply of this length counts as a large reply. Less is
+ * kept by uWebSockets.
+ */
+const COUNTED_BYTES_MIN = 256 * 1024
 
 /** One response: written once, never after an abort. `Exchange` handles its request. */
 export abstract class Responder {
@@ -157,43 +160,23 @@ export abstract class Responder {
   private writeDirect(reply: Reply, body: Uint8Array | string): void {
     const { res, server } = this
     const isClosing = this.isClosing || server.isDraining
-    const isProbe = server.unreadReplies.countReply(HEAD_BYTES + body.length) && !isClosing
     writeHead(res, reply, isClosing)
     this.isHeadWritten = true
-    if (isProbe && body.length > 0) return this.writeProbe(body)
+    if (body.length >= COUNTED_BYTES_MIN && !isClosing) return this.writeCounted(body)
     res.end(body, isClosing)
     this.finish()
   }
 
-  /** Earlier replies are still buffered. Returns true where the connection was closed for them. */
-  private recordUnread(): boolean {
-    const { server, res } = this
-    const { id: requestId, address } = this.request
-    if (!server.unreadReplies.recordUnread(address)) return false
-    server.log.warn({ requestId, address }, 'connection closed: replies are not read')
-    this.watchAbort()
-    res.close()
-    return true
-  }
-
-  /** Writes a reply so that it shows whether the client has read the earlier ones. */
-  private writeProbe(body: Uint8Array | string): void {
+  /** Writes what the client takes, and the rest as it reads. */
+  private writeCounted(body: Uint8Array | string): void {
     const { res } = this
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
-    const isDone = res.tryEnd(bytes, bytes.byteLength)[1]
-    if (isDone) return this.finish()
+    const totalBytes = bytes.byteLength
+    if (res.tryEnd(bytes, totalBytes)[1]) return this.finish()
     const sentBytes = res.getWriteOffset()
-    if (sentBytes > 0) {
-      // This reply filled the socket's send buffer: the rest is sent as the client reads.
-      const source = this.copy(bytes.subarray(sentBytes))
-      if (source === undefined) return this.closeWithoutRoom()
-      this.startStream({ source, head: undefined, sentBytes, totalBytes: bytes.byteLength })
-      return
-    }
-    // No byte was taken.
-    if (this.recordUnread()) return
-    res.end(bytes)
-    this.finish()
+    const source = this.copy(bytes.subarray(sentBytes))
+    if (source === undefined) return this.closeWithoutRoom()
+    this.startStream({ source, head: undefined, sentBytes, totalBytes })
   }
 
   /** A part of the reply was taken and the rest cannot be kept: its client must notice that. */

@@ -12,8 +12,8 @@ import {
 
 const KIB = 1024
 const LARGE = 700 * KIB
-/** Written at once. After the first of a server each one is a probe. */
-const PROBE = 300 * KIB
+/** Written at once, and what its client does not take is counted. */
+const COUNTED = 300 * KIB
 
 const sourceOf = (bytes: number, isKnown: boolean, isFailing = false): BodySource => {
   let left = bytes
@@ -32,7 +32,7 @@ const sourceOf = (bytes: number, isKnown: boolean, isFailing = false): BodySourc
 /** What a handler can reply with: each is another path of the server's reply. */
 const BODIES: Readonly<Record<string, () => Reply['body']>> = {
   small: () => 'ok',
-  probe: () => Buffer.alloc(PROBE),
+  counted: () => Buffer.alloc(COUNTED),
   bytes: () => Buffer.alloc(LARGE),
   string: () => 'x'.repeat(LARGE),
   source: () => sourceOf(LARGE, true),
@@ -53,7 +53,7 @@ const openBudget = (t: Parameters<typeof openTestServer>[0], repliesInFlightByte
         handle: async name => text(BODIES[String(name)]?.() ?? ''),
       },
     ],
-    { options: { repliesInFlightBytesMax, unreadProbesMax: 4 } },
+    { options: { repliesInFlightBytesMax } },
   )
 
 const request = (name: string, version = '1.1'): string =>
@@ -91,19 +91,19 @@ t.test('every path of a reply gives back exactly what it took', async t => {
   )
 })
 
-t.test('a client that leaves probes unread does not enlarge the budget', async t => {
+t.test('a client that leaves replies unread does not enlarge the budget', async t => {
   const { port, server } = await openBudget(t, 4 * KIB * KIB)
   for (let round = 0; round < 3; round++) {
     const connection = await connect(port)
     connection.socket.pause()
-    // Fills the socket's buffers, until the rest of a probe is kept for its client.
+    // Fills the socket's buffers, until the rest of a reply is kept for its client.
     for (let sent = 0; sent < 64 && server.stats().repliesInFlight === 0; sent++) {
       const before = server.stats().requestsCount
-      connection.socket.write(request('probe'))
+      connection.socket.write(request('counted'))
       await eventually(() => server.stats().requestsCount > before)
       await new Promise(setImmediate)
     }
-    t.equal(server.stats().repliesInFlight, 1, 'a probe was taken in part')
+    t.equal(server.stats().repliesInFlight, 1, 'a reply was taken in part')
     t.ok(server.stats().replyBytesInFlight > 0, 'its rest counts')
     connection.socket.destroy()
     await eventually(() => server.stats().requestsInFlight === 0)
