@@ -85,8 +85,8 @@ export const defaults = {
   socketRefusedBytesMax: 16 * 1024 ** 2,
   /**
    * Refused messages of an access within `socketPauseMs`; then its WebSockets are not read for this
-   * time, so that refusals cost the other clients nothing. Each 4 KiB of a message counts, and
-   * frames that are no message count too.
+   * time, so that refusals cost the other clients nothing. Each 4 KiB of a message counts, up
+   * to 64 KiB, and frames that are no message count too.
    */
   socketRefusedMax: 64,
   /** See `socketRefusedMax`: 640 refusals in a second take about 5 ms of it. */

@@ -27,6 +27,8 @@ const drop = ({ message, source }: LongReply): void => {
 
 /** A refused message counts once for each of these bytes: it is searched for its id. */
 const REFUSED_BYTES = 4 * 1024
+/** One that is longer than 64 KiB is not. */
+const REFUSED_COUNT_MAX = 16
 
 /** True for a message that clients repeat without a pause where it fails. It is not parsed. */
 const isSubscribe = (body: Uint8Array): boolean =>
@@ -233,7 +235,7 @@ export class SocketSession implements MessageSession {
     this.refusedAtMs = nowMs
     if (this.refusedBytes > options.socketRefusedBytesMax)
       return socket.close(CLOSE.overload, 'over a limit')
-    this.pause?.refuse(socket, Math.ceil(length / REFUSED_BYTES))
+    this.pause?.refuse(socket, Math.min(Math.ceil(length / REFUSED_BYTES), REFUSED_COUNT_MAX))
   }
 
   private get accessId(): string {
