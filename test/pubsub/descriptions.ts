@@ -23,8 +23,10 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
   const limits = { subscriptionsMax: 10, onExceeded: () => {} }
   const ajv = new Ajv({ strict: false })
   let ids = 0
-  for (const { name, example, result } of SUBSCRIPTION_DESCRIPTIONS) {
-    if (example === undefined) continue
+  const isUnsubscribe = ({ name }: { readonly name: string }): boolean => /Unsubscribe$/.test(name)
+  for (const method of SUBSCRIPTION_DESCRIPTIONS) {
+    const { name, example, result } = method
+    if (example === undefined || isUnsubscribe(method)) continue
     const connection = pubsub.connect(sockets.open().socket, limits)
     const answer = connection.call(name, example.params, {})
     const id: unknown = JSON.parse(String(answer))
@@ -34,6 +36,7 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     t.equal(String(connection.call(end, [id], {})), 'true', end)
     const described = SUBSCRIPTION_DESCRIPTIONS.find(method => method.name === end)
     t.ok(ajv.validate(described?.result ?? false, true), end)
+    t.strictSame(described?.example, { params: [1], result: true }, end)
   }
   t.equal(ids, 6)
 })
