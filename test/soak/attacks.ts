@@ -1,4 +1,5 @@
 import { ATTACKS } from '../fixtures/attacks/attacks.js'
+import { makeLargeAccounts } from '../fixtures/attacks/large-accounts.js'
 import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
 import { SOCKET_ATTACKS } from '../fixtures/attacks/socket-attacks.js'
 import { runTrial } from '../fixtures/attacks/trial.js'
@@ -8,7 +9,8 @@ import { soakTest } from '../fixtures/soak.js'
 
 soakTest('a bystander does not notice what another access sends', {}, async t => {
   t.setTimeout(1_500_000)
-  const deployment = await startDeployment(t, { args: ['--edges', '1', '--traffic', '0'] })
+  const args = ['--edges', '1', '--traffic', '0', '--account-dir', makeLargeAccounts(t)]
+  const deployment = await startDeployment(t, { args })
   const { port, description } = deployment
   const { samples, metricsUrl } = description
   const createToken = async (limits?: Readonly<Record<string, number>>): Promise<string> => {

@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import { startAttack } from '../fixtures/attacks/attack.js'
 import { startBystander, type Measured } from '../fixtures/attacks/bystander.js'
+import { makeLargeAccounts } from '../fixtures/attacks/large-accounts.js'
 import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
@@ -19,7 +20,8 @@ const format = (name: string, { count, p50Ms, p99Ms, p999Ms, maxMs, wrong }: Mea
   `${name.padEnd(64)} ${count} ${[p50Ms, p99Ms, p999Ms, maxMs].map(ms => ms.toFixed(1)).join(' ')} ${wrong}`
 
 const run = async (t: Test): Promise<void> => {
-  const deployment = await startDeployment(t, { args: ['--edges', '1', '--traffic', '0'] })
+  const args = ['--edges', '1', '--traffic', '0', '--account-dir', makeLargeAccounts(t)]
+  const deployment = await startDeployment(t, { args })
   const { port, description } = deployment
   const { samples } = description
   const createToken = async (limits?: Readonly<Record<string, number>>): Promise<string> => {
