@@ -43,9 +43,9 @@ export class WebSocket<Data> {
   }
 
   /**
-   * Begins a frame whose payload follows by `writeFrame`, which returns how many bytes were taken;
-   * `drain` tells when more can be. No other frame may be sent meanwhile. Not while a message is
-   * handled.
+   * Begins a frame. Its payload is written by `writeFrame`, which returns how many bytes the client
+   * took; `drain` is called once it can take more. No other frame can be sent before the end of this
+   * one. Must not be called from a message handler.
    */
   beginFrame(byteLength: number, isBinary = false): void {
     this.functions.beginFrame(this.handle, byteLength, isBinary)

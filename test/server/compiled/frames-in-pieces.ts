@@ -6,7 +6,8 @@ import { eventually, openTestServer } from '../../fixtures/server/server.js'
 import { openSocket } from '../../fixtures/server/socket.js'
 
 /** More than all buffers between both ends take at once. */
-const LONG_BYTES = 14 * 1024 ** 2
+const MIB = 1024 ** 2
+const LONG_BYTES = 14 * MIB
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 type Source = SizedSource & { readonly closeCount: number; readonly readBytes: number }
@@ -177,19 +178,28 @@ t.test('a client that stops reading is closed, and its source too', async t => {
 })
 
 t.test('one that reads slowly is not', async t => {
-  const { client, send, endCount } = await open(t, { socketStallMs: 5_000, socketCloseMs: 200 })
+  const socketStallMs = 3_000
+  const { client, send, endCount } = await open(t, { socketStallMs, socketCloseMs: 200 })
+  const startMs = performance.now()
+  let dueBytes = 0
+  let readBytes = 0
+  client.socket.on('data', ({ length }) => {
+    readBytes += length
+    if (readBytes >= dueBytes) client.socket.pause()
+  })
+  client.socket.pause()
+  // So much at once that the window of TCP opens, and several times within the bound.
   const reader = setInterval(() => {
+    dueBytes += MIB
     client.socket.resume()
-    setTimeout(() => client.socket.pause(), 2)
-  }, 30)
-  const source = letters(LONG_BYTES)
-  send(source)
-  await eventually(() => endCount() === 1)
-  clearInterval(reader)
-  client.socket.resume()
+  }, socketStallMs / 6)
+  t.teardown(() => clearInterval(reader))
+  send(letters(LONG_BYTES))
   const end = client.closed.then(({ code }) => `closed with ${code}`)
   const received = await Promise.race([client.next(), end])
   t.ok(isWhole(received, LONG_BYTES), received.slice(0, 20))
+  t.equal(endCount(), 1)
+  t.ok(performance.now() - startMs > 1.5 * socketStallMs, 'it took longer than the bound')
   client.destroy()
 })
 
