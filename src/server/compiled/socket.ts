@@ -44,8 +44,8 @@ export class WebSocket<Data> {
 
   /**
    * Begins a frame. Its payload is written by `writeFrame`, which returns how many bytes the client
-   * took; `drain` is called once it can take more. No other frame can be sent before the end of this
-   * one. Must not be called from a message handler.
+   * took; `drain` is called once it can take more. No other frame can be sent before this one ends.
+   * Must not be called from a message handler.
    */
   beginFrame(byteLength: number, isBinary = false): void {
     this.functions.beginFrame(this.handle, byteLength, isBinary)
