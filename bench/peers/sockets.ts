@@ -187,7 +187,6 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
     views: new Map([['main', VIEW]]),
     log,
     options: defaults,
-    revalidate: () => grant,
     timers: SYSTEM_TIMERS,
     budget: new ByteBudget(2),
     pauses: new AccessPauses(defaults, SYSTEM_TIMERS),

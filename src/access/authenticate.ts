@@ -1,3 +1,4 @@
+import type { ErrorName } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/access-store.js'
@@ -15,10 +16,33 @@ export const defaults = {
 }
 
 /**
- * 401: no such token at this location. 403: a known one, but not from this address or not at this
- * time. 503: whether the store is current is not known.
+ * The error of each reason for which a token is refused. 401: no such token at this location, also
+ * of one that could not be a token. 403: a known one, but not from this address or not at this
+ * time. 503: it is not known whether the store is current.
  */
-export type Refusal = 'unauthorized' | 'forbidden' | 'leaseExpired'
+export const REFUSAL_ERRORS = {
+  malformed: 'unauthorized',
+  unknown: 'unauthorized',
+  location: 'unauthorized',
+  replaced: 'unauthorized',
+  address: 'forbidden',
+  early: 'forbidden',
+  ended: 'forbidden',
+  leaseExpired: 'leaseExpired',
+} as const satisfies Record<RefusalReason | 'malformed' | 'leaseExpired', ErrorName>
+
+/** The errors of refused tokens. */
+export type RefusalError = (typeof REFUSAL_ERRORS)[keyof typeof REFUSAL_ERRORS]
+
+/** Why a token is refused, and what is known of it. */
+export type Refusal = {
+  readonly reason: keyof typeof REFUSAL_ERRORS
+  readonly place?: Place
+  /** The last characters of a token that was regenerated or revoked. */
+  readonly formerTail?: string
+}
+
+export const isRefusal = (answer: Grant | Refusal): answer is Refusal => 'reason' in answer
 
 /**
  * Finds what a token grants at one location. Takes positional parameters, because it runs once per
@@ -37,24 +61,6 @@ export type Authenticate = (
  */
 export type Peer = { readonly address: string }
 
-/** The token of a refused attempt, as far as it is known. */
-export type RefusedToken = {
-  readonly place?: Place
-  /** The last characters of one that was regenerated or revoked. */
-  readonly formerTail?: string
-}
-
-/** Called for every refusal of a well-formed token. */
-export type OnRefused = (
-  reason: RefusalReason,
-  token: RefusedToken,
-  address: string,
-  nowMs: number,
-) => void
-
-/** Reasons that are answered as if the token did not exist. */
-const UNAUTHORIZED: ReadonlySet<RefusalReason> = new Set(['unknown', 'location', 'replaced'])
-
 const permits = (grant: Grant, peer: Peer, nowMs: number): boolean =>
   nowMs >= grant.validFromMs &&
   nowMs < grant.validUntilMs &&
@@ -65,6 +71,10 @@ const reasonOf = (grant: Grant, location: string, nowMs: number): RefusalReason 
   if (nowMs < grant.validFromMs) return 'early'
   return nowMs >= grant.validUntilMs ? 'ended' : 'address'
 }
+
+const MALFORMED: Refusal = { reason: 'malformed' }
+const UNKNOWN: Refusal = { reason: 'unknown' }
+const LEASE_EXPIRED: Refusal = { reason: 'leaseExpired' }
 
 /** What the index has of a token. */
 type Indexed = NonNullable<ReturnType<AccessStore['digests']['get']>>
@@ -90,17 +100,17 @@ const toGrant = (store: AccessStore, digest: Buffer, indexed: Indexed): Grant | 
 }
 
 /** Why a token that the index has or lacks is refused. */
-const describeRefusal = (
+const toRefusal = (
   indexed: Indexed | undefined,
   grant: Grant | undefined,
   location: string,
   nowMs: number,
-): readonly [RefusalReason, RefusedToken] => {
-  if (grant !== undefined) return [reasonOf(grant, location, nowMs), { place: grant }]
+): Refusal => {
+  if (grant !== undefined) return { reason: reasonOf(grant, location, nowMs), place: grant }
   const former = indexed?.former
   if (indexed === undefined || former === undefined || !isKept(former.endedAtMs, nowMs))
-    return ['unknown', {}]
-  return ['replaced', { place: indexed, formerTail: former.tail }]
+    return UNKNOWN
+  return { reason: 'replaced', place: indexed, formerTail: former.tail }
 }
 
 /** Grants by token, for one value of the access version. */
@@ -151,14 +161,13 @@ export const createAuthenticate = (
   store: AccessStore,
   version: () => number,
   { grantsMax }: Options = defaults,
-  onRefused: OnRefused = () => {},
 ): Authenticate => {
   const cache = new GrantCache(grantsMax)
   let seenVersion = Number.NaN
 
   return (token, location, peer, nowMs) => {
     const current = version()
-    if (Number.isNaN(current)) return 'leaseExpired'
+    if (Number.isNaN(current)) return LEASE_EXPIRED
     if (current !== seenVersion) {
       // Stored before the store is read: a change after this line raises the version again.
       seenVersion = current
@@ -169,7 +178,7 @@ export const createAuthenticate = (
     if (known !== undefined && known.location === location && permits(known, peer, nowMs))
       return known
 
-    if (!isTokenShaped(token)) return 'unauthorized'
+    if (!isTokenShaped(token)) return MALFORMED
     const digest = digestToken(token)
     const indexed = store.digests.get(digest)
     const grant = indexed && toGrant(store, digest, indexed)
@@ -178,8 +187,6 @@ export const createAuthenticate = (
       cache.set(token, grant)
       return grant
     }
-    const [reason, refused] = describeRefusal(indexed, grant, location, nowMs)
-    onRefused(reason, refused, peer.address, nowMs)
-    return UNAUTHORIZED.has(reason) ? 'unauthorized' : 'forbidden'
+    return toRefusal(indexed, grant, location, nowMs)
   }
 }

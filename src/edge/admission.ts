@@ -1,4 +1,9 @@
-import type { Authenticate, Refusal } from '../access/authenticate.js'
+import {
+  isRefusal,
+  REFUSAL_ERRORS,
+  type Authenticate,
+  type RefusalError,
+} from '../access/authenticate.js'
 import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
 import {
   EXCEEDABLE_LIMITS,
@@ -13,7 +18,7 @@ import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
 
 /** Why a request was refused before its body was read; a batch, before its first call ran. */
-export type RefusedAs = Refusal | ExceedableLimit | typeof FULL
+export type RefusedAs = RefusalError | ExceedableLimit | typeof FULL
 
 export const REFUSED_AS: readonly RefusedAs[] = [
   'unauthorized',
@@ -55,24 +60,26 @@ const toReply = (failure: RpcError): Reply => {
 }
 
 /** A failure without a JSON-RPC code as a whole reply. */
-export const failureReply = (name: Refusal | 'noLander' | 'noRelay' | 'unavailable'): Reply =>
+export const failureReply = (name: RefusalError | 'noLander' | 'noRelay' | 'unavailable'): Reply =>
   toReply(new RpcError(name))
 
 export const UNAUTHORIZED = failureReply('unauthorized')
 
-const REFUSALS: Readonly<Record<Refusal, Reply>> = {
+const REFUSALS: Readonly<Record<RefusalError, Reply>> = {
   unauthorized: UNAUTHORIZED,
   forbidden: failureReply('forbidden'),
   leaseExpired: failureReply('leaseExpired'),
 }
 
 export const createAdmit =
-  ({ location, authenticate, now, onRefusal }: AdmissionParts): Admit =>
+  ({ location, authenticate, limiter, now, onRefusal }: AdmissionParts): Admit =>
   (token, request, nowMs = now()) => {
     const grant = authenticate(token, location, request, nowMs)
-    if (typeof grant !== 'string') return grant
-    onRefusal(grant)
-    return REFUSALS[grant]
+    if (!isRefusal(grant)) return grant
+    const error = REFUSAL_ERRORS[grant.reason]
+    onRefusal(error)
+    limiter.addRefused(grant, request, nowMs)
+    return REFUSALS[error]
   }
 
 /**

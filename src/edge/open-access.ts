@@ -1,11 +1,10 @@
-import { createAuthenticate, type Authenticate, type OnRefused } from '../access/authenticate.js'
+import { createAuthenticate, type Authenticate } from '../access/authenticate.js'
 import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
 import { UsageLimiter } from '../access/limiter/usage-limiter.js'
 import { openReader } from '../access/store/store.js'
 import { openUsage } from '../access/usage/usage.js'
 import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
-import { createRevalidate, type Revalidate } from './websocket/group.js'
 
 export type AccessModules = {
   /** This edge's index, and the number of edges of the machine. */
@@ -19,7 +18,6 @@ export type AccessModules = {
 /** Authentication and limits of one edge. */
 export type OpenAccess = {
   readonly authenticate: Authenticate
-  readonly revalidate: Revalidate
   readonly limiter: UsageLimiter
   close(): Promise<void>
 }
@@ -41,13 +39,8 @@ export const openAccess = async (
   const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
   void limiter.sweep(Date.now())
   const sweep = setInterval(() => void limiter.sweep(Date.now()), options.usage.sweepMs)
-  const onRefused: OnRefused = (reason, token, address, nowMs) =>
-    usage.addRefused(reason, token, address, nowMs)
   return {
-    authenticate: createAuthenticate(store, version, options.authenticate, onRefused),
-    revalidate: createRevalidate(onReason =>
-      createAuthenticate(store, version, options.authenticate, onReason),
-    ),
+    authenticate: createAuthenticate(store, version, options.authenticate),
     limiter,
     close: async () => {
       clearInterval(sweep)

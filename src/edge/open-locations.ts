@@ -125,7 +125,7 @@ export class EdgeLocations {
   ): void {
     const { config } = this
     const { access, networks, version, versionCells, health, log, metrics } = this.modules
-    const { authenticate, limiter, revalidate } = access
+    const { authenticate, limiter } = access
     const { processes } = config
     const { views } = networks
     const now = Date.now
@@ -153,7 +153,6 @@ export class EdgeLocations {
       direct,
       log,
       options: processes,
-      revalidate,
       timers: SYSTEM_TIMERS,
       budget,
       pauses,

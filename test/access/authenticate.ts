@@ -3,7 +3,12 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { createAuthenticate, type Refusal } from '../../src/access/authenticate.js'
+import {
+  createAuthenticate,
+  isRefusal,
+  REFUSAL_ERRORS,
+  type Refusal,
+} from '../../src/access/authenticate.js'
 import { openReader } from '../../src/access/store/store.js'
 import type { TokenRecord } from '../../src/access/store/tables.js'
 import { createToken, TOKEN_CHARS } from '../../src/access/tokens/location-token.js'
@@ -12,7 +17,8 @@ import { LIMITS, NEW_ACCESS, NOW_MS, openControl, type Control } from '../fixtur
 import { scriptPath } from '../fixtures/repository.js'
 
 const ADDRESS = { address: '192.0.2.1' }
-const isGrant = (answer: Grant | Refusal): answer is Grant => typeof answer === 'object'
+const isGrant = (answer: Grant | Refusal): answer is Grant => !isRefusal(answer)
+const errorOf = (answer: Grant | Refusal) => isRefusal(answer) && REFUSAL_ERRORS[answer.reason]
 
 /** Replaces each token of an access. */
 const changeTokens = (
@@ -72,7 +78,10 @@ t.test('ten thousand random tokens are refused', async t => {
     fc.constantFrom(`${text} `, ` ${text}`, `${text}\0`, text.toLowerCase(), `${text}/`),
   )
   fc.assert(
-    fc.property(guess, token => authenticate(token, 'fra', ADDRESS, NOW_MS) === 'unauthorized'),
+    fc.property(
+      guess,
+      token => errorOf(authenticate(token, 'fra', ADDRESS, NOW_MS)) === 'unauthorized',
+    ),
     { numRuns: 10_000 },
   )
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'the true one still does')
@@ -96,7 +105,7 @@ t.test('a token of one scope is refused at every other', async t => {
     for (const [text, scope] of texts)
       for (const location of ['fra', 'nyc', 'FRA', '', '-']) {
         const answer = authenticate(text, location, ADDRESS, NOW_MS)
-        const opened = isGrant(answer) ? `${answer.network} ${answer.location}` : answer
+        const opened = isGrant(answer) ? `${answer.network} ${answer.location}` : errorOf(answer)
         const expected = scope.endsWith(` ${location}`) && location !== '' ? scope : 'unauthorized'
         t.equal(opened, expected, `round ${round}: the token of ${scope} at "${location}"`)
       }
@@ -118,7 +127,7 @@ t.test('an access is valid from its start, inclusive, to its end, exclusive', as
   ]
   for (const [atMs, isOpen] of cases) {
     const answer = authenticate(text, 'fra', ADDRESS, atMs)
-    t.equal(isGrant(answer) || answer, isOpen || 'forbidden', `${atMs - NOW_MS} ms`)
+    t.equal(isGrant(answer) || errorOf(answer), isOpen || 'forbidden', `${atMs - NOW_MS} ms`)
   }
 })
 
@@ -131,7 +140,7 @@ t.test('a restricted token is refused from another address', async t => {
   // Not by `restrict`, which refuses addresses of documentation.
   await changeTokens(control, accessId, token => [{ ...token, ...ADDRESS }])
   version++
-  t.equal(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS), 'forbidden')
+  t.equal(errorOf(authenticate(text, 'fra', { address: '192.0.2.9' }, NOW_MS)), 'forbidden')
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
 })
 
@@ -207,7 +216,7 @@ t.test('a snapshot from before a change is not used after the version was raised
   // Removes the token as a revocation does: it is stored, then the version raised.
   await control.tokenManager.revoke({ accessId: access.accessId, network: 'main', location: 'fra' })
   version++
-  t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), 'unauthorized')
+  t.equal(errorOf(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'unauthorized')
   t.ok(
     isGrant(authenticate(token.reveal(), 'nyc', ADDRESS, NOW_MS)),
     'the other scope is untouched',
@@ -218,19 +227,13 @@ t.test('an entry of the index without its token opens nothing', async t => {
   const { control, scope, text, reader } = await setUp(t)
   const authenticate = createAuthenticate(reader, () => 1)
   await control.store.transaction(() => control.store.accesses.remove(scope.accessId))
-  t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), 'unauthorized', 'no access')
+  t.equal(errorOf(authenticate(text, 'fra', ADDRESS, NOW_MS)), 'unauthorized', 'no access')
 })
 
 t.test('while the lease has expired no token is decided', async t => {
   const { text, reader } = await setUp(t)
   let version = 1
-  const refused: unknown[] = []
-  const authenticate = createAuthenticate(
-    reader,
-    () => version,
-    undefined,
-    (...refusal) => refused.push(refusal),
-  )
+  const authenticate = createAuthenticate(reader, () => version)
   const other = createToken(randomBytes)
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
   version = Number.NaN
@@ -240,29 +243,22 @@ t.test('while the lease has expired no token is decided', async t => {
     [other, 'fra'],
     ['', ''],
   ] as const)
-    t.equal(authenticate(token, location, ADDRESS, NOW_MS), 'leaseExpired')
-  t.strictSame(refused, [], 'it is no attempt to use a token')
+    t.strictSame(authenticate(token, location, ADDRESS, NOW_MS), { reason: 'leaseExpired' })
   version = 1
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
-  t.equal(authenticate(other, 'fra', ADDRESS, NOW_MS), 'unauthorized')
+  t.equal(errorOf(authenticate(other, 'fra', ADDRESS, NOW_MS)), 'unauthorized')
 })
 
 t.test('a former token of the last 30 days is known in refusals, and opens nothing', async t => {
   const { control, scope, text, reader } = await setUp(t)
   const { tokenManager, accessManager } = control
-  const refusals: unknown[] = []
   let version = 1
-  const authenticate = createAuthenticate(
-    reader,
-    () => version,
-    undefined,
-    (reason, { place, formerTail }) => refusals.push([reason, place?.location, formerTail]),
-  )
+  const authenticate = createAuthenticate(reader, () => version)
   const refusalOf = (token: string, nowMs = NOW_MS) => {
     version++
-    refusals.length = 0
-    t.equal(authenticate(token, 'fra', ADDRESS, nowMs), 'unauthorized')
-    return refusals[0]
+    const refusal = authenticate(token, 'fra', ADDRESS, nowMs)
+    t.equal(errorOf(refusal), 'unauthorized')
+    return isRefusal(refusal) && [refusal.reason, refusal.place?.location, refusal.formerTail]
   }
   const tailOf = (token: string) => token.slice(-4)
   const second = (await tokenManager.regenerate(scope)).token.reveal()

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createAuthenticate } from '../../../src/access/authenticate.js'
+import { createAuthenticate, isRefusal } from '../../../src/access/authenticate.js'
 import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
@@ -66,10 +66,10 @@ const at = <T>(list: readonly T[], index: number): T => {
 
 for (const [index, { location }] of scopes.entries()) {
   const answer = authenticate(at(bytes, index).toString('latin1'), location, PEER, nowMs)
-  assert(typeof answer === 'object' && answer.tokenId === at(generated, index).tokenId)
+  assert(!isRefusal(answer) && answer.tokenId === at(generated, index).tokenId)
 }
 const unknown = Array.from({ length: TOKENS }, () => createToken(randomBytes))
-assert(unknown.every(token => authenticate(token, 'fra', PEER, nowMs) === 'unauthorized'))
+assert(unknown.every(token => isRefusal(authenticate(token, 'fra', PEER, nowMs))))
 
 const time = (name: string, rounds: number, run: (round: number) => void): void => {
   for (let round = 0; round < rounds / 10; round++) run(round)

@@ -1,4 +1,5 @@
 import type { Grant } from '../../shared/grant.js'
+import type { Peer, Refusal } from '../authenticate.js'
 import { NO_METHOD, OPEN_SOCKET, type Meter } from '../usage/meter.js'
 import type { Usage } from '../usage/usage.js'
 import {
@@ -121,6 +122,12 @@ export class UsageLimiter {
     meter.addCall(OPEN_SOCKET, {}, nowMs)
     if (exceeded !== undefined) meter.addRateLimited(OPEN_SOCKET, nowMs)
     return exceeded
+  }
+
+  /** Counts a refused token. One that could not be a token is none, and is not counted. */
+  addRefused({ reason, ...token }: Refusal, { address }: Peer, nowMs: number): void {
+    if (reason !== 'malformed' && reason !== 'leaseExpired')
+      this.#usage.addRefused(reason, token, address, nowMs)
   }
 
   /** Open WebSockets of the access, over all edges and machines. */

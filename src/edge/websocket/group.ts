@@ -1,14 +1,13 @@
-import type { Authenticate, OnRefused } from '../../access/authenticate.js'
+import { isRefusal, type Authenticate, type Refusal } from '../../access/authenticate.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { Limits } from '../../shared/access-limits.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Log } from '../../shared/log.js'
 import { CLOSE, type CloseCode, type Socket } from '../../shared/socket.js'
 
-type Reason = Parameters<OnRefused>[0] | 'leaseExpired'
-
 /** Close reasons sent to clients. */
-const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
+const CLOSE_REASONS: Readonly<Record<Refusal['reason'], string>> = {
+  malformed: 'token revoked',
   unknown: 'token revoked',
   replaced: 'token revoked',
   location: 'token revoked',
@@ -18,31 +17,10 @@ const CLOSE_REASONS: Readonly<Record<Reason, string>> = {
   leaseExpired: 'lease expired',
 }
 
-/** The current grant of a token, or why it has none any more. */
-export type Revalidate = (
-  client: { readonly token: string; readonly address: string },
-  location: string,
-  nowMs: number,
-) => Grant | Reason
-
-/** Revalidates open WebSockets. A refusal is not counted as an attempt to use the token. */
-export const createRevalidate = (create: (onRefused: OnRefused) => Authenticate): Revalidate => {
-  let refusedAs: Reason | undefined
-  const authenticate = create(reason => {
-    refusedAs = reason
-  })
-  return (client, location, nowMs) => {
-    refusedAs = undefined
-    const grant = authenticate(client.token, location, client, nowMs)
-    if (typeof grant !== 'string') return grant
-    return grant === 'leaseExpired' ? grant : (refusedAs ?? 'unknown')
-  }
-}
-
 /** What groups are revalidated with. */
 export type GroupParts = {
   readonly location: string
-  readonly revalidate: Revalidate
+  readonly authenticate: Authenticate
   /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
   readonly log: Log
@@ -91,15 +69,16 @@ export class SocketGroup {
    */
   revalidateOrClose(nowMs: number): boolean {
     if (this.version === this.parts.version() && nowMs < this.grant.validUntilMs) return true
-    const { revalidate, location, log, version } = this.parts
+    const { authenticate, location, log, version } = this.parts
     // Read before: a change after this line must revalidate the group again.
     const current = version()
     try {
-      const grant = revalidate(this, location, nowMs)
-      if (typeof grant === 'string') {
+      // A refusal is not counted as an attempt to use the token.
+      const grant = authenticate(this.token, location, this, nowMs)
+      if (isRefusal(grant)) {
         // The access may be valid elsewhere: the client is to connect again.
-        const code = grant === 'leaseExpired' ? CLOSE.restart : CLOSE.policy
-        this.close(code, CLOSE_REASONS[grant], true)
+        const code = grant.reason === 'leaseExpired' ? CLOSE.restart : CLOSE.policy
+        this.close(code, CLOSE_REASONS[grant.reason], true)
         return false
       }
       this.hasShrunkLimits ||= haveShrunk(grant.limits, this.grant.limits)

@@ -15,7 +15,7 @@ import type { DirectReads } from '../direct-reads.js'
 import type { NetworkView } from '../network-view.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
 import type { AccessPauses } from './access-pauses.js'
-import { SocketGroup, type Revalidate } from './group.js'
+import { SocketGroup } from './group.js'
 import type { SocketHost, SocketOptions } from './host.js'
 import { SocketSession } from './session.js'
 import type { SocketSubmissions } from './submission-calls.js'
@@ -28,7 +28,6 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly direct?: DirectReads | undefined
   readonly log: Log
   readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
-  readonly revalidate: Revalidate
   readonly timers: Timers
   /** Shared by all locations. */
   readonly budget: ByteBudget

@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
-import { createAuthenticate } from '../../../src/access/authenticate.js'
+import { createAuthenticate, isRefusal, REFUSAL_ERRORS } from '../../../src/access/authenticate.js'
 import { openReader } from '../../../src/access/store/store.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 import { scriptPath } from '../../fixtures/repository.js'
@@ -119,8 +119,10 @@ t.test(
         }
         version++
         // From 8.8.8.0: only the first scope is ever restricted to it.
-        const open = (text: string, location: string) =>
-          authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
+        const open = (text: string, location: string) => {
+          const answer = authenticate(text, location, { address: '8.8.8.0' }, NOW_MS)
+          return isRefusal(answer) ? REFUSAL_ERRORS[answer.reason] : answer
+        }
         for (const text of revoked)
           for (const location of ['fra', 'nyc'])
             if (open(text, location) !== 'unauthorized')
@@ -295,7 +297,7 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
     const authenticate = createAuthenticate(reader, () => 1)
     for (const [location, text] of answered) {
       const grant = authenticate(text, location, { address: '192.0.2.1' }, NOW_MS)
-      if (typeof grant === 'string') t.fail(`${location}: ${grant}`)
+      if (isRefusal(grant)) t.fail(`${location}: ${grant.reason}`)
     }
     const stored = tokenManager.list(accessId)
     const [...digests] = store.digests.from(new Uint8Array())

@@ -24,7 +24,6 @@ const openEdge = (t: Test, requestsBurstMax = 1) => {
   return openSockets(t, {
     methods: { now: () => Buffer.from('true') },
     authenticate: () => grant,
-    revalidate: () => grant,
   })
 }
 

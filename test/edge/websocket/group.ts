@@ -19,7 +19,6 @@ t.test('sockets over limits that have become smaller are closed, the newest firs
   const { connect, sockets, world, load } = await openSockets(t, {
     methods: { now: () => Buffer.from('true') },
     authenticate: () => ({ ...GRANT, limits }),
-    revalidate: () => ({ ...GRANT, limits }),
     connect: () => connectionOf(counts.shift() ?? 0),
   })
   const clients: SocketClient[] = []

@@ -114,7 +114,7 @@ t.test('a revoked access is not answered', async t => {
       wait: () => new Promise(resolve => (end = () => resolve(Buffer.from('"secret"')))),
       now: () => Buffer.from('true'),
     },
-    revalidate: () => (isRevoked ? 'unknown' : GRANT),
+    authenticate: () => (isRevoked ? { reason: 'unknown' } : GRANT),
   })
   const [first, second] = [await connect(), await connect()]
   world.version++
@@ -148,12 +148,15 @@ t.test('a revoked access is not answered', async t => {
 })
 
 t.test('a socket that cannot be revalidated is closed', async t => {
+  let isGone = false
   const { connect, world, sockets, lines } = await openSockets(t, {
-    revalidate: () => {
-      throw new Error('the store is gone')
+    authenticate: () => {
+      if (isGone) throw new Error('the store is gone')
+      return GRANT
     },
   })
   const client = await connect()
+  isGone = true
   world.version++
   sockets.revalidateAll()
   t.strictSame(await client.closed, { code: 1011, reason: 'internal error' })
@@ -226,8 +229,7 @@ const openFailing = async (t: Test, limits: Partial<Grant['limits']> = {}) => {
   const opened = await openSockets(t, {
     methods: { now: () => Buffer.from('true') },
     connect: () => MOSTLY_FAILING,
-    authenticate: () => grant,
-    revalidate: () => (state.isRevoked ? 'unknown' : grant),
+    authenticate: () => (state.isRevoked ? { reason: 'unknown' } : grant),
     timers,
   })
   const client = await opened.connect()
