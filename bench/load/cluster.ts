@@ -2,7 +2,7 @@
 // machine of a cluster is compared with the boot clock at each request. The same edge serves both
 // in turn, so that nothing else differs; the order of each pair alternates.
 import { bootMs } from '../../src/native/os.js'
-import { openSharedMemory } from '../../src/processes/shared-memory.js'
+import { openSharedMemory } from '../../src/supervision/shared-memory.js'
 import { cpuMsOf, runJob } from '../child.js'
 import type { Context } from '../context.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'

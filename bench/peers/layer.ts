@@ -8,7 +8,7 @@ import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-l
 import { openReader as openAccess } from '../../src/access/store/store.js'
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeRoutes } from '../../src/edge/rpc-routes.js'
-import type { NetworkView } from '../../src/edge/network-view.js'
+import type { NetworkView } from '../../src/edge/networks/network-view.js'
 import { openServer } from '../../src/server/server.js'
 import type { Reply, Route } from '../../src/shared/http.js'
 import { openLog, type Log } from '../../src/shared/log.js'

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { formatVersion } from '../processes/build.js'
+import { formatVersion } from '../supervision/build.js'
 import { addAccessCommands, addAuditCommand, addUsageCommand } from './access.js'
 import { addAdminCommands } from './admin/admin.js'
 import { addBackupCommand } from './backup.js'

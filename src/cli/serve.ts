@@ -42,7 +42,7 @@ const openProcess = async (
   environment: Environments['environment'],
 ): Promise<Pick<Serving, 'flush' | 'log' | 'manager'>> => {
   const { openLog } = await import('../shared/log.js')
-  const { openServiceManager } = await import('../processes/service-manager.js')
+  const { openServiceManager } = await import('../supervision/service-manager.js')
   process.title = 'slotline supervisor'
   const { log, flush } = openLog('supervisor', config.log)
   return { log, flush, manager: openServiceManager(environment, log) }

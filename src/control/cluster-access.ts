@@ -12,7 +12,7 @@ import { MachineNotifier } from '../cluster/machine-notifier.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
-import type { AccessSource } from './access-source.js'
+import type { AccessSource } from './accesses/access-source.js'
 
 type ClusterConfig = NonNullable<ControlConfig['cluster']>
 

@@ -31,7 +31,7 @@ import { createStateOf } from '../dashboard/events/state.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import { createAuditRecord } from './audit-record.js'
+import { createAuditRecord } from './accesses/audit-record.js'
 import { openDeliveries } from './deliveries.js'
 import { publicUrlOf } from './public-url.js'
 

@@ -9,7 +9,7 @@ import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/backpressure-monitor.js'
 import { BUCKET_SECONDS, type Counter, type Metrics } from '../shared/metrics.js'
 import { REFUSED_AS, type RefusedAs } from './admission.js'
-import type { NetworkView } from './network-view.js'
+import type { NetworkView } from './networks/network-view.js'
 
 /** Labels of calls that are no method's: answered by an upstream, unknown, or not a call. */
 const OTHER_CALLS = ['forwarded', 'unknown', 'none']

@@ -16,7 +16,7 @@ import {
 } from './admission.js'
 import type { DirectReads } from './direct-reads.js'
 import type { Health } from './health.js'
-import type { NetworkView } from './network-view.js'
+import type { NetworkView } from './networks/network-view.js'
 
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {

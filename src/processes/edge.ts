@@ -8,17 +8,17 @@ import {
   meterServers,
   meterViews,
 } from '../edge/metrics.js'
-import { openAccess, type OpenAccess } from '../edge/open-access.js'
-import { EdgeLocations } from '../edge/open-locations.js'
-import { openNetworks, type EdgeNetworks } from '../edge/open-networks.js'
-import { openSubmissions, type OpenSubmissions } from '../edge/open-submissions.js'
+import { openAccess, type OpenAccess } from '../edge/access.js'
+import { EdgeLocations } from '../edge/locations.js'
+import { openNetworks, type EdgeNetworks } from '../edge/networks/networks.js'
+import { openSubmissions, type OpenSubmissions } from '../edge/submission/open-submissions.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import type { Health } from '../edge/health.js'
 import { PeerLookups } from '../submission/relay/peer-lookups.js'
 import { edgeSlotsOf, leavesCore } from '../config/edge-count.js'
 import type { Assignments, Command, DrainMode, SendEvent } from '../supervision/messages.js'
-import { openSharedMemory, type SharedMemory } from './shared-memory.js'
+import { openSharedMemory, type SharedMemory } from '../supervision/shared-memory.js'
 import { sendMetrics, type Running, type Start } from './start.js'
 
 type EdgeParts = Assignments['edge'] & {

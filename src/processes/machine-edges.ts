@@ -1,8 +1,8 @@
 import type { ControlConfig } from '../config/child-config.js'
-import { createEdgeNotifier, type MachineEdges } from '../control/edge-notifier.js'
+import { createEdgeNotifier, type MachineEdges } from '../control/accesses/edge-notifier.js'
 import type { Log } from '../shared/log.js'
 import type { SendEvent } from '../supervision/messages.js'
-import { openSharedMemory } from './shared-memory.js'
+import { openSharedMemory } from '../supervision/shared-memory.js'
 
 /** The edges of this machine, for the process that writes its access store. */
 export const openMachineEdges = (

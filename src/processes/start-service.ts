@@ -4,9 +4,9 @@ import { probePort, type PortAddress } from '../server/port.js'
 import type { Log } from '../shared/log.js'
 import { disableCpuIdle } from '../supervision/cpu-idle.js'
 import type { Predecessor } from '../supervision/takeover.js'
-import { prepareDataDir } from './data-dir.js'
-import type { ChainProvider, Service } from './service.js'
-import { Supervisor } from './supervisor.js'
+import { prepareDataDir } from '../supervision/data-dir.js'
+import type { ChainProvider, Service } from '../supervision/service.js'
+import { Supervisor } from '../supervision/supervisor.js'
 
 /** What differs where the configuration is no file of the operator. */
 export type StartOptions = {

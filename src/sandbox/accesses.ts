@@ -1,4 +1,4 @@
-import type { AccessToEnsure } from '../control/ensure-accesses.js'
+import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
 
 const PRODUCT = 'node-access'
 const RENTAL_MS = 30 * 86_400_000

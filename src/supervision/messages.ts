@@ -5,7 +5,7 @@ import type {
   FollowerConfig,
   IndexerConfig,
 } from '../config/child-config.js'
-import type { AccessToEnsure } from '../control/ensure-accesses.js'
+import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
 import type { EndedProcess } from '../control/incidents/ended-process.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { toConfig } from '../../src/config/config.js'
-import { openForward } from '../../src/edge/open-forward.js'
+import { openForward } from '../../src/edge/networks/forward.js'
 import { RawReply } from '../../src/rpc/outcome.js'
 import { createLog } from '../../src/shared/log.js'
 import { createMetrics } from '../../src/shared/metrics.js'

@@ -3,7 +3,7 @@
 // returned; a run without leases shows that the checker sees where one does.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { openSharedMemory } from '../../src/processes/shared-memory.js'
+import { openSharedMemory } from '../../src/supervision/shared-memory.js'
 import { openEtcd, withoutEtcd, type TestEtcd } from '../fixtures/cluster/etcd.js'
 import {
   operate,

@@ -13,7 +13,7 @@ use crate::latency::{BUCKETS, bucket_of};
 use crate::limit::{Clock, Limit};
 
 const NS_PER_MS: i64 = 1_000_000;
-/// The cells that JavaScript compares too; `src/processes/shared-memory.ts` lays them out.
+/// The cells that JavaScript compares too; `src/supervision/shared-memory.ts` lays them out.
 const ACCESS_VERSION: usize = 0;
 const LEASE_END: usize = 1;
 

@@ -9,7 +9,7 @@ import {
   type ChangeRequest,
   type ChangeState,
 } from '../../supervision/change-request.js'
-import { LOCK_NAME } from '../../processes/data-dir.js'
+import { LOCK_NAME } from '../../supervision/data-dir.js'
 import { isAlive } from './indexer-process.js'
 
 /** Longest time until the supervisor takes a request: it reads them several times a second. */

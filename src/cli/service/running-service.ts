@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { readServiceFile } from '../../config/service-file.js'
-import { LOCK_NAME } from '../../processes/data-dir.js'
+import { LOCK_NAME } from '../../supervision/data-dir.js'
 
 /** Title of the process that has the lock of a data directory. */
 const SUPERVISOR = 'slotline supervisor'

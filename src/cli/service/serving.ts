@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.js'
 import type { LoadedConfig } from '../../config/load.js'
-import type { Service } from '../../processes/service.js'
-import type { ChangeCause, ServiceChanges } from '../../processes/service-changes.js'
-import type { ServiceManager } from '../../processes/service-manager.js'
+import type { Service } from '../../supervision/service.js'
+import type { ChangeCause, ServiceChanges } from '../../supervision/service-changes.js'
+import type { ServiceManager } from '../../supervision/service-manager.js'
 import type { Log } from '../../shared/log.js'
 import { explainError } from '../../shared/files/system-error.js'
 import { drainOnSignal } from './signals.js'
@@ -69,7 +69,7 @@ const upgrade = async (
 
 /** Reacts to requests and signals from now on. */
 export const watchChanges = async (serving: Serving, config: Config): Promise<ServiceChanges> => {
-  const { ServiceChanges } = await import('../../processes/service-changes.js')
+  const { ServiceChanges } = await import('../../supervision/service-changes.js')
   const { service, manager, log, flush } = serving
   const changes: ServiceChanges = new ServiceChanges({
     dataDir: config.dataDir,

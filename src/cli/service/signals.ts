@@ -1,4 +1,4 @@
-import type { Service } from '../../processes/service.js'
+import type { Service } from '../../supervision/service.js'
 import type { Log } from '../../shared/log.js'
 
 /** Signals that end the service: of a service manager, and of Ctrl-C. */

@@ -12,7 +12,7 @@ import {
   type AdmissionParts,
 } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
-import type { NetworkView } from '../network-view.js'
+import type { NetworkView } from '../networks/network-view.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
 import type { AccessPauses } from './access-pauses.js'
 import { SocketGroup } from './group.js'

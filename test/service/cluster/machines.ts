@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openSharedMemory } from '../../../src/processes/shared-memory.js'
+import { openSharedMemory } from '../../../src/supervision/shared-memory.js'
 import {
   makeCertificates,
   openEtcd,

@@ -1,0 +1,190 @@
+import type { EdgeConfig } from '../config/child-config.js'
+import { boundUnsent } from '../native/os.js'
+import { openServer, type Server } from '../server/server.js'
+import { ByteBudget } from '../shared/byte-budget.js'
+import type { Log } from '../shared/log.js'
+import type { Metrics } from '../shared/metrics.js'
+import { createIds } from '../submission/store/submission-id.js'
+import { describeFailure, type AdmissionParts } from './admission.js'
+import { readDescriptorsMax, shareOfDescriptors } from './descriptors.js'
+import { DirectReads } from './direct-reads.js'
+import { createRefusalCounter, meterCertificates } from './metrics.js'
+import type { OpenAccess } from './access.js'
+import type { EdgeNetworks } from './networks/networks.js'
+import type { OpenSubmissions } from './submission/open-submissions.js'
+import type { Health } from './health.js'
+import { createEdgeRoutes } from './rpc-routes.js'
+import { createSubmissionRoutes } from './submission/submission-routes.js'
+import { Submissions } from './submission/submissions.js'
+import { SYSTEM_TIMERS } from '../shared/event-loop/timers.js'
+import { AccessPauses } from './websocket/access-pauses.js'
+import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
+import { SubscriptionCounts, type SocketSubscriptions } from './websocket/subscription-counts.js'
+
+export type LocationsModules = {
+  readonly access: OpenAccess
+  readonly networks: EdgeNetworks
+  readonly submissions: OpenSubmissions
+  /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
+  readonly listeners: Readonly<Record<string, number>>
+  /** Value of accessVersion, NaN once the lease has expired. */
+  readonly version: () => number
+  /** Cells of which the first are accessVersion and the end of the lease. */
+  readonly versionCells: Float64Array
+  readonly health: () => Health
+  readonly log: Log
+  readonly metrics: Metrics
+}
+
+type SharedByLocations = {
+  readonly onRefusal: AdmissionParts['onRefusal']
+  readonly newSubmissionId: () => Uint8Array
+  readonly budget: ByteBudget
+  readonly pauses: AccessPauses
+}
+
+/** Limits the unsent bytes in the send buffers of sockets accepted from now on. */
+const boundSendBuffers = (bytes: number, log: Log): void => {
+  try {
+    boundUnsent(bytes)
+  } catch (error) {
+    log.warn({ err: error }, 'unsent bytes of sockets cannot be limited')
+  }
+}
+
+/** The servers of all locations at one edge. */
+export class EdgeLocations {
+  readonly servers: Server[] = []
+  private readonly sockets: EdgeSockets[] = []
+  private readonly subscriptions: SubscriptionCounts
+  private readonly config: EdgeConfig
+  private readonly modules: LocationsModules
+  /** Of one location. */
+  private connectionsMax = 1
+
+  constructor(config: EdgeConfig, modules: LocationsModules) {
+    this.config = config
+    this.modules = modules
+    this.subscriptions = new SubscriptionCounts(modules.access.limiter, () => performance.now())
+  }
+
+  /** Opens one server for each location. */
+  open(): void {
+    const { config, modules } = this
+    const { processes } = config
+    this.boundConnections()
+    const shared = {
+      onRefusal: createRefusalCounter(modules.metrics),
+      newSubmissionId: createIds(Date.now),
+      budget: new ByteBudget(processes.socketRepliesBytesMax),
+      pauses: new AccessPauses(processes, SYSTEM_TIMERS),
+    }
+    for (const location of config.locations) {
+      this.openLocation(location, shared)
+      // At once: the limit does not apply to connections accepted before it.
+      boundSendBuffers(processes.unsentBytesMax, modules.log)
+    }
+  }
+
+  /** Sends a frame to all sockets that are subscribed to the topic. */
+  publish(topic: string, frame: Uint8Array): void {
+    for (const server of this.servers) server.publish(topic, frame)
+  }
+
+  /** Revalidates all open WebSockets, and closes those whose access has ended. */
+  revalidateSockets(): void {
+    for (const sockets of this.sockets) sockets.revalidateAll()
+  }
+
+  /** Reports the subscriptions of each access at this edge. */
+  async reportSubscriptions(): Promise<void> {
+    await this.subscriptions.report(this.eachSubscribed())
+  }
+
+  private *eachSubscribed(): Generator<SocketSubscriptions> {
+    for (const sockets of this.sockets) yield* sockets.subscriptions()
+  }
+
+  /** Bounds the connections of each location by the descriptors that this process may have. */
+  private boundConnections(): void {
+    const { server, processes, locations } = this.config
+    const descriptorsMax = readDescriptorsMax()
+    const { descriptorsReserved } = processes
+    const share = shareOfDescriptors(descriptorsMax, descriptorsReserved, locations.length)
+    const connectionsMax = Math.min(server.connectionsMax, share)
+    const { log } = this.modules
+    const line = { descriptorsMax, connectionsMax }
+    if (connectionsMax === server.connectionsMax) log.info(line, 'connections are bounded')
+    else log.warn(line, 'connections are bounded by the open files that the system allows')
+    this.connectionsMax = connectionsMax
+  }
+
+  private openLocation(
+    { id: location, listeners }: EdgeConfig['locations'][number],
+    { onRefusal, newSubmissionId, budget, pauses }: SharedByLocations,
+  ): void {
+    const { config } = this
+    const { access, networks, version, versionCells, health, log, metrics } = this.modules
+    const { authenticate, limiter } = access
+    const { processes } = config
+    const { views } = networks
+    const now = Date.now
+    const admission = { location, authenticate, version, limiter, now, onRefusal }
+    const { bodyBytesMax, submissionBytesMax } = processes
+    const replyBytes = config.rpc.requestReplyBytes
+    // At level debug every request is logged, which only JavaScript does.
+    const direct = log.isLevelEnabled('debug')
+      ? undefined
+      : new DirectReads({ limiter, versionCells, bodyBytesMax, replyBytes })
+    if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
+    const submissions = new Submissions({
+      ...this.modules.submissions,
+      location,
+      newSubmissionId,
+      now,
+      onUpstreamError: (network, route) =>
+        metrics.counter('submissionErrors', { network, route }).add(1),
+      log,
+    })
+    const sockets = createEdgeSockets({
+      ...admission,
+      submissions: { submissions, bytesMax: submissionBytesMax },
+      views,
+      direct,
+      log,
+      options: processes,
+      timers: SYSTEM_TIMERS,
+      budget,
+      pauses,
+      connect: (network, socket, limits) => networks.connect(network, socket, limits),
+    })
+    this.sockets.push(sockets)
+    const routes = [
+      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, direct, log, health }),
+      ...createSubmissionRoutes({
+        ...admission,
+        bodyBytesMax: submissionBytesMax,
+        submissions,
+      }),
+    ]
+    const server = openServer({
+      routes,
+      sockets: sockets.routes,
+      listeners: listeners.map(listener => {
+        const { host, port } = listener
+        return { ...listener, descriptor: this.modules.listeners[`${host}:${port}`] }
+      }),
+      log,
+      now: () => performance.now(),
+      options: {
+        ...config.server,
+        trustedProxies: config.trustedProxies,
+        connectionsMax: this.connectionsMax,
+      },
+      describeFailure,
+      direct,
+    })
+    this.servers.push(server)
+    meterCertificates(metrics, location, server)
+  }
+}

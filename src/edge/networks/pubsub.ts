@@ -1,0 +1,66 @@
+import type { EdgeConfig } from '../../config/child-config.js'
+import { PubSub } from '../../pubsub/pubsub.js'
+import type { Log } from '../../shared/log.js'
+import type { Metrics } from '../../shared/metrics.js'
+import { SYSTEM_TIMERS } from '../../shared/event-loop/timers.js'
+import type { StoreFollower } from './network-view.js'
+import { createSubscriptionScope } from './subscription-scope.js'
+
+/** The subscriptions of one network. `follower` gives them its store. */
+export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
+
+type Modules = {
+  readonly log: Log
+  readonly metrics: Metrics
+  /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
+  readonly publish: (topic: string, frame: Uint8Array) => void
+}
+
+const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
+  const subscriptions = metrics.gauge('subscriptions', { network })
+  const ids = metrics.gauge('subscriptionIds', { network })
+  const frames = metrics.counter('notifications', { network })
+  const bytes = metrics.counter('notificationBytes', { network })
+  const drops = metrics.counter('subscribersDropped', { network })
+  let last = pubsub.stats()
+  metrics.beforeSnapshot(() => {
+    const now = pubsub.stats()
+    subscriptions.set(now.subscriptions)
+    ids.set(now.ids)
+    frames.add(now.frames - last.frames)
+    bytes.add(now.bytes - last.bytes)
+    drops.add(now.dropped - last.dropped)
+    last = now
+  })
+}
+
+/** Opens the subscriptions of a network at this edge. */
+export const openPubSub = (
+  config: Pick<EdgeConfig, 'pubsub' | 'rpc'>,
+  { id: network, feed, scope: scopeOptions }: EdgeConfig['networks'][number],
+  { log, metrics, publish }: Modules,
+): OpenPubSub => {
+  const { subscriptionsMax, chunkBytesMax } = config.pubsub
+  const scope = scopeOptions === undefined ? undefined : createSubscriptionScope(scopeOptions)
+  const pubsub = new PubSub({
+    network,
+    scope,
+    transactions: feed.transactions,
+    options: config.pubsub,
+    publish,
+    timers: SYSTEM_TIMERS,
+    onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
+  })
+  meter(metrics, network, pubsub)
+  return {
+    connect: (socket, limits) => pubsub.connect(socket, limits),
+    close: () => pubsub.close(),
+    follower: {
+      onStore: reader => {
+        scope?.setReads(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
+        pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax }))
+      },
+      onTip: () => pubsub.advance(),
+    },
+  }
+}
