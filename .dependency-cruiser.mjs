@@ -16,7 +16,7 @@ const FOLDERS = {
   pubsub: ['shared', 'native'],
   submission: ['shared', 'native', 'storage', 'upstream'],
   ingest: ['shared', 'native', 'storage'],
-  cluster: ['shared', 'access'],
+  cluster: ['shared', 'access', 'storage'],
   dashboard: ['shared', 'access'],
   config: [
     'shared',
