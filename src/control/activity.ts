@@ -58,7 +58,7 @@ const addOthers = async (
   own: PeerRouteParts & Pick<Activity, 'submissions' | 'traffic'>,
   parts: ActivityParts,
 ): Promise<Activity> => {
-  const { openClusterPeers } = await import('./cluster-peers.js')
+  const { openClusterPeers } = await import('./cluster/cluster-peers.js')
   const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
   const { createDayRoutes, sumUsageDays } = await import('./usage-days.js')
   const routes = [

@@ -13,7 +13,7 @@ import type {
   UsageMinute,
 } from '../dashboard/api/usage.js'
 import { mapLimits } from '../shared/access-limits.js'
-import type { ClusterPeers } from './cluster-peers.js'
+import type { ClusterPeers } from './cluster/cluster-peers.js'
 import {
   submissionPage,
   type SubmissionPageView,

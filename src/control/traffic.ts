@@ -3,7 +3,7 @@ import type { AccessService } from '../access/service.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { traffic as shape, type PlaceTraffic } from '../dashboard/api/overview/overview-shapes.js'
-import type { ClusterPeers } from './cluster-peers.js'
+import type { ClusterPeers } from './cluster/cluster-peers.js'
 
 /** How long what was read for a person is shown to all of their pages. */
 const KEPT_MS = 4_000

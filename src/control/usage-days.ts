@@ -8,7 +8,7 @@ import {
 import type { DayRow } from '../access/usage/days.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
 import * as shapes from '../dashboard/api/shapes.js'
-import type { ClusterPeers } from './cluster-peers.js'
+import type { ClusterPeers } from './cluster/cluster-peers.js'
 
 /** Rows in one answer of a machine: less than 2 MB. */
 const ROWS_MAX = 5_000

@@ -58,7 +58,7 @@ const openSharedAccess = async (
   cluster: NonNullable<ControlConfig['cluster']>,
   parts: ControlAccessParts,
 ): Promise<AccessSource> => {
-  const { openClusterAccess } = await import('../cluster-access.js')
+  const { openClusterAccess } = await import('../cluster/cluster-access.js')
   return openClusterAccess(config, cluster, parts)
 }
 

@@ -1,14 +1,14 @@
-import { readIdentity } from '../cluster/identity.js'
-import type { MachineDirectory } from '../cluster/machine-directory.js'
-import { PeerClient } from '../cluster/peers/peer-client.js'
-import { openPeerServer, type PeerRoute, type PeerStream } from '../cluster/peers/peer-server.js'
-import type { ControlConfig } from '../config/child-config.js'
-import { peerListeners } from '../config/peer-listeners.js'
-import type { Log } from '../shared/log.js'
-import type { Metrics } from '../shared/metrics.js'
-import type { SubmissionQuery } from '../submission/relay/relay-types.js'
-import { foundSubmissionSchema, type Submission } from '../submission/store/submission.js'
-import { submissionPath } from './peer-routes.js'
+import { readIdentity } from '../../cluster/identity.js'
+import type { MachineDirectory } from '../../cluster/machine-directory.js'
+import { PeerClient } from '../../cluster/peers/peer-client.js'
+import { openPeerServer, type PeerRoute, type PeerStream } from '../../cluster/peers/peer-server.js'
+import type { ControlConfig } from '../../config/child-config.js'
+import { peerListeners } from '../../config/peer-listeners.js'
+import type { Log } from '../../shared/log.js'
+import type { Metrics } from '../../shared/metrics.js'
+import type { SubmissionQuery } from '../../submission/relay/relay-types.js'
+import { foundSubmissionSchema, type Submission } from '../../submission/store/submission.js'
+import { submissionPath } from '../peer-routes.js'
 
 type ClusterConfig = NonNullable<ControlConfig['cluster']>
 
@@ -21,7 +21,7 @@ export type ClusterPeers = {
 }
 
 export type ClusterPeersParts = {
-  readonly directory: MachineDirectory
+  readonly directory: Pick<MachineDirectory, 'isCurrent' | 'find' | 'list' | 'untilKnown'>
   /** What they may read of this one. */
   readonly routes: readonly PeerRoute[]
   readonly streams: readonly PeerStream[]
