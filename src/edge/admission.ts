@@ -12,8 +12,7 @@ import {
   type ExceedableLimit,
 } from '../access/limiter/access-limiter.js'
 import type { CallFailure } from '../access/usage/meter.js'
-import type { CallError } from '../rpc/call-context.js'
-import { RpcError } from '../shared/errors.js'
+import { RpcError, type CallError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
 

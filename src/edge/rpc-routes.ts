@@ -1,7 +1,8 @@
 import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../access/usage/meter.js'
-import type { CallContext, CallError } from '../rpc/call-context.js'
+import type { CallContext } from '../rpc/call-context.js'
+import type { CallError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {

@@ -1,5 +1,4 @@
-import type { AnswerError } from '../native/upstream/answer.js'
-import type { RpcError } from '../shared/errors.js'
+import type { CallError, RpcError } from '../shared/errors.js'
 import type { BodySource, Reply } from '../shared/http.js'
 import type { Id } from '../shared/jsonrpc.js'
 
@@ -8,9 +7,6 @@ import type { Id } from '../shared/jsonrpc.js'
  * not; `body` is the message, which is not kept.
  */
 export type RunSubmission = (body: Uint8Array, id: Id) => Promise<Uint8Array>
-
-/** Why a call failed: an error of the service, or one that an upstream answered. */
-export type CallError = RpcError | AnswerError
 
 /** The request or WebSocket message that contained the calls. */
 export type CallContext = {

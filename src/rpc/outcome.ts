@@ -1,5 +1,4 @@
-import type { AnswerError } from '../native/upstream/answer.js'
-import { RpcError } from '../shared/errors.js'
+import { RpcError, type AnswerError } from '../shared/errors.js'
 import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shared/jsonrpc.js'
 import type { ReplyBytes } from '../native/reads.js'
 import type { Part } from './join-body.js'

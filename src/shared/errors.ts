@@ -210,3 +210,14 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
     return fill(this.row.message, { ...this.fields, ...ECHOES })
   }
 }
+
+/** The `error` of an upstream's JSON-RPC answer. */
+export type AnswerError = {
+  /** 0 where it has no whole number of 32 bits. */
+  readonly code: number
+  /** The beginning of its message; empty where it has none. */
+  readonly message: string
+}
+
+/** Why a call failed: an error of the service, or one that an upstream answered. */
+export type CallError = RpcError | AnswerError

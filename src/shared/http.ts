@@ -1,4 +1,3 @@
-import type { RpcError } from './errors.js'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -40,8 +39,6 @@ export type Reply = {
   readonly contentType: string
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
-  /** The error of the service that a reply to a submission reports. It is counted, not sent. */
-  readonly refusal?: RpcError
 }
 
 /**

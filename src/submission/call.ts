@@ -8,6 +8,7 @@ import {
   type Params,
   type Refusal,
 } from '../shared/jsonrpc.js'
+import { parseJson } from './parse-json.js'
 import { hasRepeatedMember } from './repeated-members.js'
 
 /** The one call of a submission route. */
@@ -17,13 +18,8 @@ const INVALID = new RpcError('invalidRequest')
 const refuse = (id: Id): Refusal => ({ id, error: INVALID })
 
 /** True for JSON that is an array. */
-const isArrayJson = (text: string): boolean => {
-  try {
-    return /^[\t\n\r ]*\[/.test(text) && Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
-}
+const isArrayJson = (text: string): boolean =>
+  /^[\t\n\r ]*\[/.test(text) && Array.isArray(parseJson(text))
 
 /**
  * Reads the one call of a submission route. An array and a call without an id are -32600. So is one

@@ -1,4 +1,5 @@
 import { scanMessage, type Id } from '../shared/jsonrpc.js'
+import { parseJson } from './parse-json.js'
 
 /** Bounds of an upstream's reply that is searched for its id; they are those of its bytes. */
 const REPLY_LIMITS = { nestingMax: 128, batchCountMax: Infinity }
@@ -15,13 +16,8 @@ export const isReplyTo = (id: Id, bytes: Uint8Array): boolean => {
   if (bytes.byteLength > ANSWER_BYTES_MAX) return false
   const scanned = scanMessage(bytes, REPLY_LIMITS)
   if ('error' in scanned || scanned.isBatch || scanned.ids[0] !== id) return false
-  try {
-    const value: unknown = JSON.parse(scanned.text)
-    const reply: object = Object(value)
-    return 'jsonrpc' in reply && ('result' in reply || 'error' in reply)
-  } catch {
-    return false
-  }
+  const reply: object = Object(parseJson(scanned.text))
+  return 'jsonrpc' in reply && ('result' in reply || 'error' in reply)
 }
 
 /** An answer that is no reply, as the `data` of the error in its place. */

@@ -1,3 +1,5 @@
+import type { Reply } from '../shared/http.js'
+
 /** A whole answer, whatever its status. */
 export type UpstreamReply = {
   readonly status: number
@@ -7,6 +9,14 @@ export type UpstreamReply = {
   readonly headers: Readonly<Record<string, string>> | undefined
   readonly body: Buffer
 }
+
+/** An answer as the reply to a client. */
+export const passOn = ({ status, contentType, headers, body }: UpstreamReply): Reply => ({
+  status,
+  contentType,
+  body,
+  ...(headers !== undefined && { headers }),
+})
 
 /** By lower-case name. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>

@@ -1,10 +1,9 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { CallFailure } from '../../access/usage/meter.js'
-import { findAnswerError, type AnswerError } from '../../native/upstream/answer.js'
-import type { RpcError } from '../../shared/errors.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
+import type { Failure, SubmissionReply } from '../../submission/failure.js'
 import type { Lander } from '../../submission/lander/lander.js'
 import type { LanderRecorder } from '../../submission/lander/recorder.js'
 import type { Relay } from '../../submission/relay/relay.js'
@@ -41,55 +40,16 @@ export type Submitter = {
   readonly request: { readonly id: string; readonly address: string }
 }
 
-/** Bytes of an answer without an error that are kept as its reason. */
-const REASON_BYTES_MAX = 512
-
-const textOf = (body: string | Uint8Array): string =>
-  typeof body === 'string'
-    ? body.slice(0, REASON_BYTES_MAX)
-    : Buffer.from(body.subarray(0, REASON_BYTES_MAX)).toString()
-
-/** How a reply of the service is counted that is an error. */
-const failureOfRefusal = (error: RpcError, addressOf: () => string): CallFailure => {
-  const failure = failureOf(error, addressOf)
-  const { body } = Object(error.data) as { readonly body?: unknown }
-  // The error stands in the place of what the upstream answered.
-  return typeof body === 'string'
-    ? { ...failure, text: `${failure.text}: ${body}`, origin: 'upstream' }
-    : failure
-}
-
-/**
- * How a reply is counted, where it is a failure. The body of an upstream's answer is bytes, a text
- * is the service's own.
- */
-const failureOfReply = (
-  reply: Reply,
-  { request }: Submitter,
-): CallFailure | undefined | Promise<CallFailure | undefined> => {
-  const addressOf = (): string => request.address
-  if (reply.refusal !== undefined) return failureOfRefusal(reply.refusal, addressOf)
-  const error = reply.body instanceof Uint8Array ? findAnswerError(reply.body) : undefined
-  return error instanceof Promise
-    ? error.then(found => failureOfAnswer(reply, found, addressOf))
-    : failureOfAnswer(reply, error, addressOf)
-}
-
-const failureOfAnswer = (
+/** How a submission is counted that failed. A reply without a failure is the service's own. */
+const toCallFailure = (
   { status, body }: Reply,
-  error: AnswerError | undefined,
+  failure: Failure,
   addressOf: () => string,
 ): CallFailure | undefined => {
-  const { code = 0, message = '' } = error ?? {}
-  if (error === undefined && status < 400) return undefined
-  const isBytes = body instanceof Uint8Array
-  const text = isBytes || typeof body === 'string' ? textOf(body).trim() : ''
-  return {
-    code: code === 0 && status >= 400 ? status : code,
-    text: message !== '' ? message : text === '' ? `HTTP ${status}` : `HTTP ${status}: ${text}`,
-    origin: isBytes ? 'upstream' : 'service',
-    addressOf,
-  }
+  if (failure !== undefined) return failureOf(failure, addressOf)
+  if (status < 400) return undefined
+  const text = typeof body === 'string' ? `: ${body}` : ''
+  return { code: status, text: `HTTP ${status}${text}`, origin: 'service', addressOf }
 }
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
@@ -145,20 +105,21 @@ export class Submissions {
   private count(
     route: string,
     submitter: Submitter,
-    reply: Reply | Promise<Reply>,
+    answered: SubmissionReply | Promise<SubmissionReply>,
     startMs: number,
   ): Reply | Promise<Reply> {
-    if (reply instanceof Promise)
-      return reply.then(settled => this.count(route, submitter, settled, startMs))
+    if (answered instanceof Promise)
+      return answered.then(settled => this.count(route, submitter, settled, startMs))
     const elapsedMs = performance.now() - startMs
-    const { grant, principal } = submitter
-    const add = (failure: CallFailure | undefined): void => {
+    const { grant, principal, request } = submitter
+    const { reply, failure: found } = answered
+    const add = (error: Failure): void => {
+      const failure = toCallFailure(reply, error, () => request.address)
       principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
       if (failure?.origin === 'upstream') this.parts.onUpstreamError?.(grant.network, route)
     }
-    const failure = failureOfReply(reply, submitter)
-    if (failure instanceof Promise) void failure.then(add)
-    else add(failure)
+    if (found instanceof Promise) void found.then(add)
+    else add(found)
     return reply
   }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as addon from '#native'
+import type { AnswerError } from '../../shared/errors.js'
 import { callNative } from '../errors.js'
 
 /** Bytes that are searched in one turn of the event loop: of the worst ones that takes 10 ms. */
@@ -38,14 +39,6 @@ export const createSecretForms = (exact: string[], escapable: string[]): SecretF
   }
 }
 
-/** The `error` of a JSON-RPC answer. */
-export type AnswerError = {
-  /** 0 where it has no whole number of 32 bits. */
-  readonly code: number
-  /** The beginning of its message; empty where it has none. */
-  readonly message: string
-}
-
 /** Bytes of a message that are read. Cut where an escape ends: it is decoded as JSON. */
 const MESSAGE_BYTES_MAX = 1_024
 
@@ -61,15 +54,16 @@ const decode = (bytes: Uint8Array): string => {
   return ''
 }
 
-const isCode = (code: number | undefined): code is number =>
-  code !== undefined && Number.isInteger(code) && Math.abs(code) < 2 ** 31
+/** A code as it is counted: 0 where it is no whole number of 32 bits. */
+export const toErrorCode = (code: unknown): number =>
+  typeof code === 'number' && Number.isInteger(code) && Math.abs(code) < 2 ** 31 ? code : 0
 
 const errorOf = (answer: Uint8Array, scan: addon.AnswerErrorScan): AnswerError | undefined => {
   const found = callNative(() => scan.found())
   if (found === null) return undefined
   const { code, messageStart: start = 0, messageEnd: end = 0 } = found
   const bytes = answer.subarray(start, Math.min(end, start + MESSAGE_BYTES_MAX))
-  return { code: isCode(code) ? code : 0, message: decode(bytes) }
+  return { code: toErrorCode(code), message: decode(bytes) }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isMap } from '../../shared/values.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
+import { parseJson } from '../parse-json.js'
 import { readEngineAnswer, type EngineAnswer } from '../relay/engine-answer.js'
 import type { LanderRoute } from '../store/submission.js'
 
@@ -26,12 +27,7 @@ const toCount = (value: unknown): number | undefined =>
 
 /** Reads the counts that answer a batch; undefined where the answer is none. */
 const readCounts = (answer: EngineAnswer, text: string): EngineAnswer | undefined => {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(text)
   if (!isMap(parsed)) return undefined
   const { attempted, accepted, parse_error: problem } = parsed
   const [all, good] = [toCount(attempted), toCount(accepted)]

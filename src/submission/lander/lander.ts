@@ -7,6 +7,7 @@ import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseSubmission } from '../call.js'
+import type { SubmissionReply } from '../failure.js'
 import type { LanderRoute } from '../store/submission.js'
 import {
   findAll,
@@ -73,8 +74,8 @@ type Work = {
   /** A copy: the server reuses its memory after the first await. */
   readonly body: Buffer
   readonly check: () => Verdict | Promise<Verdict>
-  readonly refuse: (error: RpcError, finding?: Finding) => Reply
-  readonly toReply: (answer: UpstreamReply) => Reply
+  readonly refuse: (error: RpcError, finding?: Finding) => SubmissionReply
+  readonly toReply: (answer: UpstreamReply) => SubmissionReply
   readonly recheck: Recheck
   readonly trace: LanderTrace
 }
@@ -100,7 +101,7 @@ export class Lander {
     body: Uint8Array,
     recheck: Recheck,
     trace: LanderTrace = NO_TRACE,
-  ): Reply | Promise<Reply> {
+  ): SubmissionReply | Promise<SubmissionReply> {
     return route === '/lander-submit-batch'
       ? this.submitBatch(body, recheck, trace)
       : this.submitCall(route, body, recheck, trace)
@@ -111,12 +112,12 @@ export class Lander {
     body: Uint8Array,
     recheck: Recheck,
     trace: LanderTrace,
-  ): Reply | Promise<Reply> {
+  ): SubmissionReply | Promise<SubmissionReply> {
     const { checks, now, nestingMax } = this.modules
     const startMs = now()
     const { method, toTexts, pathOption } = CALLS[route]
     const call = parseSubmission(body, nestingMax)
-    const refuse = (error: RpcError): Reply => errorReply(call.id, error)
+    const refuse = (error: RpcError) => errorReply(call.id, error)
     try {
       if (isRefusal(call)) throw call.error
       if (call.method !== method) throw new RpcError('methodNotFound')
@@ -145,7 +146,7 @@ export class Lander {
     body: Uint8Array,
     recheck: Recheck,
     trace: LanderTrace,
-  ): Reply | Promise<Reply> {
+  ): SubmissionReply | Promise<SubmissionReply> {
     const { checks, now } = this.modules
     const startMs = now()
     const route = '/lander-submit-batch'
@@ -174,12 +175,12 @@ export class Lander {
     })
   }
 
-  private forward(work: Work): Promise<Reply> {
+  private forward(work: Work): Promise<SubmissionReply> {
     return this.options.enforce ? this.sendChecked(work) : this.send(work)
   }
 
   /** Sends a request after its checks, where these find nothing. */
-  private async sendChecked(work: Work): Promise<Reply> {
+  private async sendChecked(work: Work): Promise<SubmissionReply> {
     const { route, startMs, trace } = work
     let finding: Finding | undefined
     try {
@@ -199,10 +200,10 @@ export class Lander {
     const refused = work.recheck()
     if (refused === undefined) return this.send(work)
     this.count(route, 'refused', startMs)
-    return refused
+    return { reply: refused }
   }
 
-  private async send(work: Work): Promise<Reply> {
+  private async send(work: Work): Promise<SubmissionReply> {
     const { route, startMs, path, contentType, body, trace } = work
     let pending: Promise<string> | undefined
     const onWritten = (): void => {
@@ -210,9 +211,8 @@ export class Lander {
       // The bytes are written in this turn of the event loop, the checks start after them.
       if (!this.options.enforce) queueMicrotask(() => (pending = this.collectFindings(work)))
     }
-    const headers = { 'content-type': contentType }
-    const reply = await this.modules.upstream
-      .send({ method: 'POST', path, headers, body, onWritten })
+    const answered = await this.modules.upstream
+      .send({ method: 'POST', path, headers: { 'content-type': contentType }, body, onWritten })
       .then(
         answer => {
           trace.onAnswered(answer)
@@ -227,11 +227,12 @@ export class Lander {
     if (pending === undefined && !this.options.enforce) this.readUnsent(work)
     const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
-    const isForwarded = !(reply instanceof RpcError)
-    this.count(route, isForwarded ? 'forwarded' : reply.name, startMs)
-    const whole = isForwarded ? reply : work.refuse(reply)
+    const isForwarded = !(answered instanceof RpcError)
+    this.count(route, isForwarded ? 'forwarded' : answered.name, startMs)
+    const whole = isForwarded ? answered : work.refuse(answered)
     if (findings === '') return whole
-    return { ...whole, headers: { ...whole.headers, 'X-Lander-Findings': findings } }
+    const headers = { ...whole.reply.headers, 'X-Lander-Findings': findings }
+    return { ...whole, reply: { ...whole.reply, headers } }
   }
 
   private waitFor(findings: Promise<string>): Promise<string> {

@@ -1,8 +1,8 @@
 import { RpcError, type ErrorName } from '../../shared/errors.js'
-import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
-import type { UpstreamReply } from '../../upstream/reply.js'
+import { passOn, type UpstreamReply } from '../../upstream/reply.js'
 import type { UpstreamFailure } from '../../upstream/errors.js'
+import { failureOfAnswer, type SubmissionReply } from '../failure.js'
 import { isReplyTo, toAnswerData } from '../reply-to.js'
 import type { Finding } from './findings.js'
 
@@ -35,32 +35,42 @@ const UNAUTHORIZED = new RpcError('landerUnauthorized')
  * The lander's answer as the reply to a request with this id. A 401 is about the service's
  * credential, so nothing of it is passed on.
  */
-export const toReply = (id: Id, { status, contentType, headers, body }: UpstreamReply): Reply =>
-  status === 401
+export const toReply = (id: Id, answer: UpstreamReply): SubmissionReply =>
+  answer.status === 401
     ? errorReply(id, UNAUTHORIZED)
-    : { status, contentType, body, ...(headers !== undefined && { headers }) }
+    : { reply: passOn(answer), failure: failureOfAnswer(answer) }
 
 /** The same for a call: a 403 that is no reply to it becomes one. */
-export const toCallReply = (id: Id, answer: UpstreamReply): Reply => {
+export const toCallReply = (id: Id, answer: UpstreamReply): SubmissionReply => {
   const { status, body, contentType } = answer
   if (status !== 403 || isReplyTo(id, body)) return toReply(id, answer)
   const data = toAnswerData(body, contentType)
-  return errorReply(id, new RpcError('landerForbidden', undefined, data))
+  const error = new RpcError('landerForbidden', undefined, data)
+  const { code = status } = error.row
+  // Counted as the lander's: the error stands in the place of what it answered.
+  return {
+    ...errorReply(id, error),
+    failure: { code, message: `${error.ownMessage}: ${data.body}` },
+  }
 }
 
-export const errorReply = (id: Id, error: RpcError): Reply => ({
-  status: STATUSES[error.name] ?? 200,
-  contentType: JSON_TYPE,
-  body: formatError(id, error),
-  refusal: error,
-  ...(error.row.headers !== undefined && { headers: error.row.headers }),
+export const errorReply = (id: Id, error: RpcError): SubmissionReply => ({
+  reply: {
+    status: STATUSES[error.name] ?? 200,
+    contentType: JSON_TYPE,
+    body: formatError(id, error),
+    ...(error.row.headers !== undefined && { headers: error.row.headers }),
+  },
+  failure: error,
 })
 
 /** A lander's answer to a batch of which it accepts nothing: no record was forwarded. */
-export const countsReply = (count: number, problem: string): Reply => ({
-  status: 400,
-  contentType: JSON_TYPE,
-  body: JSON.stringify({ attempted: count, accepted: 0, rejected: count, parse_error: problem }),
+export const countsReply = (count: number, problem: string): SubmissionReply => ({
+  reply: {
+    status: 400,
+    contentType: JSON_TYPE,
+    body: JSON.stringify({ attempted: count, accepted: 0, rejected: count, parse_error: problem }),
+  },
 })
 
 /** The text about a tip does not name its transaction. */

@@ -1,4 +1,5 @@
 import { isMap } from '../../shared/values.js'
+import { parseJson } from '../parse-json.js'
 import type { Submission } from '../store/submission.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 
@@ -22,14 +23,6 @@ const REQUEST_TIMEOUT = 408
 
 const cut = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 /**
  * The `error` of an answer as it is passed on; undefined where there is none that a client could

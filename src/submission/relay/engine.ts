@@ -1,10 +1,11 @@
 import { RpcError } from '../../shared/errors.js'
-import type { Reply } from '../../shared/http.js'
 import type { Id } from '../../shared/jsonrpc.js'
+import { failureOfAnswer, type SubmissionReply } from '../failure.js'
 import { BUNDLE_FORMS } from './bundle.js'
 import { readEngineAnswer, type EngineAnswer } from './engine-answer.js'
 import type { RelayModules, RelayOptions } from './relay-types.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
+import { passOn } from '../../upstream/reply.js'
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
@@ -16,7 +17,7 @@ export type Engine = {
   /** Never rejects: a failure is an outcome. */
   sendBundle(transactions: readonly string[]): Promise<EngineAnswer>
   /** Asks about bundles and returns the engine's answer. Throws RpcErrors where there is none. */
-  askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<Reply>
+  askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<SubmissionReply>
 }
 
 export const createEngine = (
@@ -42,10 +43,10 @@ export const createEngine = (
     askStatuses: async (method, bundleIds, id) => {
       const params = JSON.stringify([bundleIds])
       try {
-        const { status, contentType, headers, body } = await post(
+        const answer = await post(
           `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`,
         )
-        return { status, contentType, body, ...(headers !== undefined && { headers }) }
+        return { reply: passOn(answer), failure: failureOfAnswer(answer) }
       } catch (failure) {
         if (!(failure instanceof UpstreamFailure)) throw failure
         if (failure.kind === 'full') throw new RpcError('overLimit')

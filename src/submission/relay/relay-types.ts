@@ -3,6 +3,7 @@ import type { Grant } from '../../shared/grant.js'
 import type { Reply, Request } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { TransactionChecks } from '../../native/transactions.js'
+import type { SubmissionReply } from '../failure.js'
 import type { SingleFlight } from '../single-flight/single-flight.js'
 import type { SubmissionStore } from '../store/submission-store.js'
 import type { Options } from './options.js'
@@ -79,7 +80,7 @@ export type RelayOrigin = {
  * answer.
  */
 export type Outcome =
-  { readonly result: string } | { readonly error: string } | RpcError | { readonly reply: Reply }
+  { readonly result: string } | { readonly error: string } | RpcError | SubmissionReply
 
 /** An outcome, and the bundle that it belongs to. */
 export type Answer = { readonly outcome: Outcome; readonly bundleId?: string | undefined }

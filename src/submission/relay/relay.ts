@@ -1,6 +1,5 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Grant } from '../../shared/grant.js'
-import type { Body, Reply } from '../../shared/http.js'
 import {
   formatError,
   formatResultSuffix,
@@ -11,6 +10,7 @@ import {
 } from '../../shared/jsonrpc.js'
 import { checkEmpty, toBundleIds, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
+import { failureOfStored, type SubmissionReply } from '../failure.js'
 import { createEngine } from './engine.js'
 import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
 import { BundleSender } from './send-bundle.js'
@@ -50,7 +50,7 @@ export class Relay {
   }
 
   /** Never rejects. `body` is not kept; its method begins with the prefix. */
-  async handle(body: Uint8Array, origin: RelayOrigin, methodPrefix = ''): Promise<Reply> {
+  async handle(body: Uint8Array, origin: RelayOrigin, methodPrefix = ''): Promise<SubmissionReply> {
     const refused = origin.recheck()
     if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
     const parsed = parseSubmission(body, NESTING_MAX)
@@ -97,8 +97,9 @@ export class Relay {
     { grant: { accessId }, recheck }: RelayOrigin,
   ): Promise<Answer> {
     const bundleIds = toBundleIds(params)
-    const reply = await this.statuses.ask({ method, bundleIds, id, accessId })
-    return { outcome: { reply: recheck() ?? reply } }
+    const answered = await this.statuses.ask({ method, bundleIds, id, accessId })
+    const refused = recheck()
+    return { outcome: refused === undefined ? answered : { reply: refused } }
   }
 
   private async getSubmission(params: Params, { grant, recheck }: RelayOrigin): Promise<Answer> {
@@ -153,32 +154,32 @@ const answerConstant = (params: Params, value: object): Answer => {
   return { outcome: { result: JSON.stringify(value) } }
 }
 
-const toReply = (id: Id, { outcome, bundleId }: Answer, { submissionId }: RelayOrigin): Reply => {
+const toReply = (
+  id: Id,
+  { outcome, bundleId }: Answer,
+  { submissionId }: RelayOrigin,
+): SubmissionReply => {
   const headers = {
     ...submissionHeaders(submissionId),
     ...(bundleId !== undefined && { 'X-Bundle-ID': bundleId }),
   }
-  if ('reply' in outcome)
-    return { ...outcome.reply, headers: { ...outcome.reply.headers, ...headers } }
-  const reply = { status: 200, contentType: JSON_TYPE }
-  if (outcome instanceof RpcError)
-    return {
-      ...reply,
-      body: formatError(id, outcome),
-      headers: { ...outcome.row.headers, ...headers },
-      refusal: outcome,
-    }
-  return { ...reply, body: formatOutcome(id, outcome), headers }
+  const withBody = (body: string) => ({ status: 200, contentType: JSON_TYPE, body, headers })
+  if ('reply' in outcome) {
+    const { reply, failure } = outcome
+    return { reply: { ...reply, headers: { ...reply.headers, ...headers } }, failure }
+  }
+  if (outcome instanceof RpcError) {
+    const all = { ...outcome.row.headers, ...headers }
+    return { reply: { ...withBody(formatError(id, outcome)), headers: all }, failure: outcome }
+  }
+  if ('result' in outcome)
+    return { reply: withBody(`${RESULT_PREFIX}${outcome.result}${formatResultSuffix(id)}`) }
+  const { error } = outcome
+  return {
+    reply: withBody(`{"jsonrpc":"2.0","error":${error},"id":${id}}`),
+    failure: failureOfStored(error),
+  }
 }
-
-/** An error of the engine, which is bytes as every answer of an upstream, or a result. */
-const formatOutcome = (
-  id: Id,
-  outcome: { readonly error: string } | { readonly result: string },
-): Body =>
-  'error' in outcome
-    ? Buffer.from(`{"jsonrpc":"2.0","error":${outcome.error},"id":${id}}`)
-    : `${RESULT_PREFIX}${outcome.result}${formatResultSuffix(id)}`
 
 const parseJson = (json: string | null): unknown => (json === null ? null : JSON.parse(json))
 

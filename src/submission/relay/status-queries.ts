@@ -2,6 +2,8 @@ import { RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import type { Id } from '../../shared/jsonrpc.js'
 import { isMap } from '../../shared/values.js'
+import type { SubmissionReply } from '../failure.js'
+import { parseJson } from '../parse-json.js'
 import type { Engine } from './engine.js'
 import type { EngineQueue } from './engine-queue.js'
 
@@ -27,7 +29,7 @@ type StatusModules = {
 type Shared = {
   /** Of the call that the engine was asked with. */
   readonly id: Id
-  readonly reply: Promise<Reply>
+  readonly answered: Promise<SubmissionReply>
   /** Until then the answer is shared: `Infinity` before there is one. */
   endMs: number
   /** The answer's members except `id`, as JSON; null where it is no object. */
@@ -47,15 +49,15 @@ export class StatusQueries {
   }
 
   /** The engine's answer under the call's id. Throws RpcErrors where there is none. */
-  async ask(query: StatusQuery): Promise<Reply> {
+  async ask(query: StatusQuery): Promise<SubmissionReply> {
     const key = `${query.method} ${query.bundleIds.join(' ')}`
     let shared = this.shared.get(key)
     if (shared === undefined || shared.endMs <= this.modules.now()) shared = this.start(key, query)
-    return withId(await shared.reply, shared, query.id)
+    return withId(await shared.answered, shared, query.id)
   }
 
   private start(key: string, query: StatusQuery): Shared {
-    const shared: Shared = { id: query.id, reply: this.send(query), endMs: Infinity }
+    const shared: Shared = { id: query.id, answered: this.send(query), endMs: Infinity }
     this.shared.delete(key)
     this.shared.set(key, shared)
     const [oldest] = this.shared.keys()
@@ -64,35 +66,33 @@ export class StatusQueries {
     const forget = (): void => {
       if (this.shared.get(key) === shared) this.shared.delete(key)
     }
-    shared.reply.then(({ status }) => {
-      if (status === 200) shared.endMs = this.modules.now() + this.options.statusSharedMs
+    shared.answered.then(({ reply }) => {
+      if (reply.status === 200) shared.endMs = this.modules.now() + this.options.statusSharedMs
       else forget()
     }, forget)
     return shared
   }
 
-  private async send({ method, bundleIds, id, accessId }: StatusQuery): Promise<Reply> {
+  private async send({ method, bundleIds, id, accessId }: StatusQuery): Promise<SubmissionReply> {
     if (!(await this.modules.queue.enter(accessId))) throw new RpcError('overLimit')
     return this.modules.engine.askStatuses(method, bundleIds, id)
   }
 }
 
 /** The answer to another call of the same query. Its bytes change only where the ids differ. */
-const withId = (reply: Reply, shared: Shared, id: Id): Reply => {
-  if (id === shared.id) return reply
+const withId = (answered: SubmissionReply, shared: Shared, id: Id): SubmissionReply => {
+  if (id === shared.id) return answered
+  const { reply } = answered
   if (shared.members === undefined) shared.members = membersWithoutId(reply.body)
-  if (shared.members === null) return reply
-  return { ...reply, body: Buffer.from(`${shared.members.slice(0, -1)},"id":${id}}`) }
+  if (shared.members === null) return answered
+  const body = Buffer.from(`${shared.members.slice(0, -1)},"id":${id}}`)
+  return { ...answered, reply: { ...reply, body } }
 }
 
 const membersWithoutId = (body: Reply['body']): string | null => {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return null
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(body).toString())
-    if (!isMap(parsed)) return null
-    const { id: _id, ...rest } = parsed
-    return Object.keys(rest).length === 0 ? null : JSON.stringify(rest)
-  } catch {
-    return null
-  }
+  const parsed = parseJson(Buffer.from(body).toString())
+  if (!isMap(parsed)) return null
+  const { id: _id, ...rest } = parsed
+  return Object.keys(rest).length === 0 ? null : JSON.stringify(rest)
 }

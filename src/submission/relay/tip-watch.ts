@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMap } from '../../shared/values.js'
+import { parseJson } from '../parse-json.js'
 import type { RelayModules, RelayOptions } from './relay-types.js'
 import type { TokenBucket } from './token-bucket.js'
 
@@ -21,15 +22,11 @@ export type TipWatchModules = Pick<RelayModules, 'upstream' | 'log'> & {
 }
 
 const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(body).toString())
-    const result = isMap(parsed) ? parsed['result'] : undefined
-    if (!Array.isArray(result) || result.length === 0) return undefined
-    const accounts: readonly unknown[] = result
-    return accounts.every(account => typeof account === 'string') ? accounts : undefined
-  } catch {
-    return undefined
-  }
+  const parsed = parseJson(Buffer.from(body).toString())
+  const result = isMap(parsed) ? parsed['result'] : undefined
+  if (!Array.isArray(result) || result.length === 0) return undefined
+  const accounts: readonly unknown[] = result
+  return accounts.every(account => typeof account === 'string') ? accounts : undefined
 }
 
 /**

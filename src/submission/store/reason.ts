@@ -1,15 +1,6 @@
+import { isMap, type Members } from '../../shared/values.js'
+import { parseJson } from '../parse-json.js'
 import type { Submission } from './submission.js'
-
-const parse = (json: string): unknown => {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `InsufficientFundsForFee` as `insufficient funds for fee`. */
 const toWords = (name: string): string =>
@@ -20,7 +11,7 @@ const toWords = (name: string): string =>
 /** The error of an instruction; one of a program is shown as its documentation shows it. */
 const explainInstruction = (error: unknown): string => {
   if (typeof error === 'string') return toWords(error)
-  if (!isObject(error)) return JSON.stringify(error)
+  if (!isMap(error)) return JSON.stringify(error)
   const { Custom: code } = error
   return typeof code === 'number'
     ? `custom program error ${code} (0x${code.toString(16)})`
@@ -28,16 +19,16 @@ const explainInstruction = (error: unknown): string => {
 }
 
 /** An error that is a map of one name to details. */
-const explainNamed = (error: Readonly<Record<string, unknown>>): string => {
+const explainNamed = (error: Members): string => {
   const [[name, details] = []] = Object.entries(error)
   return name === undefined ? '{}' : `${toWords(name)}: ${JSON.stringify(details)}`
 }
 
 /** The chain's error of a transaction, given as JSON, in words. Instructions count from 1. */
 export const explainChainError = (json: string): string => {
-  const error = parse(json)
+  const error = parseJson(json)
   if (typeof error === 'string') return toWords(error)
-  if (!isObject(error)) return json
+  if (!isMap(error)) return json
   const { InstructionError: ofInstruction } = error
   if (!Array.isArray(ofInstruction)) return explainNamed(error)
   const [index, inner]: readonly unknown[] = ofInstruction
@@ -46,8 +37,8 @@ export const explainChainError = (json: string): string => {
 
 /** The message of an upstream's error, given as JSON, or what the upstream said otherwise. */
 const refusalOf = ({ error, engine }: Submission): string => {
-  const parsed = error === null ? undefined : parse(error)
-  if (isObject(parsed) && typeof parsed['message'] === 'string') return parsed['message']
+  const parsed = error === null ? undefined : parseJson(error)
+  if (isMap(parsed) && typeof parsed['message'] === 'string') return parsed['message']
   if (error !== null) return error
   if (engine === null) return 'refused'
   const words = engine.words.trim()

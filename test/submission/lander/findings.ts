@@ -198,7 +198,7 @@ const openOver = async (
     {
       pattern: '/lander',
       bodyBytesMax: 10_000,
-      handle: (_, body) => lander.submit('/lander', body, recheck),
+      handle: async (_, body) => (await lander.submit('/lander', body, recheck)).reply,
     },
   ])
   const send = async () => {

@@ -17,7 +17,7 @@ const open = ({ body = '{"jsonrpc":"2.0","result":{"value":[]},"id":1}', status 
         askStatuses: async (method, bundleIds, id) => {
           await sleep(5)
           asked.push(`${method} ${bundleIds.join()} ${id}`)
-          return { status, contentType: 'application/json', body }
+          return { reply: { status, contentType: 'application/json', body } }
         },
       },
       queue: { enter: () => rate.isOpen },
@@ -33,7 +33,7 @@ t.test('equal queries at once are one request, and each has its own id', async t
   const { asked, ask } = open()
   const replies = await Promise.all([ask('1'), ask('2'), ask('"x"'), ask('null'), ask('1')])
   t.strictSame(
-    replies.map(({ body }) => String(body)),
+    replies.map(({ reply }) => String(reply.body)),
     [
       '{"jsonrpc":"2.0","result":{"value":[]},"id":1}',
       '{"jsonrpc":"2.0","result":{"value":[]},"id":2}',
@@ -73,7 +73,7 @@ t.test('other answers of the engine are not kept, and shared as they are', async
     const { asked, ask } = open({ body, status: 503 })
     const replies = await Promise.all([ask('1'), ask('2')])
     t.strictSame(
-      replies.map(reply => reply.body),
+      replies.map(({ reply }) => reply.body),
       [body, body],
     )
     await ask('1')
@@ -88,6 +88,6 @@ t.test('a query without a token is refused, and asked the next time', async t =>
   for (const refusal of refusals)
     t.ok(refusal.status === 'rejected' && refusal.reason instanceof RpcError)
   rate.isOpen = true
-  t.match(await ask('2'), { status: 200 })
+  t.match(await ask('2'), { reply: { status: 200 } })
   t.strictSame(asked, [`${METHOD} ${ID} 2`])
 })
