@@ -3,9 +3,10 @@
 
 /**
  * The folders of src/ from the bottom up, each with the folders that it may import besides itself.
- * Nothing imports a folder above it.
+ * Nothing imports a folder above it. docs/architecture.md says the same, which
+ * scripts/checks/import-rules.mjs compares.
  */
-const FOLDERS = {
+export const FOLDERS = {
   shared: [],
   native: ['shared'],
   server: ['native', 'shared'],

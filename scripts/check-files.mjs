@@ -1,14 +1,16 @@
 // Checks of files that the linters here do not have: how long comments, files and folders are; that
 // test folders mirror those of the sources; that the modules of a Rust crate import each other
-// without a cycle; and that regular expressions on bytes of others take linear time. Part of
-// `npm run lint`. The only argument is the root of another checkout.
+// without a cycle; that regular expressions on bytes of others take linear time; and that
+// docs/architecture.md states the import rules. Part of `npm run lint`. The only argument is the
+// root of another checkout.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, normalize } from 'node:path/posix'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { patternFaults } from './linear-patterns.mjs'
-import { rustCycles } from './rust-modules.mjs'
+import { importRuleFaults } from './checks/import-rules.mjs'
+import { patternFaults } from './checks/linear-patterns.mjs'
+import { rustCycles } from './checks/rust-modules.mjs'
 
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
@@ -126,6 +128,7 @@ const faults = [
   ...misplacedTests(files),
   ...foldersWithoutTests(files),
   ...files.flatMap(file => patternFaults(file, readFileSync(join(root, file), 'utf8'))),
+  ...importRuleFaults(root),
   ...rustCycles(files, file => readFileSync(join(root, file), 'utf8')),
 ]
 for (const fault of faults) process.stderr.write(`${fault}\n`)

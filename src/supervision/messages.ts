@@ -110,7 +110,10 @@ export type Command =
       readonly accesses: readonly AccessToEnsure[]
     }
 
-/** From a child to the supervisor. A message is only a notice: state is in the stores. */
+/**
+ * From a child to the supervisor. State is in the stores: a message is a notice, or carries what
+ * was asked for or a record that control stores.
+ */
 export type Event =
   | {
       readonly kind: 'ready'

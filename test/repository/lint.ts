@@ -304,6 +304,23 @@ t.test('check-files refuses import cycles between the modules of a Rust crate', 
   ])
 })
 
+t.test('check-files compares the table of docs/architecture.md with the import rules', async t => {
+  const page = readFileSync(join(repositoryRoot, 'docs', 'architecture.md'), 'utf8')
+  const changed = page
+    .replace(/^(\| `src\/rpc\/` \|[^|]*\|) native \|$/m, '$1 native, storage |')
+    .replace(/^\| `src\/pubsub\/`.*\n/m, '')
+    .replace(/^\| `src\/shared\/`.*\n/m, '$&| `src/elsewhere/` | nothing | |\n')
+  const dir = openCheckout(t, { 'docs/architecture.md': changed })
+  const script = join(repositoryRoot, 'scripts', 'check-files.mjs')
+  const { code, output } = await run(dir, process.execPath, script, dir)
+  t.not(code, 0)
+  t.strictSame(output.trim().split('\n').toSorted(), [
+    'docs/architecture.md: no row for src/pubsub/',
+    'docs/architecture.md: src/elsewhere/ has no row in .dependency-cruiser.mjs',
+    'docs/architecture.md: src/rpc/ may import: native',
+  ])
+})
+
 t.test('clippy refuses long functions and unsafe code without a reason', async t => {
   const clippy = await run(repositoryRoot, 'cargo', 'clippy', '--version')
   if (clippy.code !== 0)

@@ -140,7 +140,7 @@ const isLinearPath = (path, flags) => {
 }
 
 /** Whether the shape of a pattern shows that it takes linear time. */
-export const isLinear = (source, flags) => {
+const isLinear = (source, flags) => {
   try {
     return pathsOf(parse(source, flags)).every(path => isLinearPath(path, flags))
   } catch {
