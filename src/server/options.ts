@@ -67,8 +67,6 @@ export const defaults = {
    * between.
    */
   socketSweepMs: 100,
-  /** Time that such a check may take per turn of the event loop. */
-  socketTurnMs: 1,
   /** A WebSocket without traffic for this long is closed; pings are sent before. */
   socketIdleSeconds: 120,
   /**

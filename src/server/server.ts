@@ -17,7 +17,7 @@ import { loadCompiled, type App, type Library } from './compiled/library.js'
 import type { ListenerTls } from './tls/certificate.js'
 import { ListenerCertificates, type CertificateState } from './tls/listener-certificates.js'
 import { mountSockets } from './websocket/mount.js'
-import { BackpressureMonitor, type SocketStats } from './websocket/backpressure-monitor.js'
+import { SocketRegistry, type SocketStats } from './websocket/socket-registry.js'
 
 /**
  * Where a server listens; port 0 is any free one. Other processes may listen on the same port
@@ -122,7 +122,7 @@ class OpenServer implements Server {
   private readonly library: Library
   private readonly app: App
   private readonly context: ServerContext
-  private readonly monitor: BackpressureMonitor
+  private readonly registry: SocketRegistry
   private readonly now: () => number
   private readonly direct: ServerParts['direct']
   private readonly listening: Handle[] = []
@@ -133,14 +133,14 @@ class OpenServer implements Server {
     readonly library: Library
     readonly app: App
     readonly context: ServerContext
-    readonly monitor: BackpressureMonitor
+    readonly registry: SocketRegistry
     readonly now: () => number
     readonly direct: ServerParts['direct']
   }) {
     this.library = parts.library
     this.app = parts.app
     this.context = parts.context
-    this.monitor = parts.monitor
+    this.registry = parts.registry
     this.now = parts.now
     this.direct = parts.direct
   }
@@ -156,7 +156,7 @@ class OpenServer implements Server {
   }
 
   stats(): ServerStats {
-    const { context, monitor } = this
+    const { context, registry } = this
     return {
       connections: context.connections,
       requestsInFlight: context.requestsInFlight,
@@ -166,7 +166,7 @@ class OpenServer implements Server {
       requestsCount: context.requestsCount,
       abortedCount: context.abortedCount,
       abandonedCount: context.scheduler.abandonedCount,
-      ...monitor.stats(),
+      ...registry.stats(),
     }
   }
 
@@ -175,27 +175,27 @@ class OpenServer implements Server {
   }
 
   publish(topic: string, frame: Uint8Array): void {
-    this.monitor.publish(topic, frame)
+    this.registry.publish(topic, frame)
   }
 
   async drain({ isReplaced } = { isReplaced: false }): Promise<void> {
-    const { context, monitor } = this
+    const { context, registry } = this
     const { drainMs, drainQuietMs } = context.options
     const endMs = this.now() + drainMs
     context.isDraining = true
     this.direct?.close()
     this.stopListening()
-    await monitor.closeGradually(CLOSE.restart, 'restart')
+    await registry.closeGradually(CLOSE.restart, 'restart')
     // One that was accepted before its successor listened may be upgraded yet.
-    monitor.isClosing = !isReplaced
-    const closeLate = (): void => monitor.closeAllOnceIdle(CLOSE.restart, 'restart')
+    registry.isClosing = !isReplaced
+    const closeLate = (): void => registry.closeAllOnceIdle(CLOSE.restart, 'restart')
     const late = setInterval(closeLate, LATE_SOCKETS_MS)
-    const isDone = (): boolean => this.isClosed || context.connections + monitor.count === 0
+    const isDone = (): boolean => this.isClosed || context.connections + registry.count === 0
     const quietMs = isReplaced ? Infinity : drainQuietMs
-    const isBusy = (): boolean => context.requestsInFlight > 0 || monitor.isBusy
+    const isBusy = (): boolean => context.requestsInFlight > 0 || registry.isBusy
     await waitUntilIdle(context, { now: this.now, endMs, quietMs, isBusy, isDone })
     clearInterval(late)
-    monitor.closeAll(CLOSE.restart, 'restart')
+    registry.closeAll(CLOSE.restart, 'restart')
     this.close()
   }
 
@@ -208,7 +208,7 @@ class OpenServer implements Server {
     this.app.close()
     this.context.scheduler.close()
     this.context.bodyPool.close()
-    this.monitor.close()
+    this.registry.close()
   }
 
   private useTls(listener: Handle, tls: ListenerTls): void {
@@ -241,6 +241,10 @@ const TIMER_STEP_SECONDS = 4
 const appOptions = ({ failures, options, proxies }: ServerContext): AppOptions => ({
   connectionsMax: options.connectionsMax,
   connectionsPerAddressMax: options.connectionsPerAddressMax,
+  socketQueueBytesMax: options.socketQueueBytesMax,
+  socketsQueuedBytesMax: options.socketsQueuedBytesMax,
+  socketStallMs: options.socketStallMs,
+  socketCloseMs: options.socketCloseMs,
   isProxy: address => proxies?.isTrustedPeer(new Uint8Array(address)) === true,
   idleSeconds: options.idleSeconds + TIMER_STEP_SECONDS,
   keepAlive: `timeout=${options.idleSeconds}`,
@@ -263,20 +267,15 @@ export const openServer = (parts: ServerParts): Server => {
   app.filter(change => {
     context.connections += change
   })
-  const monitor = new BackpressureMonitor(app, {
-    options,
-    log,
-    now,
-    scheduler: context.scheduler,
-  })
-  const compression = monitor.isCompressed ? library.SHARED_COMPRESSOR : library.DISABLED
+  const registry = new SocketRegistry({ app, options, log, now, scheduler: context.scheduler })
+  const compression = registry.isCompressed ? library.SHARED_COMPRESSOR : library.DISABLED
   // Before the routes, which answer all other requests at the same paths.
-  mountSockets(app, sockets, { server: context, monitor, compression })
+  mountSockets(app, sockets, { server: context, registry, compression })
   mountRoutes(app, routes, context)
 
   direct?.mount(app.index, linesAfterType(JSON_RPC_TYPE))
 
-  const server = new OpenServer({ library, app, context, monitor, now, direct })
+  const server = new OpenServer({ library, app, context, registry, now, direct })
   try {
     for (const listener of listeners) server.listen(listener)
   } catch (error) {

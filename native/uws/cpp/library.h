@@ -3,6 +3,7 @@
 
 #include "certificates.h"
 #include "connections.h"
+#include "outbox.h"
 #include "table.h"
 #include "turns.h"
 #include "values.h"
@@ -50,14 +51,15 @@ struct Library {
     /** By the index of the app, as the next. */
     std::vector<AppAnswer> answers;
     std::vector<std::unique_ptr<Connections>> connections;
+    std::vector<std::unique_ptr<Outboxes>> outboxes;
     Table<us_listen_socket_t> listeners;
     /** Of the listeners that speak TLS. */
     std::unordered_map<us_listen_socket_t *, std::unique_ptr<slotline_tls_listener>> tlsListeners;
     Turns turns;
     std::vector<us_socket_context_t *> socketContexts;
     /** Functions of JavaScript that handle events of responses and sockets. */
-    Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onQueued, onIdleFrames,
-        onClose;
+    Callback onData, onAborted, onWritable, onOpen, onMessage, onDrain, onExceeded,
+        onIdleFrames, onClose;
     /**
      * Memory of JavaScript for what is received, one message or chunk of a body after another: an
      * ArrayBuffer for each would be garbage by the byte, which has V8 mark the heap for milliseconds.

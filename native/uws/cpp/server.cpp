@@ -35,6 +35,12 @@ static napi_value createApp(napi_env env, napi_callback_info info) {
         return fail(env, "idleSeconds must be from 1 to 900");
     library->apps.push_back(std::make_unique<uWS::App>());
     library->answers.emplace_back();
+    library->outboxes.push_back(std::make_unique<Outboxes>());
+    Outboxes &outboxes = *library->outboxes.back();
+    outboxes.perSocketMax = (uint64_t) numberOf(env, given, "socketQueueBytesMax");
+    outboxes.bytesMax = (uint64_t) numberOf(env, given, "socketsQueuedBytesMax");
+    outboxes.stallNs = (uint64_t) numberOf(env, given, "socketStallMs") * 1'000'000;
+    outboxes.closeNs = (uint64_t) numberOf(env, given, "socketCloseMs") * 1'000'000;
     library->connections.push_back(std::make_unique<Connections>());
     Connections *connections = library->connections.back().get();
     connections->max = (size_t) connectionsMax;
@@ -188,20 +194,13 @@ static napi_value publish(napi_env env, napi_callback_info info) {
     Arguments<5> call(env, info);
     Bytes topic, frame;
     uWS::App *app = library->appOf(call.number(0));
-    if (app == nullptr || app->topicTree == nullptr) return toBoolean(env, false);
+    if (app == nullptr || app->topicTree == nullptr) return nullptr;
     if (!topic.read(env, call.values[1]) || !frame.read(env, call.values[2]))
         return fail(env, "a frame is text or bytes");
     auto code = call.boolean(3) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT;
-    return toBoolean(env, app->publish(topic.view(), frame.view(), code, call.boolean(4)));
-}
-
-static napi_value numSubscribers(napi_env env, napi_callback_info info) {
-    Arguments<2> call(env, info);
-    Bytes topic;
-    uWS::App *app = library->appOf(call.number(0));
-    if (app == nullptr || app->topicTree == nullptr) return toNumber(env, 0);
-    if (!topic.read(env, call.values[1])) return fail(env, "a topic is text");
-    return toNumber(env, app->numSubscribers(topic.view()));
+    app->publish(topic.view(), frame.view(), code, call.boolean(4));
+    reportSlowest(*library->outboxes[(size_t) call.number(0)]);
+    return nullptr;
 }
 
 /** Messages of WebSockets of an app that were answered before JavaScript: `(app)`. */
@@ -261,7 +260,7 @@ static napi_value setHandlers(napi_env env, napi_callback_info info) {
     lib.onOpen = callbackOf(env, call.values[0], "onOpen");
     lib.onMessage = callbackOf(env, call.values[0], "onMessage");
     lib.onDrain = callbackOf(env, call.values[0], "onDrain");
-    lib.onQueued = callbackOf(env, call.values[0], "onQueued");
+    lib.onExceeded = callbackOf(env, call.values[0], "onExceeded");
     lib.onIdleFrames = callbackOf(env, call.values[0], "onIdleFrames");
     lib.onClose = callbackOf(env, call.values[0], "onClose");
     return nullptr;
@@ -281,8 +280,9 @@ static const struct {
     {"closeListener", closeListener},
     {"setCertificate", setCertificate},
     {"publish", publish},
-    {"numSubscribers", numSubscribers},
     {"answeredMessages", answeredMessages},
+    {"checkSockets", checkSockets},
+    {"queuedBytes", queuedBytes},
     {"closedConnections", countClosed},
     {"closeApp", closeApp},
     {"measureTurns", measureTurns},
@@ -304,6 +304,7 @@ static const struct {
     {"upgrade", upgrade},
     {"sendFrame", sendFrame},
     {"beginFrame", beginFrame},
+    {"cancelFrame", cancelFrame},
     {"writeFrame", writeFrame},
     {"setSocketToken", setSocketToken},
     {"endSocket", endSocket},
@@ -313,8 +314,6 @@ static const struct {
     {"getBufferedAmount", getBufferedAmount},
     {"subscribe", subscribe},
     {"unsubscribe", unsubscribe},
-    {"isSubscribed", isSubscribed},
-    {"getTopics", getTopics},
 };
 
 } // namespace slotline

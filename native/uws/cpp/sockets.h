@@ -3,6 +3,11 @@
 
 #include "http.h"
 
+#include <algorithm>
+#include <climits>
+#include <functional>
+#include <utility>
+
 #include <poll.h>
 
 namespace slotline {
@@ -44,6 +49,84 @@ inline void onOpen(Socket *socket) {
     lib.onOpen.call({toNumber(lib.env, handle)});
 }
 
+/** What is reported of a socket, by the number that JavaScript has for it. */
+enum Exceeded { LAGGING, STALLED, SLOWEST };
+
+/** Has JavaScript decide about a socket. Of one that was ended nothing is known there any more. */
+inline void report(Socket *socket, Exceeded what) {
+    Library &lib = *library;
+    double handle = socket->getUserData()->handle;
+    if (lib.isStopped || lib.sockets.find(handle) == nullptr) return;
+    Scope scope(lib.env);
+    lib.onExceeded.call({toNumber(lib.env, Table<Socket>::slotOf(handle)), toNumber(lib.env, what)});
+}
+
+/** Reports the sockets for which most waits, until the rest fits the bound of all. */
+inline void reportSlowest(Outboxes &all) {
+    if (all.bytes <= all.bytesMax) return;
+    std::vector<std::pair<uint64_t, double>> slowest;
+    for (Outbox *outbox = all.first; outbox != nullptr; outbox = outbox->following())
+        slowest.emplace_back(outbox->length(), ((Socket *) outbox->socket)->getUserData()->handle);
+    std::sort(slowest.begin(), slowest.end(), std::greater<>());
+    for (auto [length, handle] : slowest) {
+        if (all.bytes <= all.bytesMax) return;
+        Socket *socket = library->sockets.find(handle);
+        if (socket != nullptr) report(socket, SLOWEST);
+    }
+}
+
+/** Sends a message. May report the socket, or others, and so close them. */
+inline void sendMessage(Socket *socket, std::string_view message, uWS::OpCode code, bool isCompressed) {
+    Outbox &outbox = socket->getOutbox();
+    Outboxes &all = *outbox.all;
+    if (message.length() > all.perSocketMax / 2 && outbox.length() == 0) outbox.allowance = message.length();
+    if (socket->send(message, code, isCompressed) == Socket::SendStatus::SUCCESS) return;
+    if (outbox.isOver()) report(socket, LAGGING);
+    reportSlowest(all);
+}
+
+/** A turn checks outboxes for about this long: to close a socket takes much longer than to look at it. */
+constexpr uint64_t CHECK_TURN_NS = 1'000'000;
+
+/** Reports a socket that exceeds a bound, or closes it where its time is up. */
+inline void checkOutbox(Outbox &outbox, uint64_t now) {
+    Socket *socket = (Socket *) outbox.socket;
+    if (outbox.closeAtNs != 0) {
+        if (now >= outbox.closeAtNs) socket->close();
+        return;
+    }
+    if (outbox.length() <= outbox.all->perSocketMax) outbox.allowance = 0;
+    if (outbox.isOver()) report(socket, LAGGING);
+    else if (outbox.isStalled(now)) report(socket, STALLED);
+}
+
+/** Checks the outboxes of an app: `(app)`. False where it must be called again in a later turn. */
+inline napi_value checkSockets(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    if (library->appOf(call.number(0)) == nullptr) return fail(env, "no such app");
+    Outboxes &all = *library->outboxes[(size_t) call.number(0)];
+    uint64_t began = uv_hrtime(), now = began;
+    if (!all.isChecking) all.round++;
+    all.isChecking = true;
+    while (all.first != nullptr && all.first->round != all.round) {
+        if (now - began > CHECK_TURN_NS) return toBoolean(env, false);
+        Outbox &outbox = *all.first;
+        outbox.moveToEnd();
+        checkOutbox(outbox, now);
+        now = uv_hrtime();
+    }
+    all.isChecking = false;
+    reportSlowest(all);
+    return toBoolean(env, true);
+}
+
+/** Bytes in memory that clients of an app have not taken: `(app)`. */
+inline napi_value queuedBytes(napi_env env, napi_callback_info info) {
+    Arguments<1> call(env, info);
+    if (library->appOf(call.number(0)) == nullptr) return fail(env, "no such app");
+    return toNumber(env, (double) library->outboxes[(size_t) call.number(0)]->bytes);
+}
+
 /** Sends the kernel's reply to a message; false where JavaScript must handle it. */
 inline bool answerMessage(size_t app, Socket *socket, std::string_view message) {
     Library &lib = *library;
@@ -51,16 +134,14 @@ inline bool answerMessage(size_t app, Socket *socket, std::string_view message) 
     AppAnswer &mounted = lib.answers[app];
     // A client that does not take its replies is bounded by JavaScript.
     if (data.token.empty() || mounted.answer == nullptr || message.length() > data.messageBytesMax ||
-        socket->getBufferedAmount() > 0)
+        socket->getOutbox().length() > 0)
         return false;
     const char *reply = nullptr;
     size_t length = mounted.answer(mounted.data, data.token.data(), data.token.length(),
                                    message.data(), message.length(), &reply);
     if (length == 0) return false;
     mounted.messages++;
-    if (socket->send({reply, length}, uWS::OpCode::TEXT) == Socket::SendStatus::SUCCESS) return true;
-    Scope scope(lib.env);
-    lib.onQueued.call({toNumber(lib.env, slotOf(socket)), toNumber(lib.env, (double) length)});
+    sendMessage(socket, {reply, length}, uWS::OpCode::TEXT, false);
     return true;
 }
 
@@ -113,8 +194,10 @@ inline napi_value mountSockets(napi_env env, napi_callback_info info) {
     behavior.compression = (uWS::CompressOptions) numberOf(env, options, "compression");
     behavior.idleTimeout = (unsigned short) idleSeconds;
     behavior.maxPayloadLength = (unsigned int) numberOf(env, options, "maxPayloadLength");
-    behavior.maxBackpressure = (unsigned int) numberOf(env, options, "maxBackpressure");
-    behavior.closeOnBackpressureLimit = numberOf(env, options, "closeOnBackpressureLimit") != 0;
+    behavior.outboxes = library->outboxes[(size_t) call.number(0)].get();
+    // Never reached: sockets are reported before.
+    behavior.maxBackpressure = INT_MAX;
+    behavior.closeOnBackpressureLimit = true;
     behavior.sendPingsAutomatically = true;
     behavior.upgrade = [handler = Callback(env, call.values[3])](auto *response, auto *request,
                                                                  auto *context) {
@@ -143,14 +226,15 @@ inline napi_value mountSockets(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
-/** Returns 1 where the frame was taken, 0 where it is buffered, 2 where it was dropped. */
+/** What the client does not take waits. May call `onExceeded`. */
 inline napi_value sendFrame(napi_env env, napi_callback_info info) {
     SocketCall<4> call(env, info);
     Bytes frame;
     if (call.socket == nullptr) return nullptr;
     if (!frame.read(env, call.values[1])) return fail(env, "a frame is text or bytes");
     auto code = call.boolean(2) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT;
-    return toNumber(env, call.socket->send(frame.view(), code, call.boolean(3)));
+    sendMessage(call.socket, frame.view(), code, call.boolean(3));
+    return nullptr;
 }
 
 /**
@@ -163,6 +247,13 @@ inline napi_value beginFrame(napi_env env, napi_callback_info info) {
     if (call.socket == nullptr) return nullptr;
     if (!(length >= 1 && length <= MAX_SAFE_INTEGER)) return fail(env, "a frame in pieces has bytes");
     call.socket->beginFrame((uint64_t) length, call.boolean(2) ? uWS::OpCode::BINARY : uWS::OpCode::TEXT);
+    return nullptr;
+}
+
+/** Gives up a frame of which nothing was written. */
+inline napi_value cancelFrame(napi_env env, napi_callback_info info) {
+    SocketCall<1> call(env, info);
+    if (call.socket != nullptr) call.socket->cancelFrame();
     return nullptr;
 }
 
@@ -192,13 +283,16 @@ inline napi_value setSocketToken(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
-/** Sends a close frame; calls `onClose` before it returns. */
+/**
+ * Sends a close frame once all before it was taken, and nothing else. Calls `onClose` then, or before
+ * it returns where nothing waits.
+ */
 inline napi_value endSocket(napi_env env, napi_callback_info info) {
     SocketCall<3> call(env, info);
     Bytes reason;
     if (call.socket == nullptr) return nullptr;
     if (!reason.read(env, call.values[2])) return fail(env, "a reason is text");
-    call.socket->end((int) call.number(1), reason.view());
+    call.socket->endOnceTaken((int) call.number(1), reason.view());
     return nullptr;
 }
 
@@ -210,7 +304,7 @@ inline napi_value pauseSocket(napi_env env, napi_callback_info info) {
     SocketCall<1> call(env, info);
     if (call.socket == nullptr) return nullptr;
     us_socket_pause_reading(0, (us_socket_t *) call.socket);
-    if (call.socket->getBufferedAmount() == 0) call.socket->send({}, uWS::OpCode::PING);
+    if (call.socket->getOutbox().length() == 0) call.socket->send({}, uWS::OpCode::PING);
     return nullptr;
 }
 
@@ -236,10 +330,11 @@ inline napi_value closeSocket(napi_env env, napi_callback_info info) {
     return nullptr;
 }
 
+/** Bytes that the client has not taken yet. */
 inline napi_value getBufferedAmount(napi_env env, napi_callback_info info) {
     SocketCall<1> call(env, info);
     if (call.socket == nullptr) return nullptr;
-    return toNumber(env, call.socket->getBufferedAmount());
+    return toNumber(env, (double) call.socket->getOutbox().length());
 }
 
 inline napi_value subscribe(napi_env env, napi_callback_info info) {
@@ -256,26 +351,6 @@ inline napi_value unsubscribe(napi_env env, napi_callback_info info) {
     if (call.socket == nullptr) return nullptr;
     if (!topic.read(env, call.values[1])) return fail(env, "a topic is text");
     return toBoolean(env, call.socket->unsubscribe(topic.view()));
-}
-
-inline napi_value isSubscribed(napi_env env, napi_callback_info info) {
-    SocketCall<2> call(env, info);
-    Bytes topic;
-    if (call.socket == nullptr) return nullptr;
-    if (!topic.read(env, call.values[1])) return fail(env, "a topic is text");
-    return toBoolean(env, call.socket->isSubscribed(topic.view()));
-}
-
-inline napi_value getTopics(napi_env env, napi_callback_info info) {
-    SocketCall<1> call(env, info);
-    if (call.socket == nullptr) return nullptr;
-    napi_value topics = nullptr;
-    uint32_t count = 0;
-    napi_create_array(env, &topics);
-    call.socket->iterateTopics([&](std::string_view topic) {
-        napi_set_element(env, topics, count++, toText(env, topic));
-    });
-    return topics;
 }
 
 } // namespace slotline

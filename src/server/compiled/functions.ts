@@ -17,6 +17,17 @@ export const slotOf = (handle: Handle): number => handle % SLOTS
  */
 export type Received = number | ArrayBuffer
 
+/** Bounds of a queue, by their numbers in `native/uws/cpp/sockets.h`. */
+export const EXCEEDED = {
+  /** Too much waits for this client. */
+  lagging: 0,
+  /** It has taken nothing for too long. */
+  stalled: 1,
+  /** Too much waits for all clients, and most of it for this one. */
+  slowest: 2,
+} as const
+export type ExceededBound = (typeof EXCEEDED)[keyof typeof EXCEEDED]
+
 /** Handlers of events, by the slot of the response or WebSocket. */
 export type Handlers = {
   onData(slot: number, chunk: Received, isLast: boolean): void
@@ -25,8 +36,8 @@ export type Handlers = {
   onOpen(handle: Handle): void
   onMessage(slot: number, message: Received, isBinary: boolean): void
   onDrain(slot: number): void
-  /** A reply before JavaScript was not taken at once. */
-  onQueued(slot: number, bytes: number): void
+  /** The client does not take what is sent to it. */
+  onExceeded(slot: number, bound: ExceededBound): void
   /** So many frames came that are no message. */
   onIdleFrames(slot: number, count: number): void
   onClose(slot: number, code: number): void
@@ -56,6 +67,13 @@ export type AppOptions = {
   /** Connections and WebSockets at a time: of all addresses, and of one that is no proxy. */
   readonly connectionsMax: number
   readonly connectionsPerAddressMax: number
+  /** Bytes that may be queued for one WebSocket, beside one long message, and for all. */
+  readonly socketQueueBytesMax: number
+  readonly socketsQueuedBytesMax: number
+  /** A client that takes nothing of its queue for this long is reported. */
+  readonly socketStallMs: number
+  /** Time to send what is queued before the close frame. */
+  readonly socketCloseMs: number
   /** Whether the bytes of an address are those of a trusted proxy. */
   readonly isProxy: (address: ArrayBuffer) => boolean
   /** Value of `Keep-Alive` where a connection stays open. */
@@ -73,8 +91,6 @@ export type SocketOptions = {
   readonly compression: number
   readonly idleTimeout: number
   readonly maxPayloadLength: number
-  readonly maxBackpressure: number
-  readonly closeOnBackpressureLimit: number
 }
 
 /** The functions of the server in the addon, as `native/uws/cpp/server.cpp` declares them. */
@@ -113,9 +129,12 @@ export type Functions = {
     frame: Sendable,
     isBinary: boolean,
     isCompressed: boolean,
-  ): boolean
-  numSubscribers(app: number, topic: string): number
+  ): void
   answeredMessages(app: number): number
+  /** Calls `onExceeded`. False where it must be called again in a later turn. */
+  checkSockets(app: number): boolean
+  /** Bytes in memory that clients of WebSockets have not taken. */
+  queuedBytes(app: number): number
   /** Connections of the process that were closed because of a limit, since its start. */
   closedConnections(): Readonly<Record<ConnectionLimit, number>>
   closeApp(app: number): void
@@ -147,12 +166,16 @@ export type Functions = {
     context: number,
   ): void
 
-  sendFrame(socket: Handle, frame: Sendable, isBinary: boolean, isCompressed: boolean): number
+  /** May call `onExceeded`. */
+  sendFrame(socket: Handle, frame: Sendable, isBinary: boolean, isCompressed: boolean): void
   /** No other frame is sent until all of its bytes are written. */
   beginFrame(socket: Handle, byteLength: number, isBinary: boolean): void
+  /** Gives up a frame of which nothing was written. */
+  cancelFrame(socket: Handle): void
   /** Returns how many bytes were taken; where not all, `onDrain` follows. May call `onClose`. */
   writeFrame(socket: Handle, piece: Uint8Array): number
   setSocketToken(socket: Handle, token: string, messageBytesMax: number): void
+  /** Once all before it was taken. Calls `onClose` then. */
   endSocket(socket: Handle, code: number, reason: Sendable): void
   pauseSocket(socket: Handle): void
   /** May call `onClose`: for a client that has left. */
@@ -161,8 +184,6 @@ export type Functions = {
   getBufferedAmount(socket: Handle): number
   subscribe(socket: Handle, topic: string): boolean
   unsubscribe(socket: Handle, topic: string): boolean
-  isSubscribed(socket: Handle, topic: string): boolean
-  getTopics(socket: Handle): string[]
 }
 
 const isFunctions = (value: object): value is Functions => 'setHandlers' in value

@@ -2,6 +2,7 @@ import {
   loadFunctions,
   slotOf,
   type AppOptions,
+  type ExceededBound,
   type Functions,
   type Handle,
   type Handlers,
@@ -45,7 +46,7 @@ class Events implements Handlers {
         onOpen: handle => this.onOpen(handle),
         onMessage: (slot, message, isBinary) => this.onMessage(slot, message, isBinary),
         onDrain: slot => this.onDrain(slot),
-        onQueued: (slot, bytes) => this.onQueued(slot, bytes),
+        onExceeded: (slot, bound) => this.onExceeded(slot, bound),
         onIdleFrames: (slot, count) => this.onIdleFrames(slot, count),
         onClose: (slot, code) => this.onClose(slot, code),
       },
@@ -97,9 +98,9 @@ class Events implements Handlers {
     socket?.behavior.drain(socket)
   }
 
-  onQueued(slot: number, bytes: number): void {
+  onExceeded(slot: number, bound: ExceededBound): void {
     const socket = this.sockets[slot]
-    socket?.behavior.queued(socket, bytes)
+    socket?.behavior.exceeded(socket, bound)
   }
 
   onIdleFrames(slot: number, count: number): void {
@@ -178,12 +179,18 @@ export class App {
     return listener === -1 ? undefined : listener
   }
 
-  publish(topic: string, frame: Sendable, isBinary = false, isCompressed = false): boolean {
-    return this.functions.publish(this.index, topic, frame, isBinary, isCompressed)
+  publish(topic: string, frame: Sendable, isBinary = false, isCompressed = false): void {
+    this.functions.publish(this.index, topic, frame, isBinary, isCompressed)
   }
 
-  numSubscribers(topic: string): number {
-    return this.functions.numSubscribers(this.index, topic)
+  /** Reports sockets that exceed a bound. False where it must be called again in a later turn. */
+  checkSockets(): boolean {
+    return this.functions.checkSockets(this.index)
+  }
+
+  /** Bytes in memory that clients of WebSockets have not taken. */
+  queuedBytes(): number {
+    return this.functions.queuedBytes(this.index)
   }
 
   /** Messages of WebSockets that were answered before JavaScript. */

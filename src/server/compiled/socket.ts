@@ -1,4 +1,4 @@
-import type { Functions, Handle, Sendable, SocketOptions } from './functions.js'
+import type { ExceededBound, Functions, Handle, Sendable, SocketOptions } from './functions.js'
 import type { HttpRequest } from './request.js'
 import type { HttpResponse, SocketContext } from './response.js'
 
@@ -9,8 +9,8 @@ export type SocketBehavior<Data> = SocketOptions & {
   /** The message is valid until the handler returns. */
   message(ws: WebSocket<Data>, message: Uint8Array, isBinary: boolean): void
   drain(ws: WebSocket<Data>): void
-  /** A reply before JavaScript was not taken at once. */
-  queued(ws: WebSocket<Data>, bytes: number): void
+  /** The client does not take what is sent to it. */
+  exceeded(ws: WebSocket<Data>, bound: ExceededBound): void
   /** Pings, pongs and small fragments, which are no message. */
   idleFrames(ws: WebSocket<Data>, count: number): void
   close(ws: WebSocket<Data>, code: number): void
@@ -38,17 +38,20 @@ export class WebSocket<Data> {
     return this.data
   }
 
-  send(frame: Sendable, isBinary = false, isCompressed = false): number {
-    return this.functions.sendFrame(this.handle, frame, isBinary, isCompressed)
+  send(frame: Sendable, isBinary = false, isCompressed = false): void {
+    this.functions.sendFrame(this.handle, frame, isBinary, isCompressed)
   }
 
   /**
    * Begins a frame. Its payload is written by `writeFrame`, which returns how many bytes the client
-   * took; `drain` is called once it can take more. No other frame can be sent before this one ends.
-   * Must not be called from a message handler.
+   * took; `drain` is called once it can take more. Other frames wait until this one ends.
    */
   beginFrame(byteLength: number, isBinary = false): void {
     this.functions.beginFrame(this.handle, byteLength, isBinary)
+  }
+
+  cancelFrame(): void {
+    this.functions.cancelFrame(this.handle)
   }
 
   writeFrame(piece: Uint8Array): number {
@@ -93,13 +96,5 @@ export class WebSocket<Data> {
 
   unsubscribe(topic: string): boolean {
     return this.functions.unsubscribe(this.handle, topic)
-  }
-
-  isSubscribed(topic: string): boolean {
-    return this.functions.isSubscribed(this.handle, topic)
-  }
-
-  getTopics(): string[] {
-    return this.functions.getTopics(this.handle)
   }
 }

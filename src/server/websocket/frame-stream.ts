@@ -4,12 +4,8 @@ import type { ReplyScheduler, ScheduledReply } from '../http/reply-scheduler.js'
 export type FrameStreamParts = {
   readonly source: SizedSource
   readonly scheduler: ReplyScheduler
-  /** Begins the frame on the socket. */
-  readonly begin: () => void
   /** Writes the next bytes of the frame, and returns how many were taken. May close the socket. */
   readonly write: (piece: Uint8Array) => number
-  /** The next piece is there to be taken, or the last one was. */
-  readonly onProgress: () => void
   /** Called once. After a failure the socket cannot send anything more if the frame has begun. */
   readonly onEnd: (failure: unknown, hasBegun: boolean) => void
 }
@@ -99,12 +95,11 @@ export class FrameStream implements ScheduledReply {
 
   private write(count: number): void {
     const { buffer, remainingBytes } = this
-    const { source, begin } = this.parts
+    const { source } = this.parts
     if (buffer === undefined) return
     const limit = Math.min(buffer.byteLength, remainingBytes)
     if (!Number.isInteger(count) || count < 1 || count > limit)
       return this.end(new Error(`A frame of ${source.byteLength} bytes gave ${count} more`))
-    if (!this.hasBegun) begin()
     this.hasBegun = true
     this.noteProgress()
     this.piece = buffer.subarray(0, count)
@@ -138,7 +133,6 @@ export class FrameStream implements ScheduledReply {
 
   private noteProgress(): void {
     this.progressAtMs = this.parts.scheduler.now()
-    this.parts.onProgress()
   }
 
   private end(failure: unknown): void {

@@ -4,8 +4,8 @@ import type { Reply, Request } from '../../shared/http.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import type { ServerContext } from '../context.js'
 import { Exchange, type MountedRoute } from '../http/exchange.js'
-import type { BackpressureMonitor } from './backpressure-monitor.js'
 import { ServerSocket, type SocketData } from './server-socket.js'
+import type { SocketRegistry } from './socket-registry.js'
 
 const KEY = 'sec-websocket-key'
 const EXTENSIONS = 'sec-websocket-extensions'
@@ -20,20 +20,20 @@ export type MountedSocket = {
   readonly mounted: MountedRoute
   readonly route: SocketRoute
   readonly server: ServerContext
-  readonly monitor: BackpressureMonitor
+  readonly registry: SocketRegistry
 }
 
 /** Checks the headers of a handshake. A body is refused: it could hide another request. */
 export const refuseHandshake = (
   request: Request,
-  { server, monitor }: Pick<MountedSocket, 'server' | 'monitor'>,
+  { server, registry }: Pick<MountedSocket, 'server' | 'registry'>,
 ): Reply | undefined => {
   const { failures } = server
   // Read now, because `upgrade` needs them after the headers are freed.
   request.header(KEY)
   request.header(EXTENSIONS)
   request.header(PROTOCOLS)
-  if (monitor.isClosing) return failures.unavailable
+  if (registry.isClosing) return failures.unavailable
   const isUpgrade =
     request.header('upgrade').toLowerCase() === 'websocket' &&
     UPGRADE.test(request.header('connection'))
@@ -58,8 +58,8 @@ export class Handshake extends Exchange {
   }
 
   protected override run(): void {
-    const { monitor, route, server } = this.socket
-    const handle = new ServerSocket(monitor, route, this.context)
+    const { registry, route, server } = this.socket
+    const handle = new ServerSocket(registry, route, this.context)
     const data: SocketData = { handle }
     this.finish()
     server.connections--

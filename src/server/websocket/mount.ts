@@ -5,7 +5,7 @@ import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
 import type { SocketData } from './server-socket.js'
 
-type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
+type MountParts = Pick<MountedSocket, 'server' | 'registry'> & {
   readonly compression: number
 }
 
@@ -16,20 +16,20 @@ type MountParts = Pick<MountedSocket, 'server' | 'monitor'> & {
 export const mountSockets = (
   app: App,
   routes: readonly SocketRoute[],
-  { server, monitor, compression }: MountParts,
+  { server, registry, compression }: MountParts,
 ): void => {
   const { options, failures } = server
   for (const route of routes) {
     const socket: MountedSocket = {
       route,
       server,
-      monitor,
+      registry,
       mounted: {
         route: {
           method: 'GET',
           pattern: route.pattern,
           bodyBytesMax: 0,
-          open: request => refuseHandshake(request, { server, monitor }) ?? route.open(request),
+          open: request => refuseHandshake(request, { server, registry }) ?? route.open(request),
           handle: () => failures.internal,
         },
         bodyTooLarge: failures.bodyTooLarge(0),
@@ -40,15 +40,12 @@ export const mountSockets = (
       compression,
       idleTimeout: options.socketIdleSeconds,
       maxPayloadLength: options.socketReadBytesMax,
-      // uWebSockets drops frames over this bound; then the connection must be closed too.
-      maxBackpressure: options.socketsQueuedBytesMax,
-      closeOnBackpressureLimit: 1,
       upgrade: (res, req, context) => new Handshake(socket, { res, req, context }).begin(),
       open: ws => ws.getUserData().handle.onOpen(ws),
       message: (ws, message, isBinary) => ws.getUserData().handle.onMessage(message, isBinary),
       drain: ws => ws.getUserData().handle.onDrain(),
       idleFrames: (ws, count) => ws.getUserData().handle.onIdleFrames(count),
-      queued: (ws, bytes) => ws.getUserData().handle.onQueued(bytes),
+      exceeded: (ws, bound) => ws.getUserData().handle.onExceeded(bound),
       close: (ws, code) => ws.getUserData().handle.onClose(code),
     }
     for (const pattern of patternsOf(route.pattern)) app.ws(pattern, behavior)
