@@ -4,7 +4,6 @@ import { openServer, type Server } from '../server/server.js'
 import { ByteBudget } from '../shared/byte-budget.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
-import { createIds } from '../submission/store/submission-id.js'
 import { describeFailure, type AdmissionParts } from './admission.js'
 import { readDescriptorsMax, shareOfDescriptors } from './descriptors.js'
 import { DirectReads } from './direct-reads.js'
@@ -38,7 +37,6 @@ export type LocationsModules = {
 
 type SharedByLocations = {
   readonly onRefusal: AdmissionParts['onRefusal']
-  readonly newSubmissionId: () => Uint8Array
   readonly budget: ByteBudget
   readonly pauses: AccessPauses
 }
@@ -75,7 +73,6 @@ export class EdgeLocations {
     this.boundConnections()
     const shared = {
       onRefusal: createRefusalCounter(modules.metrics),
-      newSubmissionId: createIds(Date.now),
       budget: new ByteBudget(processes.socketRepliesBytesMax),
       pauses: new AccessPauses(processes, SYSTEM_TIMERS),
     }
@@ -121,7 +118,7 @@ export class EdgeLocations {
 
   private openLocation(
     { id: location, listeners }: EdgeConfig['locations'][number],
-    { onRefusal, newSubmissionId, budget, pauses }: SharedByLocations,
+    { onRefusal, budget, pauses }: SharedByLocations,
   ): void {
     const { config } = this
     const { access, networks, version, versionCells, health, log, metrics } = this.modules
@@ -140,7 +137,6 @@ export class EdgeLocations {
     const submissions = new Submissions({
       ...this.modules.submissions,
       location,
-      newSubmissionId,
       now,
       onUpstreamError: (network, route) =>
         metrics.counter('submissionErrors', { network, route }).add(1),

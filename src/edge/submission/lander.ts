@@ -1,11 +1,14 @@
 import type { EdgeConfig } from '../../config/child-config.js'
 import type { Metrics } from '../../shared/metrics.js'
-import { createTransactionChecks, type TransactionChecks } from '../../native/transactions.js'
+import { createTransactionChecks } from '../../native/transactions.js'
 import { Lander, type LanderMeter } from '../../submission/lander/lander.js'
+import type { LanderRecorder } from '../../submission/lander/recorder.js'
 import { LANDER_ROUTES } from '../../submission/store/submission.js'
 import { openNamedUpstream, type SubmissionModules } from '../upstream.js'
+import type { OpenRoutes, Submitter } from './submissions.js'
 
 type Network = EdgeConfig['networks'][number]
+type Section = NonNullable<Network['lander']>
 
 /** Looks the series of the usual outcome up once, those of errors when they occur. */
 const createMeter = (network: string, metrics: Metrics): LanderMeter => {
@@ -29,39 +32,53 @@ const createMeter = (network: string, metrics: Metrics): LanderMeter => {
   }
 }
 
-/** An open lander: its routes' work, and what must be closed. */
-export type OpenLander = {
-  readonly lander: Lander
-  readonly checks: TransactionChecks
-  close(): Promise<void>
-}
-
-/** Opens the lander of a network; undefined where it has none. */
-export const openNetworkLander = async (
+/** Opens the landers of all networks that have one. */
+export const openLanders = (
   config: EdgeConfig,
-  network: Network,
+  recorder: LanderRecorder,
   modules: SubmissionModules,
-): Promise<OpenLander | undefined> => {
-  if (network.lander === undefined) return undefined
-  const { upstream: section, tipAddresses, serviceTipAddresses, ...options } = network.lander
+): Promise<readonly OpenRoutes[]> =>
+  Promise.all(
+    config.networks.flatMap(network =>
+      network.lander === undefined
+        ? []
+        : [openLander(config, { ...network, lander: network.lander }, recorder, modules)],
+    ),
+  )
+
+const openLander = async (
+  { pools, rpc }: EdgeConfig,
+  { id, lander: section, signatureRule }: Network & { readonly lander: Section },
+  recorder: LanderRecorder,
+  modules: SubmissionModules,
+): Promise<OpenRoutes> => {
+  const { tipAddresses, serviceTipAddresses, ...options } = section
   // A tip to either kind counts, and their sum: one class.
   const addresses = [...tipAddresses, ...serviceTipAddresses]
+  const floorLamports = BigInt(options.tipFloorLamports)
   const checks = createTransactionChecks(
-    {
-      tipClasses: [{ addresses, floorLamports: BigInt(options.tipFloorLamports) }],
-      exemptPrograms: [],
-      signatureRule: network.signatureRule,
-    },
-    config.pools,
+    { tipClasses: [{ addresses, floorLamports }], exemptPrograms: [], signatureRule },
+    pools,
   )
-  const labels = { network: network.id, name: 'lander' }
-  const upstream = await openNamedUpstream(section, labels, modules)
+  const upstream = await openNamedUpstream(
+    section.upstream,
+    { network: id, name: 'lander' },
+    modules,
+  )
   const lander = new Lander(options, {
     upstream,
     checks,
-    meter: createMeter(network.id, modules.metrics),
+    meter: createMeter(id, modules.metrics),
     now: modules.now,
-    nestingMax: config.rpc.nestingMax,
+    nestingMax: rpc.nestingMax,
   })
-  return { lander, checks, close: () => upstream.close() }
+  const handlers = LANDER_ROUTES.map(route => ({
+    route,
+    handle: (body: Uint8Array, { grant, recheck }: Submitter) => {
+      const refused = recheck()
+      if (refused !== undefined) return { reply: refused }
+      return lander.submit(route, body, recheck, recorder.begin(route, grant))
+    },
+  }))
+  return { network: id, handlers, checks, close: () => upstream.close() }
 }

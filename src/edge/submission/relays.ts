@@ -12,6 +12,7 @@ import type { RelayRoute } from '../../submission/store/submission.js'
 import { openRelayState, type EdgeNumber, type RelayState } from './relay-state.js'
 import { openNamedUpstream, type SubmissionModules } from '../upstream.js'
 import type { OpenSubmissionStore } from './submission-store.js'
+import type { OpenRoutes, SubmissionHandler } from './submissions.js'
 
 type Network = EdgeConfig['networks'][number]
 type Section = NonNullable<Network['relay']>
@@ -28,14 +29,6 @@ const SECTIONS = [
  */
 const wordsPerRoute = (edgeCount: number): number => 3 + 2 * turnWords(edgeCount)
 
-/** The relay routes of all networks at one edge. */
-export type OpenRelays = {
-  find(network: string, route: RelayRoute): Relay | undefined
-  /** Any of the routes' checks; they share one pool. */
-  readonly checks: TransactionChecks | undefined
-  close(): Promise<void>
-}
-
 /** One relay route that is configured. */
 type RouteConfig = {
   readonly network: string
@@ -48,32 +41,24 @@ type RouteConfig = {
   readonly wordIndex: number
 }
 
-/** Opens every configured relay route over the store of the edge, which each of them needs. */
+/** What the relay routes of an edge record their submissions with. */
+type RecordModules = { readonly store: OpenSubmissionStore; readonly newId: () => Uint8Array }
+
+/** Opens every configured relay route. */
 export const openRelays = async (
   config: EdgeConfig,
   edge: EdgeNumber,
-  store: OpenSubmissionStore | undefined,
+  { store, newId }: RecordModules,
   modules: SubmissionModules,
-): Promise<OpenRelays> => {
+): Promise<readonly OpenRoutes[]> => {
   const routes = routesOf(config, edge)
-  if (routes.length === 0 || store === undefined)
-    return { find: () => undefined, checks: undefined, close: async () => {} }
+  if (routes.length === 0) return []
   const wordCount = config.networks.length * SECTIONS.length * wordsPerRoute(edge.count)
   const sendMs = Math.max(...routes.map(({ section }) => sendMsOf(section)))
   const state = openRelayState(config, edge, { wordCount, sendMs }, store, modules)
-  const opened = new Map<string, OpenRoute>()
-  for (const route of routes)
-    opened.set(
-      `${route.network} ${route.route}`,
-      await openRoute(config, route, modules, { ...state, edge }),
-    )
-  return {
-    find: (network, route) => opened.get(`${network} ${route}`)?.relay,
-    checks: [...opened.values()][0]?.checks,
-    close: async () => {
-      await Promise.all(Array.from(opened.values(), one => one.close()))
-    },
-  }
+  return Promise.all(
+    routes.map(route => openRoute(config, route, modules, { ...state, edge, newId })),
+  )
 }
 
 const routesOf = (config: EdgeConfig, { count }: EdgeNumber): readonly RouteConfig[] =>
@@ -94,18 +79,18 @@ const sendMsOf = (section: Section): number => {
   return longestWaitMs(section) + connectMs * urls.length + answerMs
 }
 
-type OpenRoute = {
-  readonly relay: Relay
-  readonly checks: TransactionChecks
-  close(): Promise<void>
-}
-
 const openRoute = async (
   config: EdgeConfig,
   routeConfig: RouteConfig,
   modules: SubmissionModules,
-  { words, store, singleFlight, edge }: RelayState & { readonly edge: EdgeNumber },
-): Promise<OpenRoute> => {
+  {
+    words,
+    store,
+    singleFlight,
+    edge,
+    newId,
+  }: RelayState & Pick<RecordModules, 'newId'> & { readonly edge: EdgeNumber },
+): Promise<OpenRoutes> => {
   const { network, route, name, section, wordIndex } = routeConfig
   const { log, metrics, now, peers } = modules
   const options: RelayOptions = {
@@ -158,7 +143,9 @@ const openRoute = async (
     await drain(() => queue.size + upstream.inFlight(), sendMsOf(section))
     await upstream.close()
   }
-  return { relay, checks, close }
+  const handle: SubmissionHandler['handle'] = (body, submitter, methodPrefix) =>
+    relay.handle(body, { ...submitter, submissionId: newId() }, methodPrefix)
+  return { network, handlers: [{ route, handle }], checks, close }
 }
 
 const createRouteChecks = (

@@ -1,27 +1,38 @@
+import type { TransactionChecks } from '../../native/transactions.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { CallFailure } from '../../access/usage/meter.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Failure, SubmissionReply } from '../../submission/failure.js'
-import type { Lander } from '../../submission/lander/lander.js'
-import type { LanderRecorder } from '../../submission/lander/recorder.js'
-import type { Relay } from '../../submission/relay/relay.js'
-import type { LanderRoute, RelayRoute } from '../../submission/store/submission.js'
+import type { SubmissionRoute } from '../../submission/store/submission.js'
 import { failureOf } from '../admission.js'
 
-/** What one network offers on the submission routes. */
-export type NetworkSubmission = {
-  readonly lander: Lander | undefined
-  readonly relay: (route: RelayRoute) => Relay | undefined
+/** Answers the submissions of one route of one network. */
+export type SubmissionHandler = {
+  readonly route: SubmissionRoute
+  /** Answers one whole body, whose method has a prefix. The body is not kept. */
+  handle(
+    body: Uint8Array,
+    submitter: Submitter,
+    methodPrefix: string,
+  ): SubmissionReply | Promise<SubmissionReply>
+}
+
+/** Routes of one network that share an upstream. */
+export type OpenRoutes = {
+  readonly network: string
+  readonly handlers: readonly SubmissionHandler[]
+  /** The checks of all networks share one pool. */
+  readonly checks: TransactionChecks
+  close(): Promise<void>
 }
 
 export type SubmissionsParts = {
   readonly location: string
-  readonly networks: ReadonlyMap<string, NetworkSubmission>
-  readonly newSubmissionId: () => Uint8Array
-  /** Undefined where requests of the lander routes are not recorded. */
-  readonly landerRecorder?: Pick<LanderRecorder, 'begin'> | undefined
+  /** By network. */
+  readonly handlers: ReadonlyMap<string, readonly SubmissionHandler[]>
+  readonly newId: () => Uint8Array
   /** Unix milliseconds. */
   readonly now: () => number
   /** Called for each answer of an upstream that is an error. */
@@ -54,52 +65,31 @@ const toCallFailure = (
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
 export class Submissions {
-  readonly newSubmissionId: () => Uint8Array
+  readonly newId: () => Uint8Array
   private readonly parts: SubmissionsParts
   private readonly isLogged: boolean
 
   constructor(parts: SubmissionsParts) {
     this.parts = parts
-    this.newSubmissionId = parts.newSubmissionId
+    this.newId = parts.newId
     this.isLogged = parts.log.isLevelEnabled('debug')
   }
 
-  landerOf({ network }: Grant): Lander | undefined {
-    return this.parts.networks.get(network)?.lander
+  /** Undefined where the network of a grant has no such route. */
+  handlerOf({ network }: Grant, route: SubmissionRoute): SubmissionHandler | undefined {
+    return this.parts.handlers.get(network)?.find(handler => handler.route === route)
   }
 
-  relayOf({ network }: Grant, route: RelayRoute): Relay | undefined {
-    return this.parts.networks.get(network)?.relay(route)
-  }
-
-  /** Answers one whole body, which is copied before this returns. */
   submit(
-    lander: Lander,
-    route: LanderRoute,
-    submitter: Submitter,
-    body: Uint8Array,
-  ): Reply | Promise<Reply> {
-    this.logRequest(route, submitter, body)
-    const { grant, recheck } = submitter
-    const startMs = performance.now()
-    const refused = recheck()
-    if (refused !== undefined) return refused
-    const trace = this.parts.landerRecorder?.begin(route, grant)
-    return this.count(route, submitter, lander.submit(route, body, recheck, trace), startMs)
-  }
-
-  /** Answers one whole body, whose method has a prefix. The body is not kept. */
-  relay(
-    relay: Relay,
-    route: RelayRoute,
+    handler: SubmissionHandler,
     submitter: Submitter,
     body: Uint8Array,
     methodPrefix = '',
   ): Reply | Promise<Reply> {
-    this.logRequest(route, submitter, body)
-    const origin = { ...submitter, submissionId: this.newSubmissionId() }
+    this.logRequest(handler.route, submitter, body)
     const startMs = performance.now()
-    return this.count(route, submitter, relay.handle(body, origin, methodPrefix), startMs)
+    const answered = handler.handle(body, submitter, methodPrefix)
+    return this.count(handler.route, submitter, answered, startMs)
   }
 
   private count(

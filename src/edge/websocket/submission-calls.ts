@@ -3,11 +3,7 @@ import type { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
-import {
-  RELAY_ROUTES,
-  type LanderRoute,
-  type RelayRoute,
-} from '../../submission/store/submission.js'
+import { RELAY_ROUTES } from '../../submission/store/submission.js'
 import { isReplyTo, toAnswerData } from '../../submission/reply-to.js'
 import type { Submissions, Submitter } from '../submission/submissions.js'
 
@@ -22,10 +18,10 @@ const LONG_BYTES = 16 * 1024
 
 /** The lander's method, which has no prefix: its call is forwarded byte for byte. */
 const LANDER_METHOD = 'sendTransaction'
-const METHOD_NOT_FOUND = new RpcError('methodNotFound')
+const LANDER = { route: '/lander', prefix: '' } as const
 
 /** Each relay route with the prefix of its methods: `relay.sendBundle` is that of `/relay`. */
-const PREFIXES = RELAY_ROUTES.map(route => ({ route, prefix: `${route.slice(1)}.` }))
+const RELAYS = RELAY_ROUTES.map(route => ({ route, prefix: `${route.slice(1)}.` }))
 
 const toBytes = ({ body }: Reply): Uint8Array => {
   if (typeof body === 'string') return Buffer.from(body)
@@ -58,36 +54,6 @@ const toSocketReply = (id: Id, reply: Reply): string => {
   return withMembers(formatError(id, new RpcError('submissionAnswer', { status }, data)), reply)
 }
 
-/** Where calls of one method are sent. */
-type Target = {
-  readonly route: LanderRoute | RelayRoute
-  submit(body: Uint8Array): Reply | Promise<Reply>
-}
-
-/** The target of a relay's method. Where the network has no such relay, its methods are unknown. */
-const toRelay = (
-  submissions: Submissions,
-  { route, prefix }: (typeof PREFIXES)[number],
-  submitter: Submitter,
-): Target | RpcError => {
-  const relay = submissions.relayOf(submitter.grant, route)
-  if (relay === undefined) return METHOD_NOT_FOUND
-  return { route, submit: body => submissions.relay(relay, route, submitter, body, prefix) }
-}
-
-const targetOf = (
-  submissions: Submissions,
-  method: string,
-  submitter: Submitter,
-): Target | RpcError | undefined => {
-  const relay = PREFIXES.find(({ prefix }) => method.startsWith(prefix))
-  if (relay !== undefined) return toRelay(submissions, relay, submitter)
-  const lander = method === LANDER_METHOD ? submissions.landerOf(submitter.grant) : undefined
-  if (lander === undefined) return undefined
-  const route = '/lander'
-  return { route, submit: body => submissions.submit(lander, route, submitter, body) }
-}
-
 /**
  * The submission that a call of this method is; undefined where it is none. `sendTransaction` is
  * the lander's where the network has one.
@@ -98,12 +64,16 @@ export const findSubmission = (
   submitter: Submitter,
   turn: LoopTurn,
 ): RunSubmission | undefined => {
-  const target = targetOf(submissions, method, submitter)
+  const target =
+    method === LANDER_METHOD ? LANDER : RELAYS.find(({ prefix }) => method.startsWith(prefix))
   if (target === undefined) return undefined
+  const handler = submissions.handlerOf(submitter.grant, target.route)
+  if (handler === undefined && target === LANDER) return undefined
   return async (body, id) => {
-    if (target instanceof RpcError) throw target
+    // A method of a relay that the network does not have is unknown.
+    if (handler === undefined) throw new RpcError('methodNotFound')
     if (body.byteLength > bytesMax) throw new RpcError('submissionTooLong', { max: bytesMax })
-    const reply = await target.submit(body)
+    const reply = await submissions.submit(handler, submitter, body, target.prefix)
     if (body.byteLength > LONG_BYTES && turn.isOver) await turn.next()
     return Buffer.from(toSocketReply(id, reply))
   }
