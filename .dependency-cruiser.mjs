@@ -65,13 +65,14 @@ export const FOLDERS = {
 }
 
 /**
- * The only files outside src/sandbox/ that import it: its command. The supervisor starts its
- * process by the URL of its module.
+ * The only files outside src/sandbox/ that import it: its command, and the programs of its
+ * processes.
  */
 const SANDBOX_IMPORTERS = [
   'src/cli/sandbox/run-sandbox.ts',
   'src/cli/sandbox/run-machines.ts',
-  'src/cli/sandbox/run-machine.ts',
+  'src/processes/programs/chain-provider.ts',
+  'src/processes/programs/machine.ts',
 ]
 
 /** The only importers of each package, so that it is easy to replace. Folders end with a slash. */

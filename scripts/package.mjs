@@ -24,6 +24,7 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { installNode, RELEASES } from './node-release.mjs'
+import { NOT_BUNDLED } from './bundled-packages.mjs'
 import { linkedFiles } from './page-links.mjs'
 import { createSbom } from './sbom.mjs'
 
@@ -103,10 +104,12 @@ const closureOf = names => {
   return [...found].map(folder => relative(root, folder)).toSorted()
 }
 
+const isLicence = path => /^(licen[cs]e|copying|notice)/i.test(basename(path))
+
 /** Without what a package has for developers, and binaries for other systems and releases. */
 const isNeeded = path => {
   const name = basename(path)
-  if (/^(licen[cs]e|copying|notice)/i.test(name)) return true
+  if (isLicence(path)) return true
   if (/\.node$/.test(name)) return !/(musl|\.abi\d+\.)/.test(name)
   return !(
     /^\.|\.(ts|cts|mts|map|md|markdown|flow|jsdoc|c|cc|cpp|h|gyp|mdb)$/i.test(name) ||
@@ -114,25 +117,30 @@ const isNeeded = path => {
   )
 }
 
-/** Copies the packages of npm; answers their folders. */
+/** Copies the packages of npm, or the licences of those in the programs; answers their folders. */
 const copyPackages = stage => {
   const names = Object.keys(manifest.dependencies).filter(name => !LEFT_OUT.has(name))
+  const loaded = closureOf(names.filter(name => NOT_BUNDLED.includes(name)))
   const folders = closureOf(names)
   for (const folder of folders)
     cpSync(join(root, folder), join(stage, folder), {
       recursive: true,
       dereference: true,
-      // Packages inside a package are in the list themselves.
-      filter: source =>
-        isNeeded(source) &&
-        !relative(join(root, folder), source).split('/').includes('node_modules'),
+      filter: source => {
+        const path = relative(join(root, folder), source)
+        // Packages inside a package are in the list themselves.
+        if (path.split('/').includes('node_modules')) return false
+        return loaded.includes(folder) ? isNeeded(source) : path === '' || isLicence(path)
+      },
     })
   return folders
 }
 
 const isOfService = path =>
-  !/\.(map|tsbuildinfo)$/.test(path) &&
-  !/^(test|bench|sandbox|packages|cli\/sandbox\/run-[a-z]+\.js)(\/|$)/.test(path)
+  !path.endsWith('.map') &&
+  !/^(test|bench|packages|(chain-provider|machine)\.js|command-line\/run-sandbox-.*)(\/|$)/.test(
+    path,
+  )
 
 const PAGES = ['docs/operations.md', 'docs/configuration.md']
 

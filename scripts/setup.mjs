@@ -212,8 +212,10 @@ const pages = join('src', 'dashboard', 'pages')
 const compileSource = async () => {
   const source = digestOf([
     'package.json',
+    'package-lock.json',
     'tsconfig.json',
-    'native/addon/index.d.ts',
+    'scripts/build.mjs',
+    'scripts/bundled-packages.mjs',
     ...filesUnder('src', []).filter(name => !name.startsWith(pages)),
   ])
   if (existsSync(join(root, 'dist/main.js')) && isDone('source', source)) return

@@ -7,11 +7,11 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import process from 'node:process'
 import bs58 from 'bs58'
-import { compileTransaction } from '../dist/sandbox/solana/compile-transaction.js'
-import { deriveBundleId } from '../dist/sandbox/upstreams/derive-bundle-id.js'
-import { createKeypair } from '../dist/sandbox/solana/keypair.js'
-import { transferLamports } from '../dist/sandbox/solana/system-instructions.js'
-import { mintTo } from '../dist/sandbox/solana/token-instructions.js'
+import { compileTransaction } from '../dist/test/src/sandbox/solana/compile-transaction.js'
+import { deriveBundleId } from '../dist/test/src/sandbox/upstreams/derive-bundle-id.js'
+import { createKeypair } from '../dist/test/src/sandbox/solana/keypair.js'
+import { transferLamports } from '../dist/test/src/sandbox/solana/system-instructions.js'
+import { mintTo } from '../dist/test/src/sandbox/solana/token-instructions.js'
 
 const SOL = 1_000_000_000n
 /** Tip floor of the lander, and of the service on relay routes. */

@@ -159,8 +159,8 @@ export const startEdge = async (
 ): Promise<Edge> => {
   // As the supervisor of a machine by itself does: no lease ends.
   openSharedMemory(config.dataDir).setLeaseEnd(Infinity)
-  const program = fileURLToPath(new URL('../../../role.js', import.meta.url))
-  const child = fork(program, ['edge'], {
+  const program = fileURLToPath(import.meta.resolve('#programs/edge'))
+  const child = fork(program, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
     execArgv: [...(NODE_FLAGS.edge ?? []), ...nodeFlags],

@@ -10,13 +10,10 @@ const HEAD = `Every option of Slotline with its default. A line that begins with
 that has its default: remove the "#" of the line, and of the header of its table, to change it.
 Tables can be in any order; those of a network or location belong to the last one before them.`
 
-/** The compiled sources, in which the reasons of the options are comments. */
+/** The sources of options, whose reasons are comments: they are beside the programs. */
 const readSources = (): readonly string[] => {
-  const root = fileURLToPath(new URL('..', import.meta.url))
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.js') && !name.startsWith('test/'))
-    .map(name => readFileSync(root + name, 'utf8'))
-    .filter(source => source.includes('export const defaults = '))
+  const folder = fileURLToPath(new URL('options/', import.meta.resolve('#programs/main')))
+  return readdirSync(folder).map(name => readFileSync(folder + name, 'utf8'))
 }
 
 const wrap = (text: string): string[] => {

@@ -3,45 +3,17 @@ import { explainError } from '../shared/files/system-error.js'
 import type { Assignments, Command, DrainMode, Role, SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, type Running, type Start } from './start.js'
 
-const loadChainProvider = async (
-  assignment: Assignments['chain-provider'] | undefined,
-): Promise<Start<'chain-provider'>> => {
-  if (assignment === undefined) throw new Error('a chain provider has no code without assignment')
-  const { start } = (await import(assignment.chainProvider.module)) as {
-    readonly start: Start<'chain-provider'>
-  }
-  return start
-}
-
-/** Each role's code is loaded in its own process only. */
-const LOADERS: {
-  readonly [R in Role]: (assignment?: Assignments[R]) => Promise<Start<R>>
-} = {
-  edge: async () => (await import('./edge.js')).startEdge,
-  indexer: async () => (await import('./indexer.js')).startIndexer,
-  control: async () => (await import('./control.js')).startControl,
-  follower: async () => (await import('./follower.js')).startFollower,
-  'chain-provider': loadChainProvider,
-}
-
-/** True for the name of a role. */
-export const isRole = (name: string): name is Role => Object.hasOwn(LOADERS, name)
-
 const send: SendEvent = event => {
   if (process.connected) process.send?.(event)
 }
 
-const start = async <R extends Role>(role: R, assignment: Assignments[R]): Promise<Running> => {
-  const startRole = await LOADERS[role](assignment)
-  const running = await startRole(assignment, send)
-  send({ kind: 'ready', detail: running.detail ?? {}, chain: running.chain })
-  return running
-}
-
 const fail = (error: unknown): void => exitWithFailure(send, explainError(error))
 
-/** Runs this process as one child of a supervisor, until it is drained or its parent ends. */
-export const runRole = (role: Role): void => {
+/**
+ * Runs this process as one child of a supervisor, until it is drained or its parent ends. `load`
+ * imports the code of the role: the supervisor learns why it cannot be loaded.
+ */
+export const runRole = <R extends Role>(role: R, load: () => Promise<Start<R>>): void => {
   process.title = `slotline ${role}`
   if (process.send === undefined || !dieWithParent(process.ppid)) process.exit(1)
   // The supervisor alone reacts to the signals that a terminal sends to all of them, and drains its
@@ -51,6 +23,11 @@ export const runRole = (role: Role): void => {
 
   let running: Running | undefined
   let isDraining = false
+  const start = async (assignment: Assignments[R]): Promise<void> => {
+    const startRole = await load()
+    running = await startRole(assignment, send)
+    send({ kind: 'ready', detail: running.detail ?? {}, chain: running.chain })
+  }
   const drain = (mode: DrainMode): void => {
     if (isDraining) return
     isDraining = true
@@ -63,8 +40,8 @@ export const runRole = (role: Role): void => {
     const command = message as Command
     if (command.kind === 'drain') drain(command)
     else if (command.kind === 'ping') send({ kind: 'pong' })
-    else if (command.kind === 'load') LOADERS[role]().then(() => process.exit(0), fail)
+    else if (command.kind === 'load') load().then(() => process.exit(0), fail)
     else if (command.kind !== 'start') running?.onCommand?.(command)
-    else start(role, command.assignment).then(started => (running = started), fail)
+    else start(command.assignment as Assignments[R]).catch(fail)
   })
 }

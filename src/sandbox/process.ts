@@ -42,9 +42,9 @@ const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFla
 }
 
 /** Starts the local upstreams: dev chain with feed and RPC, lander, bundle engines, identity. */
-export const start: Start<'chain-provider'> = async ({ config, chainProvider }, send) => {
+export const start: Start<'chain-provider'> = async ({ config, options }, send) => {
   process.title = 'slotline sandbox'
-  const { flags, users } = chainProvider.options as SandboxOptions
+  const { flags, users } = options as SandboxOptions
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
   const sandbox = await openChain(flags)

@@ -12,7 +12,7 @@ export const COPY_HEADER = 'slotline-copy'
 /** Path of a copy of a network's store in the peer API. */
 export const copyPath = (network: string): string => `/networks/${network}/copy`
 
-const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url))
+const PROGRAM = fileURLToPath(import.meta.resolve('#programs/main'))
 /** Folder of the copy that is sent, on the disk of the stores. */
 const FOLDER = 'peer-copy'
 

@@ -21,7 +21,7 @@ export const NODE_FLAGS: Partial<Record<Role, readonly string[]>> = {
   follower: ['--max-semi-space-size=1'],
 }
 
-const PROGRAM = fileURLToPath(new URL('../role.js', import.meta.url))
+const programOf = (role: Role): string => fileURLToPath(import.meta.resolve(`#programs/${role}`))
 
 /** How a process has ended: its output may have more. */
 export const describeEnd = (code: unknown, signal: unknown): string =>
@@ -148,7 +148,7 @@ class RestartedChild implements Child {
     const startedAtMs = Date.now()
     let failure: string | undefined
     const inherited = Object.entries(this.options.listeners ?? {})
-    const child = fork(PROGRAM, [this.role], {
+    const child = fork(programOf(this.role), {
       // Output before the child's log is open must not be lost; nothing is read from the terminal.
       stdio: [...STDIO, ...inherited.map(([, descriptor]) => descriptor)],
       serialization: 'advanced',
@@ -205,7 +205,7 @@ export const startChild = (options: ChildOptions): Child => new RestartedChild(o
 
 /** Loads the code of a role in a process of its own. Rejects with the reason where it cannot. */
 export const demandLoadable = async (role: Role, timeoutMs: number): Promise<void> => {
-  const child = fork(PROGRAM, [role], { stdio: [...STDIO], serialization: 'advanced' })
+  const child = fork(programOf(role), { stdio: [...STDIO], serialization: 'advanced' })
   const killer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   let failure: string | undefined
   child.on('message', message => {

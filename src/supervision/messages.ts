@@ -12,16 +12,8 @@ import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import type { Submission } from '../submission/store/submission.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
-/** The part of the service that a child runs; `chain-provider` is a module given by its URL. */
+/** The part of the service that a child runs, by the name of its program. */
 export type Role = 'edge' | 'indexer' | 'control' | 'follower' | 'chain-provider'
-
-/** The code of a chain provider and what it is started with. */
-export type ChainProviderProgram = {
-  /** URL of its module, which exports `start` as a role does. */
-  readonly module: string
-  /** Passed on as it is; must survive a structured clone. */
-  readonly options: unknown
-}
 
 /**
  * Descriptors of listening sockets that a child inherits, by `host:port`. One that is missing is
@@ -54,7 +46,7 @@ export type Assignments = {
   readonly follower: { readonly config: FollowerConfig }
   readonly 'chain-provider': {
     readonly config: ChainProviderConfig
-    readonly chainProvider: ChainProviderProgram
+    readonly options: unknown
   }
 }
 

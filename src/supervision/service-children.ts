@@ -13,7 +13,7 @@ import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { ListeningSockets } from '../server/listening-sockets.js'
 import type { Log } from '../shared/log.js'
 import { startChild, type Child, type ChildOptions } from './child.js'
-import type { ChainProviderProgram, Role } from './messages.js'
+import type { Role } from './messages.js'
 import { replaceAfter, replaceBeside, replaceInTurn } from './replacement.js'
 import type { ChildDescription, EdgePlace, Predecessor } from './takeover.js'
 
@@ -153,9 +153,9 @@ export class ServiceChildren {
     })
   }
 
-  addChainProvider(config: Config, name: string, chainProvider: ChainProviderProgram): void {
+  addChainProvider(config: Config, name: string, options: unknown): void {
     const part = toChainProviderConfig(config)
-    const assignment = () => ({ config: part, chainProvider })
+    const assignment = () => ({ config: part, options })
     this.add(config, { role: 'chain-provider', name, assignment })
   }
 

@@ -1,14 +1,16 @@
 import type { Config } from '../config/config.js'
 import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
-import type { ChainProviderProgram, ServiceChange } from './messages.js'
+import type { ServiceChange } from './messages.js'
 import type { TakeoverState } from './takeover.js'
 import type { SuccessorProgram } from './hand-over.js'
 
 type Listener = { readonly host: string; readonly port: number }
 
 /** A process beside the service that provides its chain: started first, stopped last. */
-export type ChainProvider = ChainProviderProgram & {
+export type ChainProvider = {
   readonly name: string
+  /** What its program is started with; must survive a structured clone. */
+  readonly options: unknown
   /** Ports that it will listen on: probed with the service's own before anything starts. */
   readonly listeners: readonly Listener[]
 }

@@ -117,8 +117,8 @@ export class Supervisor implements Service {
     await this.page.open()
     const { chainProvider } = this.options
     if (chainProvider !== undefined) {
-      const { name, module, options } = chainProvider
-      this.children.addChainProvider(this.config, name, { module, options })
+      const { name, options } = chainProvider
+      this.children.addChainProvider(this.config, name, options)
     }
     if (this.config.cluster !== undefined) {
       this.children.addFollower(this.config)

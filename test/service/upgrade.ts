@@ -2,6 +2,7 @@ import {
   cpSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -219,18 +220,27 @@ t.test('a build that cannot run changes nothing, and the command says why', asyn
   const former = requirePid(service.supervisor.pid)
   const before = childrenOf(former)
   const edges = service.pidsOf('edge').toSorted()
+  const version = 'TAKEOVER_VERSION = '
+  const parts = readdirSync(join(build, 'command-line')).map(name => `command-line/${name}`)
+  const withVersion = parts.find(
+    name => name.endsWith('.js') && readFileSync(join(build, name), 'utf8').includes(version),
+  )
   const cases: [file: string, change: (code: string) => string, message: RegExp][] = [
     [
-      'supervision/takeover.js',
-      code => code.replace('TAKEOVER_VERSION = ', 'TAKEOVER_VERSION = 1000 + '),
+      withVersion ?? '',
+      code => code.replace(version, `${version}1000 + `),
       /this build cannot take over from the running one: restart the service/,
     ],
     ['main.js', () => 'nothing()', /the new supervisor: ended with exit code 1\n/],
-    ['processes/edge.js', code => `nothing()\n${code}`, /edge cannot be loaded: nothing is not/],
-    ['role.js', () => 'nothing()', / cannot be loaded: ended with exit code 1\n/],
+    [
+      'edge.js',
+      code => code.replace('"src/processes/edge.ts"() {', '$& nothing()'),
+      /edge cannot be loaded: nothing is not/,
+    ],
+    ['edge.js', () => 'nothing()', /edge cannot be loaded: ended with exit code 1\n/],
     // The last: control and the indexer are replaced before.
     [
-      'processes/edge.js',
+      'edge.js',
       code => code.replace('const { config, index, position }', 'nothing()\n$&'),
       /edge 0: nothing is not defined/,
     ],

@@ -44,8 +44,8 @@ const run = (command: string, args: readonly string[], env = process.env): strin
 
 /** A server with TLS in the process of Debian's Node, and a request to it. */
 const PROGRAM = `
-import { openServer } from '/slotline/dist/server/server.js'
-import { createLog } from '/slotline/dist/shared/log.js'
+import { openServer } from '/slotline/dist/test/src/server/server.js'
+import { createLog } from '/slotline/dist/test/src/shared/log.js'
 const files = { certFile: '/slotline/cert.pem', keyFile: '/slotline/key.pem' }
 const route = {
   method: 'POST', pattern: '/:token', bodyBytesMax: 1000, open: request => request.path,
@@ -104,10 +104,8 @@ soakTest(
     )
     for (const name of ['native/addon/index.js', 'package.json'])
       copyFileSync(repositoryPath(name), join(inside, name))
-    cpSync(repositoryPath('dist'), join(inside, 'dist'), {
-      recursive: true,
-      filter: path => !path.startsWith(repositoryPath('dist/test')),
-    })
+    const sources = 'dist/test/src'
+    cpSync(repositoryPath(sources), join(inside, sources), { recursive: true })
     cpSync(repositoryPath('node_modules'), join(inside, 'node_modules'), {
       recursive: true,
       filter: path => !/node_modules\/\.|\/(litesvm|typescript|@esbuild)/.test(path),

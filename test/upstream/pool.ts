@@ -4,7 +4,7 @@ import type net from 'node:net'
 import tls from 'node:tls'
 import t from 'tap'
 import { UpstreamFailure } from '../../src/upstream/errors.js'
-import { repositoryPath, repositoryUrl } from '../fixtures/repository.js'
+import { moduleUrl, repositoryPath } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { CANARY, later, openUpstream } from '../fixtures/upstream/client.js'
@@ -66,7 +66,6 @@ await upstream.close()
 t.test('over TLS, where the certificate is trusted', async t => {
   const file = (name: string): string =>
     repositoryPath(`native/ingest/tests/geyser_reader/tls/${name}`)
-  const built = (name: string): string => repositoryUrl(`dist/upstream/${name}`).href
   const seen: string[] = []
   const server = tls.createServer(
     { key: readFileSync(file('key.pem')), cert: readFileSync(file('cert.pem')) },
@@ -87,11 +86,12 @@ t.test('over TLS, where the certificate is trusted', async t => {
       execFile(
         process.execPath,
         [
+          ...process.execArgv,
           '--input-type=module',
           '--eval',
           ASK_BY_TLS,
-          built('client.js'),
-          built('options.js'),
+          moduleUrl('src/upstream/client'),
+          moduleUrl('src/upstream/options'),
           `https://127.0.0.1:${port}`,
         ],
         { env: { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: trusted }, timeout: 20_000 },

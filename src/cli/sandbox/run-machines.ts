@@ -6,9 +6,11 @@ import { ensureCertificates } from '../../sandbox/machines/certificates.js'
 import { ensureCluster } from '../../sandbox/machines/ensure-cluster.js'
 import { EtcdMembers, hasEtcd } from '../../sandbox/machines/etcd-members.js'
 import { machinesOf } from '../../sandbox/machines/machines.js'
-import type { MachineStart } from './run-machine.js'
 
-const PROGRAM = fileURLToPath(new URL('run-machine.js', import.meta.url))
+const PROGRAM = fileURLToPath(import.meta.resolve('#programs/machine'))
+
+/** What a machine is sent: which one it is. It answers an empty message when it is ready. */
+export type MachineStart = { readonly flags: SandboxFlags; readonly machine: MachineOfSandbox }
 
 /** The machines of a sandbox beside the first one, and the etcd of all. */
 export type OtherMachines = {

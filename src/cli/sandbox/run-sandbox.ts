@@ -34,7 +34,6 @@ const startSandboxService = (config: Config, flags: SandboxFlags, options: Sandb
     portsOption: '--port',
     chainProvider: {
       name: 'sandbox',
-      module: new URL('../../sandbox/process.js', import.meta.url).href,
       options,
       listeners: upstreamListeners(flags),
     },

@@ -17,7 +17,7 @@ export const addSandboxCommand = (program: Command): void => {
     .option('--machines <count>', 'machines that share their accesses over etcd', integer(3, 9))
     .action(async ({ traffic: trafficPerSecond, edges: edgeCount, ...flags }) => {
       const { runSandbox } = await import('./run-sandbox.js').catch((error: unknown) => {
-        const isLeftOut = error instanceof Error && error.message.includes('run-sandbox.js')
+        const isLeftOut = error instanceof Error && error.message.includes('run-sandbox')
         throw isLeftOut ? new Error(LEFT_OUT) : error
       })
       return runSandbox({ ...flags, trafficPerSecond, edgeCount })

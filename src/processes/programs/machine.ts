@@ -2,20 +2,13 @@
 import { rmSync } from 'node:fs'
 import { writeServiceFile } from '../../config/service-file.js'
 import { dieWithParent } from '../../native/os.js'
-import { startService } from '../../processes/start-service.js'
-import {
-  SANDBOX_NETWORK,
-  sandboxConfig,
-  type MachineOfSandbox,
-  type SandboxFlags,
-} from '../../sandbox/config.js'
+import { startService } from '../start-service.js'
+import { SANDBOX_NETWORK, sandboxConfig } from '../../sandbox/config.js'
 import { openLog } from '../../shared/log.js'
 import { storesPath } from '../../storage/generations.js'
-import { formatError } from '../command.js'
-import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../service/signals.js'
-
-/** What the command sends: which machine runs here. It gets an empty message when it is ready. */
-export type MachineStart = { readonly flags: SandboxFlags; readonly machine: MachineOfSandbox }
+import { formatError } from '../../cli/command.js'
+import type { MachineStart } from '../../cli/sandbox/run-machines.js'
+import { drainOnSignal, exitOnSignal, SANDBOX_SIGNALS } from '../../cli/service/signals.js'
 
 const run = async ({ flags, machine }: MachineStart): Promise<void> => {
   const config = sandboxConfig(flags, machine)

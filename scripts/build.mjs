@@ -1,0 +1,50 @@
+// Builds dist/ from src/: each program is one file with everything that it imports, packages of
+// npm too, because finding, reading and linking a thousand modules takes longer than most of what
+// follows at a start. The command line alone has parts, which a command loads when it runs.
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { NOT_BUNDLED } from './bundled-packages.mjs'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const dist = join(root, 'dist')
+const KEPT = new Set(['bench', 'dashboard', 'packages', 'test'])
+const programs = 'src/processes/programs'
+
+/** esbuild leaves calls of `require` in bundled CommonJS packages; a module has no `require`. */
+const REQUIRE = `import { createRequire as createOf } from 'node:module'
+const require = createOf(import.meta.url)`
+
+const options = {
+  absWorkingDir: root,
+  outdir: dist,
+  bundle: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  external: ['#native', ...NOT_BUNDLED],
+  banner: { js: REQUIRE },
+  sourcemap: true,
+  sourcesContent: false,
+  logLevel: 'warning',
+}
+
+mkdirSync(dist, { recursive: true })
+for (const name of readdirSync(dist))
+  if (!KEPT.has(name)) rmSync(join(dist, name), { recursive: true })
+await build({
+  ...options,
+  entryPoints: ['src/main.ts'],
+  splitting: true,
+  chunkNames: 'command-line/[name]-[hash]',
+})
+await build({ ...options, entryPoints: [`${programs}/*.ts`], outbase: programs })
+
+// `slotline config dump --all` reads the reasons of the options, which are comments.
+mkdirSync(join(dist, 'options'))
+for (const name of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
+  const file = join(root, 'src', name)
+  if (name.endsWith('.ts') && readFileSync(file, 'utf8').includes('export const defaults = '))
+    copyFileSync(file, join(dist, 'options', name.replaceAll('/', '-')))
+}

@@ -1,0 +1,3 @@
+import { runRole } from '../role.js'
+
+runRole('control', async () => (await import('../control.js')).startControl)

@@ -1,0 +1,3 @@
+import { runRole } from '../role.js'
+
+runRole('edge', async () => (await import('../edge.js')).startEdge)

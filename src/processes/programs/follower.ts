@@ -1,0 +1,3 @@
+import { runRole } from '../role.js'
+
+runRole('follower', async () => (await import('../follower.js')).startFollower)
