@@ -142,7 +142,7 @@ const isOfService = path =>
     path,
   )
 
-const PAGES = ['docs/operations.md', 'docs/configuration.md']
+const PAGES = ['docs/operations/README.md', 'docs/configuration.md']
 
 /** Pages for operators, with every page and file that they link. Folders of tests are no pages. */
 const copyPages = stage => {

@@ -75,8 +75,9 @@ t.test('architecture.md has the tables of all stores', async t => {
   for (const { name, meaning } of rows) t.ok(page.includes(`| \`${name}\` | ${meaning} |`), name)
 })
 
-t.test('operations.md has a row for each metric', async t => {
-  const rows = [...read('operations.md').matchAll(/^\| `(slotline_\w+)`/gm)].map(([, name]) => name)
+t.test('operations/metrics.md has a row for each metric', async t => {
+  const page = read('operations/metrics.md')
+  const rows = [...page.matchAll(/^\| `(slotline_\w+)`/gm)].map(([, name]) => name)
   t.strictSame(
     rows,
     Object.values(METRICS).map(({ name }) => name),

@@ -96,7 +96,7 @@ t.test('the set-up refuses an old Rust, or none, before it downloads anything', 
 t.test('pages name these versions', async t => {
   const [last = '', ...others] = Object.keys(releases).toReversed()
   const list = `Node ${others.toReversed().join(', ')} or ${last}`
-  for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/operations.md'])
+  for (const page of ['README.md', 'CONTRIBUTING.md', 'docs/operations/README.md'])
     t.match(read(page), list, page)
   for (const page of ['README.md', 'CONTRIBUTING.md'])
     t.match(read(page), `Rust ${oldest} or newer`, page)

@@ -80,8 +80,11 @@ t.test('a package that a lock file does not have is refused', async t => {
 
 t.test('every page that the pages of a package link is found', async t => {
   const linkedFiles = await load<Linked>('scripts/page-links.mjs', 'linkedFiles')
-  const found = linkedFiles(repositoryPath('.'), ['docs/operations.md', 'docs/configuration.md'])
-  for (const page of ['docs/operations.md', 'docs/access.md', 'docs/contract.md'])
+  const found = linkedFiles(repositoryPath('.'), [
+    'docs/operations/README.md',
+    'docs/configuration.md',
+  ])
+  for (const page of ['docs/operations/install.md', 'docs/access.md', 'docs/contract.md'])
     t.ok(found.includes(page), page)
 
   const dir = ownDir(t)

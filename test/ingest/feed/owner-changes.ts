@@ -21,7 +21,7 @@ import { until } from '../../fixtures/until.js'
 const FATES = ['closed', 'handed', 'moved', 'movedAtOnce'] as const
 type Fate = (typeof FATES)[number]
 
-/** Changes that each plan misses (docs/operations.md). */
+/** Changes that each plan misses (docs/operations/feed.md). */
 const CASES: readonly [plan: Plan, scope: StoreOptions['scope'], missed: readonly Fate[]][] = [
   ['blocks', undefined, []],
   ['accounts', undefined, []],
