@@ -1,20 +1,17 @@
 import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
-import { NO_METHOD } from '../access/usage/meter.js'
-import type { CallContext } from '../rpc/call-context.js'
-import type { CallError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
   createAdmit,
   createAcquire,
-  failureOf,
   headerToken,
   pathToken,
   refusalOf,
   UNAUTHORIZED,
   type AdmissionParts,
 } from './admission.js'
+import { ChargedCalls } from './charged-calls.js'
 import type { DirectReads } from './direct-reads.js'
 import type { Health } from './health.js'
 import type { NetworkView } from './networks/network-view.js'
@@ -31,24 +28,25 @@ export type EdgeParts = AdmissionParts & {
 }
 
 /** An admitted request. */
-class Admitted implements CallContext {
-  readonly principal: Principal
+class Admitted extends ChargedCalls<Reply> {
   readonly view: NetworkView
   readonly request: Request
-  token = ''
+  readonly token: string
   /** The accessVersion that it was admitted at. */
-  version = Number.NaN
-  readonly parts: EdgeParts
-  /** Calls that are charged as in flight. */
-  atOnce = 1
-  /** Requests that its calls or its reply are charged as. */
-  private charged = 1
+  version: number
+  private readonly onRefusal: AdmissionParts['onRefusal']
 
-  constructor(principal: Principal, view: NetworkView, request: Request, parts: EdgeParts) {
-    this.principal = principal
-    this.parts = parts
-    this.view = view
-    this.request = request
+  constructor(
+    principal: Principal,
+    parts: EdgeParts,
+    from: Pick<Admitted, 'view' | 'request' | 'token' | 'version'>,
+  ) {
+    super(principal, parts)
+    this.onRefusal = parts.onRefusal
+    this.view = from.view
+    this.request = from.request
+    this.token = from.token
+    this.version = from.version
   }
 
   // A getter: the id is created at its first use, and most requests are never logged.
@@ -56,48 +54,17 @@ class Admitted implements CallContext {
     return this.request.id
   }
 
-  get tokenId(): string {
-    return this.principal.grant.tokenId
-  }
-
-  get owner(): string {
-    return this.principal.grant.accessId
-  }
-
   get ownsBody(): boolean {
     return this.request.ownsBody
   }
 
-  acquireBatch(calls: number, atOnce: number): number | Reply {
-    const { limiter, now, onRefusal } = this.parts
-    const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
-    if (typeof granted !== 'number') return this.refuse(granted, onRefusal)
-    this.atOnce = granted
-    this.charged = calls
-    return granted
+  protected address(): string {
+    return this.request.address
   }
 
-  chargeReply(requests: number): void {
-    if (requests <= this.charged) return
-    const { limiter, now } = this.parts
-    limiter.chargeReply(this.principal, { from: this.charged, to: requests }, now)
-    this.charged = requests
-  }
-
-  acquireMore(requests: number): Reply | undefined {
-    const { limiter, now, onRefusal } = this.parts
-    const exceeded = limiter.acquireMore(this.principal, requests, now)
-    return exceeded === undefined ? undefined : this.refuse(exceeded, onRefusal)
-  }
-
-  onCall(method: string = NO_METHOD, error?: CallError, elapsedMs?: number): void {
-    const failure = error && failureOf(error, () => this.request.address)
-    this.principal.meter.addCall(method, { failure, elapsedMs }, this.parts.now())
-  }
-
-  private refuse(exceeded: Exceeded, onRefusal: AdmissionParts['onRefusal']): Reply {
+  protected refuse(exceeded: Exceeded): Reply {
     this.onCall()
-    return refusalOf(exceeded, onRefusal)
+    return refusalOf(exceeded, this.onRefusal)
   }
 }
 
@@ -118,9 +85,8 @@ const createRpcAdmission = (parts: EdgeParts) => {
       const principal = limiter.principalOf(grant)
       const refused = acquire(principal)
       if (refused !== undefined) return refused
-      const admitted = new Admitted(principal, view, request, parts)
-      admitted.token = token
-      admitted.version = current
+      const from = { view, request, token, version: current }
+      const admitted = new Admitted(principal, parts, from)
       direct?.register(principal, { token, version: current, lane: view.lane })
       return admitted
     },

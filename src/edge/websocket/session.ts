@@ -1,7 +1,7 @@
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
 import { RpcError } from '../../shared/errors.js'
-import type { SizedSource } from '../../shared/http.js'
+import type { BodySource, Reply, SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
 import { createBytesSource } from '../../server/http/body-source.js'
 import { toOverLimit } from '../admission.js'
@@ -19,6 +19,8 @@ const METHOD_BYTES_MAX = 512
 
 /** A reply that is sent in pieces. */
 type LongReply = { readonly message: SocketMessage; readonly source: SizedSource }
+
+const isSized = (source: BodySource): source is SizedSource => source.byteLength !== undefined
 
 const drop = ({ message, source }: LongReply): void => {
   source.close()
@@ -76,7 +78,7 @@ export class SocketSession implements MessageSession {
   }
 
   get isClosed(): boolean {
-    return this.socket === undefined || this.socket.isClosed
+    return this.socket?.isClosed ?? true
   }
 
   get isBusy(): boolean {
@@ -87,7 +89,8 @@ export class SocketSession implements MessageSession {
     return this.connection?.size ?? 0
   }
 
-  revalidate(): boolean {
+  /** False where nothing may be sent: the socket is closed, or its access has ended. */
+  private revalidate(): boolean {
     return !this.isClosed && this.group.revalidateOrClose(this.host.now()) && !this.isClosed
   }
 
@@ -116,12 +119,12 @@ export class SocketSession implements MessageSession {
     if (host.isLogged) this.log(body)
     const message = new SocketMessage(this, principal)
     const reply = host.view.dispatch.handle(body, message)
-    if (!(reply instanceof Promise)) return message.answer(reply, false)
+    if (!(reply instanceof Promise)) return this.answer(message, reply, false)
     if (++this.callCount >= options.socketCallsMax) socket.answerDirectly?.('')
     reply
       .then(settled => {
         this.callCount--
-        message.answer(settled, true)
+        this.answer(message, settled, true)
       })
       .catch((fault: unknown) => {
         host.log.error({ err: fault, socketId: this.id }, 'a message was not answered')
@@ -170,39 +173,6 @@ export class SocketSession implements MessageSession {
     return this.connection
   }
 
-  sendOrWait(message: SocketMessage, body: Uint8Array | string | SizedSource): void {
-    const { socket, waiting } = this
-    if (typeof body === 'string') return message.send(body)
-    if (body instanceof Uint8Array && (socket === undefined || body.length <= LONG_BYTES))
-      return message.send(body)
-    const source = body instanceof Uint8Array ? this.toSource(body) : body
-    if (socket === undefined) return drop({ message, source })
-    if (waiting.length === 0 && !this.isSending && socket.queuedBytes === 0)
-      return this.sendLong(socket, { message, source })
-    waiting.push({ message, source })
-    socket.notifyDrain()
-  }
-
-  send(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
-    this.socket?.send(body)
-    if (connectionMessage !== undefined) this.connection?.afterReply(connectionMessage)
-  }
-
-  sendDelayed(body: Uint8Array | string, connectionMessage: SocketMessage | undefined): void {
-    const { budget } = this.host
-    const bytes = body.length
-    const share = (this.delayed ??= budget.open(this.accessId))
-    if (!share.tryTake(bytes)) return this.send(body, connectionMessage)
-    this.delay(() => {
-      share.give(bytes)
-      if (this.revalidate()) this.send(body, connectionMessage)
-    })
-  }
-
-  countFailure(): void {
-    this.delay(() => {})
-  }
-
   onSuccess(): void {
     this.backoff?.reset()
   }
@@ -238,6 +208,64 @@ export class SocketSession implements MessageSession {
     this.pause?.refuse(socket, Math.min(Math.ceil(length / REFUSED_BYTES), REFUSED_COUNT_MAX))
   }
 
+  /** Sends the reply of a message. `isStable`: its bytes do not change after this tick. */
+  private answer(message: SocketMessage, { body }: Reply, isStable: boolean): void {
+    if (typeof body !== 'string' && !(body instanceof Uint8Array))
+      return this.answerLong(message, body)
+    if (!this.revalidate() || body.length === 0) return message.release()
+    if (message.hasFailed) {
+      // While it waits it is not in flight.
+      message.release()
+      return this.sendDelayed(isStable ? body : Buffer.from(body), message)
+    }
+    if (isStable && typeof body !== 'string' && body.length > LONG_BYTES)
+      return this.sendOrWait({ message, source: this.toSource(body) })
+    try {
+      this.send(body, message)
+    } finally {
+      message.release()
+    }
+  }
+
+  private answerLong(message: SocketMessage, body: BodySource): void {
+    if (isSized(body) && this.revalidate()) {
+      // Not delayed: it answers calls that were charged, too.
+      if (message.hasFailed) this.delay(() => {})
+      return this.sendOrWait({ message, source: body })
+    }
+    body.close()
+    message.release()
+    if (!isSized(body)) throw new Error('A reply to a WebSocket has no length')
+  }
+
+  /** A long reply is sent once the client has taken the earlier ones. */
+  private sendOrWait(reply: LongReply): void {
+    const { socket, waiting } = this
+    if (socket === undefined) return drop(reply)
+    if (waiting.length === 0 && !this.isSending && socket.queuedBytes === 0)
+      return this.sendLong(socket, reply)
+    waiting.push(reply)
+    socket.notifyDrain()
+  }
+
+  /** Sends a whole reply, of a message if it has called the connection. */
+  private send(body: Uint8Array | string, message?: SocketMessage): void {
+    this.socket?.send(body)
+    if (message?.calledConnection === true) this.connection?.afterReply(message)
+  }
+
+  /** Sends it later and later, where failures are repeated. */
+  private sendDelayed(body: Uint8Array | string, message?: SocketMessage): void {
+    const { budget } = this.host
+    const bytes = body.length
+    const share = (this.delayed ??= budget.open(this.accessId))
+    if (!share.tryTake(bytes)) return this.send(body, message)
+    this.delay(() => {
+      share.give(bytes)
+      if (this.revalidate()) this.send(body, message)
+    })
+  }
+
   private get accessId(): string {
     return this.principal.grant.accessId
   }
@@ -259,7 +287,8 @@ export class SocketSession implements MessageSession {
     this.isSending = true
     socket.sendSource(source, () => {
       this.isSending = false
-      message.onSent(this.connection)
+      if (message.calledConnection) this.connection?.afterReply(message)
+      message.release()
       if (this.waiting.length > 0) socket.notifyDrain()
     })
   }
@@ -272,7 +301,7 @@ export class SocketSession implements MessageSession {
     if (socket.isClosed) return
     const reply = host.view.dispatch.refuse(body, error, { id: socket.id })
     if (reply === '') return
-    if (isSubscribe(body)) this.sendDelayed(reply, undefined)
+    if (isSubscribe(body)) this.sendDelayed(reply)
     else socket.send(reply)
   }
 
