@@ -138,7 +138,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     log,
     metrics,
     now: Date.now,
-    pagesDir: fileURLToPath(new URL('../dashboard/pages/', import.meta.url)),
+    pagesDir: fileURLToPath(new URL('dashboard/pages/', import.meta.resolve('#programs/control'))),
   })
   const readers = setInterval(
     () => access.store.clearStaleReaders(),
