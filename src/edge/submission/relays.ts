@@ -4,7 +4,7 @@ import type { Metrics } from '../../shared/metrics.js'
 import { createTransactionChecks, type TransactionChecks } from '../../native/transactions.js'
 import type { RelayMeter, RelayOptions } from '../../submission/relay/relay-types.js'
 import { Relay } from '../../submission/relay/relay.js'
-import { EdgeTurns, turnWords } from '../../submission/relay/edge-turns.js'
+import { EngineOrder, orderWords } from '../../submission/relay/engine-order.js'
 import { EngineQueue, longestWaitMs } from '../../submission/relay/engine-queue.js'
 import { watchTips } from '../../submission/relay/tip-watch.js'
 import { createTokenBucket } from '../../submission/relay/token-bucket.js'
@@ -25,9 +25,9 @@ const SECTIONS = [
 
 /**
  * Shared words of each route of a network: the token buckets of its bundles, of its status queries
- * and of its tip checks, and the turns of the first two.
+ * and of its tip checks, and the order of the first two.
  */
-const wordsPerRoute = (edgeCount: number): number => 3 + 2 * turnWords(edgeCount)
+const wordsPerRoute = (edgeCount: number): number => 3 + 2 * orderWords(edgeCount)
 
 /** One relay route that is configured. */
 type RouteConfig = {
@@ -111,30 +111,30 @@ const openRoute = async (
     },
     { words, index: wordIndex + 1, nowNs },
   )
-  const toTurns = (index: number): EdgeTurns =>
-    new EdgeTurns({ words, index, edgeIndex: edge.index, edgeCount: edge.count, nowNs })
-  const turnsIndex = wordIndex + 3
-  const queue = new EngineQueue(section, { bucket, turns: toTurns(turnsIndex), now })
+  const toOrder = (index: number): EngineOrder =>
+    new EngineOrder({ words, index, edgeIndex: edge.index, edgeCount: edge.count, nowNs })
+  const orderIndex = wordIndex + 3
+  const queue = new EngineQueue(section, { bucket, order: toOrder(orderIndex), now })
   const statusQueue = new EngineQueue(
     {
       ...section,
       queueMs: section.statusQueueMs,
       requestsPerSecondMax: section.statusesPerSecondMax,
     },
-    { bucket: statusBucket, turns: toTurns(turnsIndex + turnWords(edge.count)), now },
+    { bucket: statusBucket, order: toOrder(orderIndex + orderWords(edge.count)), now },
   )
   const meter = createMeter(network, route, metrics)
   const common = { checks, upstream, queue, statusQueue, singleFlight, store, peers, log, meter }
   const relay = new Relay(options, { ...common, now: Date.now, clock: now })
   const differ = metrics.gauge('relayTipsDiffer', { network, route })
-  const turn = { requestsPerSecondMax: 1_000 / section.tipCheckMs, requestsBurstMax: 1 }
+  const interval = { requestsPerSecondMax: 1_000 / section.tipCheckMs, requestsBurstMax: 1 }
   const watch =
     section.tipCheckMs === 0
       ? undefined
       : watchTips(options, {
           upstream,
           bucket: statusBucket,
-          turns: createTokenBucket(turn, { words, index: wordIndex + 2, nowNs }),
+          intervals: createTokenBucket(interval, { words, index: wordIndex + 2, nowNs }),
           log,
           onCompared: isSame => differ.set(isSame ? 0 : 1),
         })

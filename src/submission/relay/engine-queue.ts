@@ -1,4 +1,4 @@
-import type { EdgeTurns, Turn } from './edge-turns.js'
+import type { EngineOrder, Position } from './engine-order.js'
 import type { TokenBucket } from './token-bucket.js'
 
 /** Bounds of a queue. */
@@ -15,7 +15,7 @@ export type QueueOptions = {
 
 type QueueModules = {
   readonly bucket: TokenBucket
-  readonly turns: EdgeTurns
+  readonly order: EngineOrder
   /** Monotonic milliseconds. */
   readonly now: () => number
   /** Returns how to stop the timer. */
@@ -30,9 +30,9 @@ type Waiting = {
 }
 
 /** A request that waits, and its access. */
-type Next = Turn & { readonly accessId: string }
+type Next = Position & { readonly accessId: string }
 
-/** Longest wait for the edge whose turn it is: its event loop may be busy, or it may have died. */
+/** Longest wait for the edge whose request is next: its event loop is busy, or it has died. */
 const YIELD_MS = 20
 const YIELD_STEP_MS = 1
 
@@ -60,7 +60,7 @@ const setTimer = (run: () => void, waitMs: number): (() => void) => {
 /**
  * Requests of one edge that wait for a token of an engine. The next token is for the access that
  * got one least recently at any edge, so that an access with many requests does not keep the others
- * waiting. An access that was refused waits for its turn when it comes back: otherwise one that
+ * waiting. An access that was refused waits for its token when it comes back: otherwise one that
  * always has requests here would take the tokens while the other does what it was told.
  */
 export class EngineQueue {
@@ -71,7 +71,7 @@ export class EngineQueue {
   private waitingCount = 0
   private published: Next | undefined
   private stopTimer = (): void => {}
-  /** Until when a token is left to the edge whose turn it is. */
+  /** Until when a token is left to the edge whose request is next. */
   private yieldEndMs: number | undefined
 
   constructor(options: QueueOptions, modules: QueueModules) {
@@ -91,17 +91,17 @@ export class EngineQueue {
    */
   enter(accessId: string): boolean | Promise<boolean> {
     const { queueMs } = this.options
-    const { bucket, turns, now } = this.modules
-    const refusedNs = turns.comesBack(accessId)
-    const arrivedNs = refusedNs === 0n ? turns.nowNs() : refusedNs
-    const next = { accessId, servedNs: turns.servedNs(accessId), arrivedNs }
+    const { bucket, order, now } = this.modules
+    const refusedNs = order.comesBack(accessId)
+    const arrivedNs = refusedNs === 0n ? order.nowNs() : refusedNs
+    const next = { accessId, servedNs: order.servedNs(accessId), arrivedNs }
     const waitMs = this.waitingCount === 0 ? this.take(next) : bucket.waitMs()
     if (this.waitingCount === 0 && waitMs === 0) return true
     const requests = this.waiting.get(accessId) ?? []
     const isFirst = requests.length === 0
     const mayWait = waitMs <= queueMs || (isFirst && refusedNs !== 0n)
     if (!mayWait || !this.hasRoom(requests)) {
-      turns.markRefused(accessId)
+      order.markRefused(accessId)
       return false
     }
     const longestMs = isFirst ? longestWaitMs(this.options) : queueMs
@@ -113,7 +113,7 @@ export class EngineQueue {
       this.waitingCount++
       const { published } = this
       // Not found again among all that wait: this is done for every request of a flood.
-      if (isFirst && (published === undefined || turns.isBefore(next, published)))
+      if (isFirst && (published === undefined || order.isBefore(next, published)))
         this.publish(next)
     })
   }
@@ -153,7 +153,7 @@ export class EngineQueue {
 
   /** Refuses what waited too long. Returns when the next request will have. */
   private expire(): number {
-    const { now, turns } = this.modules
+    const { now, order } = this.modules
     const nowMs = now()
     let nextEndMs = Infinity
     for (const [accessId, requests] of this.waiting) {
@@ -162,7 +162,7 @@ export class EngineQueue {
       while (endOf(1) <= nowMs) this.end(accessId, 1, false)
       while (endOf(0) <= nowMs) {
         this.end(accessId, 0, false)
-        turns.markRefused(accessId)
+        order.markRefused(accessId)
       }
       nextEndMs = Math.min(nextEndMs, endOf(0), endOf(1))
     }
@@ -171,34 +171,34 @@ export class EngineQueue {
 
   /** Takes a token for the access: 0. Otherwise the milliseconds until there may be one. */
   private take(next: Next): number {
-    const { bucket, turns, now } = this.modules
-    if (bucket.waitMs() === 0 && turns.isBehind(next)) {
+    const { bucket, order, now } = this.modules
+    if (bucket.waitMs() === 0 && order.isBehind(next)) {
       this.yieldEndMs ??= now() + YIELD_MS
       if (now() < this.yieldEndMs) return YIELD_STEP_MS
     }
     this.yieldEndMs = undefined
     const waitMs = bucket.take()
-    if (waitMs === 0) turns.markServed(next.accessId)
+    if (waitMs === 0) order.markServed(next.accessId)
     return waitMs
   }
 
   /** The first request of the waiting access that got a token least recently. */
   private next(): Next | undefined {
-    const { turns } = this.modules
-    const nowNs = turns.nowNs()
+    const { order } = this.modules
+    const nowNs = order.nowNs()
     let next: Next | undefined
     for (const [accessId, [first]] of this.waiting) {
       if (first === undefined) continue
       const { arrivedNs } = first
-      const turn = { accessId, servedNs: turns.servedNs(accessId, nowNs), arrivedNs }
-      if (next === undefined || turns.isBefore(turn, next, nowNs)) next = turn
+      const own = { accessId, servedNs: order.servedNs(accessId, nowNs), arrivedNs }
+      if (next === undefined || order.isBefore(own, next, nowNs)) next = own
     }
     return next
   }
 
   private publish(next: Next | undefined): void {
     this.published = next
-    this.modules.turns.publish(next)
+    this.modules.order.publish(next)
   }
 
   /** Ends the wait of a request of an access. */

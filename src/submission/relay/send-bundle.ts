@@ -37,7 +37,7 @@ const isList = (value: unknown): value is readonly unknown[] => Array.isArray(va
 const isTexts = (value: unknown): value is readonly string[] =>
   isList(value) && value.every(text => typeof text === 'string')
 
-/** True where the bundle got no turn. */
+/** True where the bundle got no token. */
 const isUnsent = ({ outcome, forwardedAtMs, engine }: Ending): boolean =>
   outcome === 'full' && forwardedAtMs === null && engine === null
 
@@ -153,7 +153,7 @@ export class BundleSender {
     }
     const sent = await this.modules.singleFlight.run(task)
     const isSettled = typeof sent === 'string' || sent.joined === null || !isUnsent(sent.ending)
-    // A turn that another access did not get may be this one's.
+    // A token that another access did not get may be this one's.
     return isSettled ? sent : this.modules.singleFlight.run(task)
   }
 
@@ -170,25 +170,25 @@ export class BundleSender {
   }
 
   /**
-   * Takes a token, or a place in the queue, and writes the record; what it returns sends the
+   * Takes a token, or queues for one, and writes the record; what it returns sends the
    * bundle.
    */
   private reserve(checked: Checked): (() => StartedSend) | 'full' {
     const { queue, store, now } = this.modules
-    const turn = queue.enter(checked.pending.accessId)
-    if (turn === false) return 'full'
+    const token = queue.enter(checked.pending.accessId)
+    if (token === false) return 'full'
     const pending = { ...checked.pending, forwardedAtMs: now() }
     const record = store.begin(checked.submissionId, pending)
     if (record === undefined) return 'full'
     return () => {
-      const ended = turn === true ? this.sendToEngine(checked) : this.sendInTurn(checked, turn)
+      const ended = token === true ? this.sendToEngine(checked) : this.sendQueued(checked, token)
       return { ended, stored: ended.then(ending => record.end(ending)) }
     }
   }
 
   /** Sends the bundle once there is a token for it. Never rejects. */
-  private async sendInTurn(checked: Checked, turn: Promise<boolean>): Promise<Ending> {
-    if ((await turn) && checked.recheck() === undefined) return this.sendToEngine(checked)
+  private async sendQueued(checked: Checked, token: Promise<boolean>): Promise<Ending> {
+    if ((await token) && checked.recheck() === undefined) return this.sendToEngine(checked)
     const none = { result: null, error: null, engine: null, forwardedAtMs: null }
     return { ...none, outcome: 'full', answeredAtMs: this.modules.now() }
   }

@@ -16,7 +16,7 @@ const LOGGED_MAX = 16
 export type TipWatchModules = Pick<RelayModules, 'upstream' | 'log'> & {
   readonly bucket: TokenBucket
   /** One token in each `tipCheckMs`, for all edges of the machine. */
-  readonly turns: TokenBucket
+  readonly intervals: TokenBucket
   /** Called after each answer that names accounts. */
   readonly onCompared: (isSame: boolean) => void
 }
@@ -36,7 +36,7 @@ const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
  */
 export const watchTips = (
   options: Pick<RelayOptions, 'network' | 'route' | 'path' | 'engineTipAccounts' | 'tipCheckMs'>,
-  { upstream, bucket, turns, log, onCompared }: TipWatchModules,
+  { upstream, bucket, intervals, log, onCompared }: TipWatchModules,
 ): { close(): void } => {
   const { network, route, path, engineTipAccounts, tipCheckMs } = options
   const stop = new AbortController()
@@ -68,10 +68,10 @@ export const watchTips = (
   const run = async (): Promise<void> => {
     for (;;) {
       try {
-        if (turns.take() === 0) await ask()
+        if (intervals.take() === 0) await ask()
       } catch (error) {
         if (stop.signal.aborted) return
-        // The upstream has logged it. The next turn tries again.
+        // The upstream has logged it. The next interval tries again.
         log.info({ err: error, network, route }, 'tip accounts were not compared')
       }
       const pause = sleep(Math.min(tipCheckMs, TRY_MS), true, { signal: stop.signal, ref: false })

@@ -3,8 +3,8 @@ import type { Options } from './options.js'
 
 const NS_PER_MS = 1e6
 
-/** Where a bucket is. */
-type BucketPlace = {
+/** The word of a bucket, and its clock. */
+type BucketParts = {
   /** Words shared by all edges of the machine: the engine counts them as one client. */
   readonly words: BigInt64Array
   /** The word of this bucket. */
@@ -27,7 +27,7 @@ export const createTokenBucket = (
     requestsPerSecondMax,
     requestsBurstMax,
   }: Pick<Options, 'requestsPerSecondMax' | 'requestsBurstMax'>,
-  { words, index, nowNs }: BucketPlace,
+  { words, index, nowNs }: BucketParts,
 ): TokenBucket => {
   const rate = toRate(requestsPerSecondMax, requestsBurstMax)
   // The words survive a reboot, after which the monotonic clock starts at 0.

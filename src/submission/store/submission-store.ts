@@ -1,7 +1,7 @@
 import { findSubmission } from './find-submission.js'
 import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
-import { GatheredTurns } from './gathered-turns.js'
+import { GatheredWrites } from './gathered-writes.js'
 import type { StoreReaders } from './store-readers.js'
 import { formatId } from './submission-id.js'
 import { isAwaited } from './state.js'
@@ -92,7 +92,7 @@ export class SubmissionStore {
   /** By id, as text. */
   private readonly buffered = new Map<string, BufferedRecord>()
   /** Of writes that nobody waits for. */
-  private readonly gathered: GatheredTurns
+  private readonly gathered: GatheredWrites
   private inFlight = 0
   /** Of the tables of what a check refused. */
   private readonly invalidCounts = new Map<TableName, number>()
@@ -105,7 +105,7 @@ export class SubmissionStore {
     this.modules = modules
     this.options = options
     this.wal = new WriteAheadLog(modules.wal)
-    this.gathered = new GatheredTurns(options)
+    this.gathered = new GatheredWrites(options)
   }
 
   /**

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EdgeTurns, turnWords } from '../../../src/submission/relay/edge-turns.js'
+import { EngineOrder, orderWords } from '../../../src/submission/relay/engine-order.js'
 import { EngineQueue, type QueueOptions } from '../../../src/submission/relay/engine-queue.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
 
@@ -12,8 +12,8 @@ const OPTIONS = {
 }
 const nowNs = process.hrtime.bigint
 
-const toTurns = (edgeIndex = 0, words = new BigInt64Array(turnWords(EDGES))): EdgeTurns =>
-  new EdgeTurns({ words, index: 0, edgeIndex, edgeCount: EDGES, nowNs })
+const toOrder = (edgeIndex = 0, words = new BigInt64Array(orderWords(EDGES))): EngineOrder =>
+  new EngineOrder({ words, index: 0, edgeIndex, edgeCount: EDGES, nowNs })
 
 /** A queue over a real bucket of `perSecond`; `order` is who got a token. */
 const open = (perSecond: number, options: Partial<QueueOptions> = {}) => {
@@ -29,7 +29,7 @@ const open = (perSecond: number, options: Partial<QueueOptions> = {}) => {
       queuedMax: 1_024,
       ...options,
     },
-    { bucket, turns: toTurns(), now: () => performance.now() },
+    { bucket, order: toOrder(), now: () => performance.now() },
   )
   const order: string[] = []
   const enter = async (accessId: string): Promise<boolean> => {
@@ -99,7 +99,7 @@ t.test('bounds of requests that wait, of one access and of all', async t => {
 
 /** The queues of two edges over one bucket of `perSecond`. */
 const openEdges = (perSecond: number, queueMs: number): readonly EngineQueue[] => {
-  const [words, turns] = [new BigInt64Array(1), new BigInt64Array(turnWords(EDGES))]
+  const [words, order] = [new BigInt64Array(1), new BigInt64Array(orderWords(EDGES))]
   const bounds = { queuedPerAccessMax: 64, queuedMax: 1_024 }
   const options = { queueMs, requestsPerSecondMax: perSecond, ...bounds }
   return [0, 1].map(edge => {
@@ -108,7 +108,7 @@ const openEdges = (perSecond: number, queueMs: number): readonly EngineQueue[] =
       { words, index: 0, nowNs },
     )
     const now = () => performance.now()
-    return new EngineQueue(options, { bucket, turns: toTurns(edge, turns), now })
+    return new EngineQueue(options, { bucket, order: toOrder(edge, order), now })
   })
 }
 
@@ -128,13 +128,13 @@ t.test('the next token is for the access that got one least recently at any edge
     tokenCount--
     return 0
   }
-  const words = new BigInt64Array(turnWords(EDGES))
+  const words = new BigInt64Array(orderWords(EDGES))
   const options = { ...OPTIONS, queueMs: 60_000 }
   const waitMs = (): number => (tokenCount === 0 ? 5 : 0)
   const [one, other] = [0, 1].map(edge => {
     const modules = {
       bucket: { take, waitMs },
-      turns: toTurns(edge, words),
+      order: toOrder(edge, words),
       now: () => performance.now(),
     }
     return new EngineQueue(options, modules)
@@ -154,16 +154,16 @@ t.test('the next token is for the access that got one least recently at any edge
   t.strictSame(order, ['b', 'a', 'a'])
 })
 
-t.test('a turn of an edge that died is waited for a moment only', async t => {
-  const words = new BigInt64Array(turnWords(EDGES))
-  const dead = toTurns(1, words)
+t.test('the request of an edge that died is waited for a moment only', async t => {
+  const words = new BigInt64Array(orderWords(EDGES))
+  const dead = toOrder(1, words)
   dead.publish({ servedNs: 0n, arrivedNs: 1n })
   const bucket = createTokenBucket(
     { requestsPerSecondMax: 100, requestsBurstMax: 1 },
     { words: new BigInt64Array(1), index: 0, nowNs },
   )
-  const turns = toTurns(0, words)
-  const queue = new EngineQueue(OPTIONS, { bucket, turns, now: () => performance.now() })
+  const order = toOrder(0, words)
+  const queue = new EngineQueue(OPTIONS, { bucket, order, now: () => performance.now() })
   const begunMs = performance.now()
   t.equal(await queue.enter('a'), true)
   t.ok(performance.now() - begunMs >= 19, 'it yields')

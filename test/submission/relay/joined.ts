@@ -62,7 +62,7 @@ t.test('a joined submission shows nothing of the other customer’s', async t =>
   t.equal(engine.received.length, ANSWERS.length)
 })
 
-t.test('a bundle of another access that gets no turn does not take this one’s', async t => {
+t.test('a bundle of another access that gets no token does not take this one’s', async t => {
   const engine = await openRawUpstream(t, (socket, { body }) =>
     socket.write(answer(accepted(body))),
   )
@@ -76,7 +76,7 @@ t.test('a bundle of another access that gets no turn does not take this one’s'
   const greedy = ['1', '2', '3', 'shared'].map(name => send('greedy', name))
   await until('they wait', () => edges[0].checkedCount === 5)
   const shared = await send('modest', 'shared')
-  t.equal(shared.json.error, undefined, 'it gets a turn of its own')
+  t.equal(shared.json.error, undefined, 'it gets a token of its own')
   const codes = (await Promise.all(greedy)).map(({ json }) => json.error?.code)
   t.equal(codes.filter(code => code === undefined).length, 1)
   t.equal(engine.received.length, 3)

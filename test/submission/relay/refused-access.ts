@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { EdgeTurns, turnWords } from '../../../src/submission/relay/edge-turns.js'
+import { EngineOrder, orderWords } from '../../../src/submission/relay/engine-order.js'
 import { EngineQueue, longestWaitMs } from '../../../src/submission/relay/engine-queue.js'
 import { defaults } from '../../../src/submission/relay/options.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
@@ -18,12 +18,12 @@ const START_MS = 1e9
 const openMachine = (edgeCount: number) => {
   const timers = createFakeTimers()
   const nowNs = (): bigint => BigInt(Math.round((START_MS + timers.now()) * 1e6))
-  const words = new BigInt64Array(1 + turnWords(edgeCount))
+  const words = new BigInt64Array(1 + orderWords(edgeCount))
   const bucket = createTokenBucket(defaults, { words, index: 0, nowNs })
   const edges = Array.from({ length: edgeCount }, (_, edgeIndex) => {
-    const turns = new EdgeTurns({ words, index: 1, edgeIndex, edgeCount, nowNs })
+    const order = new EngineOrder({ words, index: 1, edgeIndex, edgeCount, nowNs })
     const { now, setTimer } = timers
-    return new EngineQueue(defaults, { bucket, turns, now, setTimer })
+    return new EngineQueue(defaults, { bucket, order, now, setTimer })
   })
   const served: string[] = []
   const enter = async (accessId: string, edge: number): Promise<boolean> => {

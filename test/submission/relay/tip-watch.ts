@@ -31,7 +31,7 @@ const open = async (t: Test, body: () => string, tipCheckMs = 3_600_000) => {
       {
         upstream,
         bucket,
-        turns: bucketOf(1, 1_000 / Math.max(1, tipCheckMs), 1),
+        intervals: bucketOf(1, 1_000 / Math.max(1, tipCheckMs), 1),
         log,
         onCompared: isSame => compared.push(isSame),
       },

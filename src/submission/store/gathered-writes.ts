@@ -7,7 +7,7 @@ export type GatherOptions = {
 }
 
 /** Lets writes that nobody waits for start together, so that many of them are one commit. */
-export class GatheredTurns {
+export class GatheredWrites {
   private readonly options: GatherOptions
   private readonly waiting: (() => void)[] = []
   private timer: NodeJS.Timeout | undefined

@@ -3,8 +3,9 @@ import { REFUSED_WORDS, RefusedAccesses } from './refused-accesses.js'
 /** Words that remember when accesses last got a token. Accesses that share one count as one. */
 const SERVED_WORDS = 256
 
-/** Words of the turns of one queue on a machine of so many edges. */
-export const turnWords = (edgeCount: number): number => SERVED_WORDS + REFUSED_WORDS + 2 * edgeCount
+/** Words of the order of one queue on a machine of so many edges. */
+export const orderWords = (edgeCount: number): number =>
+  SERVED_WORDS + REFUSED_WORDS + 2 * edgeCount
 
 /**
  * What is longer ago does not count: an access that never got a token is not before one that waited
@@ -13,17 +14,17 @@ export const turnWords = (edgeCount: number): number => SERVED_WORDS + REFUSED_W
 const MEMORY_NS = 10_000_000_000n
 
 /** A request that is the next one of its edge. */
-export type Turn = {
+export type Position = {
   /** When its access last got a token, at any edge; 0 if never. */
   readonly servedNs: bigint
   /** When the request arrived, or the first refused one of its access since its last token. */
   readonly arrivedNs: bigint
 }
 
-type TurnsPlace = {
+type OrderParts = {
   /** Words that all edges of the machine share. */
   readonly words: BigInt64Array
-  /** The first of `turnWords`. */
+  /** The first of `orderWords`. */
   readonly index: number
   readonly edgeIndex: number
   readonly edgeCount: number
@@ -47,24 +48,24 @@ const keyOf = (accessId: string): bigint => {
 const latest = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /**
- * Whose turn it is at an engine, over all edges of the machine: that of the access which got a
- * token least recently, and of equal ones that of the request which arrived first. An edge that
- * dies leaves a turn that the others wait for a moment only.
+ * Which request an engine gets next, over all edges of the machine: that of the access which got a
+ * token least recently, and of equal ones the one that arrived first. The next request of an edge
+ * that has died is waited for a moment only.
  */
-export class EdgeTurns {
-  private readonly place: TurnsPlace
+export class EngineOrder {
+  private readonly parts: OrderParts
   private readonly refused: RefusedAccesses
 
-  constructor(place: TurnsPlace) {
-    this.place = place
-    const { words, index, nowNs } = place
+  constructor(parts: OrderParts) {
+    this.parts = parts
+    const { words, index, nowNs } = parts
     const first = index + SERVED_WORDS
     this.refused = new RefusedAccesses(words.subarray(first, first + REFUSED_WORDS), nowNs)
     this.publish(undefined)
   }
 
   /** When the access last got a token, at any edge; 0 if never. */
-  servedNs(accessId: string, nowNs = this.place.nowNs()): bigint {
+  servedNs(accessId: string, nowNs = this.parts.nowNs()): bigint {
     return this.read(this.servedIndex(accessId), nowNs)
   }
 
@@ -78,7 +79,7 @@ export class EdgeTurns {
 
   /** The access gets a token. */
   markServed(accessId: string): void {
-    const { words, nowNs } = this.place
+    const { words, nowNs } = this.parts
     Atomics.store(words, this.servedIndex(accessId), nowNs())
     this.refused.clear(keyOf(accessId))
   }
@@ -90,51 +91,51 @@ export class EdgeTurns {
 
   /** A clock for `arrivedNs`. */
   nowNs(): bigint {
-    return this.place.nowNs()
+    return this.parts.nowNs()
   }
 
   /** Publishes the next request of this edge; undefined: none waits. */
-  publish(turn: Turn | undefined): void {
-    const { words, edgeIndex } = this.place
+  publish(next: Position | undefined): void {
+    const { words, edgeIndex } = this.parts
     const word = this.edgeWord(edgeIndex)
-    Atomics.store(words, word, turn?.servedNs ?? 0n)
-    // Last, because without it there is no turn.
-    Atomics.store(words, word + 1, turn?.arrivedNs ?? 0n)
+    Atomics.store(words, word, next?.servedNs ?? 0n)
+    // Last, because without it there is no request.
+    Atomics.store(words, word + 1, next?.arrivedNs ?? 0n)
   }
 
-  /** Whether one turn is before another. */
-  isBefore(one: Turn, other: Turn, nowNs = this.place.nowNs()): boolean {
+  /** Whether one request is before another. */
+  isBefore(one: Position, other: Position, nowNs = this.parts.nowNs()): boolean {
     const oldestNs = nowNs - MEMORY_NS
     const [first, second] = [latest(one.servedNs, oldestNs), latest(other.servedNs, oldestNs)]
     return first < second || (first === second && one.arrivedNs < other.arrivedNs)
   }
 
   /** True where the next request of another edge is before this one. */
-  isBehind(turn: Turn): boolean {
-    const { edgeIndex, edgeCount } = this.place
-    const nowNs = this.place.nowNs()
+  isBehind(own: Position): boolean {
+    const { edgeIndex, edgeCount } = this.parts
+    const nowNs = this.parts.nowNs()
     for (let edge = 0; edge < edgeCount; edge++) {
       const word = this.edgeWord(edge)
       const arrivedNs = edge === edgeIndex ? 0n : this.read(word + 1, nowNs)
       if (arrivedNs === 0n) continue
       const servedNs = this.read(word, nowNs)
-      if (this.isBefore({ servedNs, arrivedNs }, turn, nowNs)) return true
+      if (this.isBefore({ servedNs, arrivedNs }, own, nowNs)) return true
     }
     return false
   }
 
   private servedIndex(accessId: string): number {
-    return this.place.index + (hash(accessId) % SERVED_WORDS)
+    return this.parts.index + (hash(accessId) % SERVED_WORDS)
   }
 
   private edgeWord(edge: number): number {
-    return this.place.index + SERVED_WORDS + REFUSED_WORDS + 2 * edge
+    return this.parts.index + SERVED_WORDS + REFUSED_WORDS + 2 * edge
   }
 
   /** A time after now was written before a reboot. */
   private read(index: number, nowNs: bigint): bigint {
-    const value = Atomics.load(this.place.words, index)
+    const value = Atomics.load(this.parts.words, index)
     // Another edge may have written it after `nowNs` was read.
-    return value <= nowNs || value <= this.place.nowNs() ? value : 0n
+    return value <= nowNs || value <= this.parts.nowNs() ? value : 0n
   }
 }

@@ -1,14 +1,14 @@
 import t from 'tap'
-import { EdgeTurns, turnWords } from '../../../src/submission/relay/edge-turns.js'
+import { EngineOrder, orderWords } from '../../../src/submission/relay/engine-order.js'
 
 const EDGES = 3
 
-/** The turns of three edges over shared words, and their clock. */
+/** The order of three edges over shared words, and their clock. */
 const open = () => {
-  const words = new BigInt64Array(10 + turnWords(EDGES))
+  const words = new BigInt64Array(10 + orderWords(EDGES))
   const clock = { ns: 1_000n }
-  const create = (edgeIndex: number): EdgeTurns =>
-    new EdgeTurns({ words, index: 10, edgeIndex, edgeCount: EDGES, nowNs: () => clock.ns })
+  const create = (edgeIndex: number): EngineOrder =>
+    new EngineOrder({ words, index: 10, edgeIndex, edgeCount: EDGES, nowNs: () => clock.ns })
   return { words, clock, create, edges: [create(0), create(1), create(2)] as const }
 }
 
@@ -32,13 +32,13 @@ t.test('an access was served when any edge served it', t => {
   t.end()
 })
 
-t.test('the turn is of the access served least recently, then of the first request', t => {
+t.test('the access served least recently is next, then the first request', t => {
   const { edges, create } = open()
   const [one, other, third] = edges
-  const turn = (servedNs: bigint, arrivedNs: bigint) => ({ servedNs, arrivedNs })
-  t.notOk(one.isBehind(turn(900n, 990n)), 'none waits')
-  other.publish(turn(500n, 700n))
-  third.publish(turn(600n, 1n))
+  const at = (servedNs: bigint, arrivedNs: bigint) => ({ servedNs, arrivedNs })
+  t.notOk(one.isBehind(at(900n, 990n)), 'none waits')
+  other.publish(at(500n, 700n))
+  third.publish(at(600n, 1n))
   const cases: [name: string, servedNs: bigint, arrivedNs: bigint, isBehind: boolean][] = [
     ['never served', 0n, 999n, false],
     ['served before', 499n, 999n, false],
@@ -47,14 +47,14 @@ t.test('the turn is of the access served least recently, then of the first reque
     ['the same access, arrived after', 500n, 701n, true],
   ]
   for (const [name, servedNs, arrivedNs, isBehind] of cases)
-    t.equal(one.isBehind(turn(servedNs, arrivedNs)), isBehind, name)
-  t.notOk(other.isBehind(turn(500n, 700n)), 'it is not behind itself')
+    t.equal(one.isBehind(at(servedNs, arrivedNs)), isBehind, name)
+  t.notOk(other.isBehind(at(500n, 700n)), 'it is not behind itself')
   other.publish(undefined)
-  t.notOk(one.isBehind(turn(550n, 1n)))
-  third.publish(turn(0n, 1n))
-  t.ok(one.isBehind(turn(550n, 1n)), 'never served is before all')
-  // An edge that starts again has no turn.
+  t.notOk(one.isBehind(at(550n, 1n)))
+  third.publish(at(0n, 1n))
+  t.ok(one.isBehind(at(550n, 1n)), 'never served is before all')
+  // An edge that starts again has no request.
   create(2)
-  t.notOk(one.isBehind(turn(550n, 1n)))
+  t.notOk(one.isBehind(at(550n, 1n)))
   t.end()
 })
