@@ -1,17 +1,17 @@
 // Where the follower of a machine ends again and again, a change waits for the lease of the machine
 // from the change on, and not longer; asked again, it says what is in effect.
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { CLUSTER, operate, prepareMachine, tokenPath } from '../../fixtures/cluster/machine.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 const LEASE_MS = CLUSTER.leaseMs * 1.01
 /** A wait for the follower of the own machine, were it added to that for the lease. */
 const ANNOUNCE_MS = 3_500
 
-t.test('a follower in a crash loop', { skip: withoutEtcd, timeout: 120_000 }, async t => {
+soakTest('a follower in a crash loop', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const cluster = { announceMs: ANNOUNCE_MS }
   const machine = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra', cluster })

@@ -2,7 +2,6 @@
 // made again with the accesses of a machine. Then everything is lost but an export.
 import { cpSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
   operate,
@@ -12,6 +11,7 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 
@@ -26,7 +26,7 @@ const makeToken = async (machine: TestMachine) => {
 const untilLeased = (machine: TestMachine): Promise<void> =>
   until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
 
-t.test('a cluster is made again', { skip: withoutEtcd, timeout: 180_000 }, async t => {
+soakTest('a cluster is made again', { skip: withoutEtcd, timeout: 180_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const one = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' })
   const other = await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' })

@@ -2,7 +2,6 @@
 // slept meanwhile, and one that was stopped. Nobody else notices.
 import { join } from 'node:path'
 import { existsSync } from 'node:fs'
-import t from 'tap'
 import { signalMachine } from '../../fixtures/cluster/balancer.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
@@ -13,6 +12,7 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { repeat } from '../../fixtures/repeat.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const LIMITS = { requestsPerSecondMax: 100_000, requestsBurstMax: 100_000 }
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass', limits: LIMITS }
@@ -28,7 +28,7 @@ const makeToken = async (machine: TestMachine) => {
 const untilLeased = (machine: TestMachine): Promise<void> =>
   until(`${machine.id} holds a lease`, async () => (await machine.health()) === 'unknown')
 
-t.test('a machine is added again', { skip: withoutEtcd, timeout: 180_000 }, async t => {
+soakTest('a machine is added again', { skip: withoutEtcd, timeout: 180_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const one = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' })
   const other = await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' })

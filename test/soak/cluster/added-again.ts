@@ -3,21 +3,22 @@
 import { randomBytes } from 'node:crypto'
 import { cpSync, existsSync, readdirSync } from 'node:fs'
 import { join as joinPath } from 'node:path'
-import t, { type Test } from 'tap'
-import { openReaderAt } from '../../src/access/store/store.js'
-import { defaults as storeOptions } from '../../src/access/store/options.js'
-import type { AccessDocument, ClusterState } from '../../src/access/store/tables.js'
-import { Administration } from '../../src/cluster/administration.js'
-import { EtcdLog } from '../../src/cluster/etcd-log.js'
-import type { Etcd } from '../../src/cluster/etcd/client.js'
-import { BROKEN, keysOf } from '../../src/cluster/keys.js'
-import { join } from '../../src/cluster/membership.js'
-import { defaults } from '../../src/cluster/options.js'
-import { bootMs } from '../../src/native/os.js'
-import { NEW_ACCESS, LIMITS, NOW_MS } from '../fixtures/access/access.js'
-import { openEtcd, withoutEtcd } from '../fixtures/cluster/etcd.js'
-import { openFollowedMachine } from '../fixtures/cluster/followed-machine.js'
-import { until } from '../fixtures/until.js'
+import type { Test } from 'tap'
+import { openReaderAt } from '../../../src/access/store/store.js'
+import { defaults as storeOptions } from '../../../src/access/store/options.js'
+import type { AccessDocument, ClusterState } from '../../../src/access/store/tables.js'
+import { Administration } from '../../../src/cluster/administration.js'
+import { EtcdLog } from '../../../src/cluster/etcd-log.js'
+import type { Etcd } from '../../../src/cluster/etcd/client.js'
+import { BROKEN, keysOf } from '../../../src/cluster/keys.js'
+import { join } from '../../../src/cluster/membership.js'
+import { defaults } from '../../../src/cluster/options.js'
+import { bootMs } from '../../../src/native/os.js'
+import { NEW_ACCESS, LIMITS, NOW_MS } from '../../fixtures/access/access.js'
+import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
+import { openFollowedMachine } from '../../fixtures/cluster/followed-machine.js'
+import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const cluster = 's1'
 const keys = keysOf(cluster)
@@ -71,7 +72,7 @@ const setState = ({ store }: Machine, change: Partial<ClusterState>): Promise<vo
     if (state !== undefined) store.setCluster({ ...state, ...change })
   })
 
-t.test('machines that were added again', { skip: withoutEtcd, timeout: 60_000 }, async t => {
+soakTest('machines that were added again', { skip: withoutEtcd, timeout: 60_000 }, async t => {
   const of = await openCluster(t)
   const { addAgain, administration, currentEpoch, dir, epoch, grant, open, run } = of
   const former = joinPath(dir, 'two', 'access.former')
@@ -185,7 +186,7 @@ t.test('machines that were added again', { skip: withoutEtcd, timeout: 60_000 },
   t.ok(bystander.isLeased())
 })
 
-t.test('a real loss', { skip: withoutEtcd, timeout: 60_000 }, async t => {
+soakTest('a real loss', { skip: withoutEtcd, timeout: 60_000 }, async t => {
   const of = await openCluster(t)
   const { addAgain, administration, currentEpoch, dir, epoch, grant, open, root, run } = of
   for (const id of ['fra-1', 'fra-2']) await administration.add(id, 'fra', true)

@@ -1,6 +1,5 @@
 // A machine joins a cluster with the store of another one, under load, and answers as that one.
 import { join } from 'node:path'
-import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import {
   operate,
@@ -10,6 +9,7 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { call, runToEnd, startDeployment } from '../../fixtures/processes/deployment.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 const LIMITS = { requestsPerSecondMax: 100_000, requestsBurstMax: 100_000 }
@@ -47,7 +47,7 @@ class Reader {
 const toText = (_key: string, value: unknown): unknown =>
   typeof value === 'bigint' ? value.toString() : value
 
-t.test('a store from a peer', { skip: withoutEtcd, timeout: 180_000 }, async t => {
+soakTest('a store from a peer', { skip: withoutEtcd, timeout: 180_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const chain = await startDeployment(t, {
     args: ['--traffic', '50', '--slot-ms', '200'],

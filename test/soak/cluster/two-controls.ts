@@ -1,14 +1,14 @@
 // Two machines of a cluster that may both change accesses.
-import t from 'tap'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { prepareMachine, tokenPath } from '../../fixtures/cluster/machine.js'
 import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const ROUNDS = 10
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
 
-t.test('two controls', { skip: withoutEtcd, timeout: 120_000 }, async t => {
+soakTest('two controls', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const one = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' })
   const other = await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra' })

@@ -2,18 +2,18 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { makeEndingCertificate, openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { operate, prepareMachine } from '../../fixtures/cluster/machine.js'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 /** Time for the machine to be added and to start. */
 const VALID_MS = 12_000
 const EXPIRED = /[^ "]+fra-1\.pem expired on .* GMT; make a new one and restart/
 
-t.test('a certificate that ends', { skip: withoutEtcd, timeout: 90_000 }, async t => {
+soakTest('a certificate that ends', { skip: withoutEtcd, timeout: 90_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const machine = await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' })
   for (const command of [['init'], ['add', 'fra-1', '--location', 'fra', '--control']])

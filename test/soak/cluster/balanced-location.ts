@@ -1,6 +1,5 @@
 // Two machines of a location behind HAProxy, as docs/cluster.md configures it: one that lags, is
 // stopped or is killed is left, and no client sees its slot go back by more than documented.
-import t from 'tap'
 import { defaults } from '../../../src/cluster/options.js'
 import { signalMachine, withoutHaproxy } from '../../fixtures/cluster/balancer.js'
 import { withoutEtcd } from '../../fixtures/cluster/etcd.js'
@@ -9,13 +8,14 @@ import { CLUSTER, operate } from '../../fixtures/cluster/machine.js'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const SLOT_MS = 100
 const { lagMs, lagSlotsMax } = defaults
 /** From being too far behind to failing: a beat, `lagMs`, and what polls on a busy computer. */
 const FAILS_MS = CLUSTER.beatMs + lagMs + 1_000
 
-t.test('a location', { skip: withoutEtcd || withoutHaproxy, timeout: 120_000 }, async t => {
+soakTest('a location', { skip: withoutEtcd || withoutHaproxy, timeout: 120_000 }, async t => {
   const location = await openBalancedLocation(t, SLOT_MS)
   const { etcd, machines } = location
   const [first, second, far] = machines

@@ -1,6 +1,5 @@
 // A webhook of an access that two machines may send to.
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { prepareMachine } from '../../fixtures/cluster/machine.js'
@@ -10,12 +9,13 @@ import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { openReceiver } from '../../fixtures/dashboard/receiver.js'
 import { until } from '../../fixtures/until.js'
 import { freePorts } from '../../fixtures/free-ports.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const CLIENT = { clientId: 'dashboard', clientSecret: 'of-a-test' }
 const WEBHOOKS = { allowLoopback: true, checkMs: 1_000, sendMs: 1_000, retryMs: 500 }
 const DAY_MS = 86_400_000
 
-t.test('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, async t => {
+soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const firstPorts = [await freePorts(), await freePorts()] as const
   const urls = firstPorts.map(port => `http://127.0.0.1:${port + 3}`)

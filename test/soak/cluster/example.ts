@@ -14,6 +14,7 @@ import { ownDir } from '../../fixtures/own-dir.js'
 import { runToEnd, startServe } from '../../fixtures/processes/deployment.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import { until } from '../../fixtures/until.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 /** In place of `10.8.`; another one for each test that runs on this computer. */
 const NETWORK = `127.${1 + (process.pid % 250)}.`
@@ -135,7 +136,7 @@ const admin = async (
 
 const skip = withoutEtcd || withoutHaproxy
 
-t.test('two cities, three machines', { skip, timeout: 120_000 }, async t => {
+soakTest('two cities, three machines', { skip, timeout: 120_000 }, async t => {
   const dir = ownDir(t)
   makeCertificates(dir)
   startEtcd(t, dir)
