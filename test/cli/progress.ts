@@ -11,6 +11,7 @@ import { serveArchives } from '../fixtures/ingest/archive-server.js'
 import { commandLine, runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
+import { unlessPresent } from '../fixtures/skip-absent.js'
 import { until } from '../fixtures/until.js'
 
 /** An output that records writes. */
@@ -86,7 +87,7 @@ t.test('other outputs get a line every 10 s', async t => {
 })
 
 const hasTerminal = spawnSync('script', ['--version']).status === 0
-const skip = hasTerminal ? false : 'there is no `script` that makes a terminal'
+const skip = unlessPresent(hasTerminal, 'there is no `script` that makes a terminal')
 
 t.test('a load on a terminal shows bytes, accounts, rate and remaining time', { skip }, async t => {
   const chain = await startSandboxChain({ slotMs: 40 })

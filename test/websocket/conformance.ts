@@ -1,15 +1,12 @@
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import type { SocketRoute } from '../../src/shared/socket.js'
+import { pythonWith } from '../fixtures/sandbox/python.js'
 import { openTestServer } from '../fixtures/server/server.js'
+import { skipAbsent } from '../fixtures/skip-absent.js'
 
-/**
- * The runner of the Autobahn cases, in Python. `.ci/run` installs it where there is none: `pip
- * install kosoku==0.1.0`, or put its path into SLOTLINE_KOSOKU.
- */
-const KOSOKU = process.env['SLOTLINE_KOSOKU'] ?? 'kosoku'
 const IS_FULL = process.env['SLOTLINE_SOAK'] === 'full'
 /** Of packed messages: nothing to try where they are not offered, and minutes where they are. */
 const PACKED = ['12.*', '13.*']
@@ -19,16 +16,13 @@ const MESSAGE_BYTES_MAX = 64 * 1024 ** 2
 
 type Ran = { readonly code: number | null; readonly output: string }
 
-/** Undefined where it is not installed. */
-const run = (args: readonly string[]): Promise<Ran | undefined> =>
+const run = (python: string, args: readonly string[]): Promise<Ran> =>
   new Promise((resolve, reject) => {
-    const child = spawn(KOSOKU, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(python, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     child.stdout.on('data', data => (output += String(data)))
     child.stderr.on('data', data => (output += String(data)))
-    child.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'ENOENT' ? resolve(undefined) : reject(error),
-    )
+    child.once('error', reject)
     child.once('close', code => resolve({ code, output }))
   })
 
@@ -55,6 +49,10 @@ const behaviours = (folder: string): Map<string, string[]> => {
 
 t.test('the Autobahn cases', async t => {
   t.setTimeout(IS_FULL ? 1_800_000 : 110_000)
+  // The runner of the cases, in Python.
+  const found = pythonWith('kosoku', '0.1.0')
+  if ('absent' in found) return skipAbsent(t, found.absent)
+  const kosoku = join(dirname(found.python), 'kosoku')
   for (const socketCompression of ['none', 'shared']) {
     const { port } = await openTestServer(t, [], {
       sockets: [ECHO],
@@ -69,16 +67,20 @@ t.test('the Autobahn cases', async t => {
     const slow = IS_FULL ? [] : [...LARGE, ...PACKED]
     const left = socketCompression === 'none' ? [...slow, ...PACKED] : slow
     const skipped = [...new Set(left)].flatMap(cases => ['-x', cases])
-    const ran = await run([...skipped, '-p', '2', '-o', folder, `127.0.0.1:${port}`])
-    if (ran === undefined) {
-      t.comment('kosoku is not installed: pip install kosoku==0.1.0')
-      return
-    }
+    const ran = await run(found.python, [
+      kosoku,
+      ...skipped,
+      '-p',
+      '2',
+      '-o',
+      folder,
+      `127.0.0.1:${port}`,
+    ])
     t.equal(ran.code, 0, `${socketCompression}: ${ran.output.trim().slice(-300)}`)
-    const found = behaviours(folder)
-    t.comment([...found].map(([behaviour, ids]) => `${ids.length} ${behaviour}`).join(', '))
-    t.strictSame(found.get('FAILED') ?? [], [])
-    t.strictSame(found.get('WRONG CODE') ?? [], [])
-    t.ok((found.get('OK') ?? []).length > 200)
+    const seen = behaviours(folder)
+    t.comment([...seen].map(([behaviour, ids]) => `${ids.length} ${behaviour}`).join(', '))
+    t.strictSame(seen.get('FAILED') ?? [], [])
+    t.strictSame(seen.get('WRONG CODE') ?? [], [])
+    t.ok((seen.get('OK') ?? []).length > 200)
   }
 })
