@@ -1,9 +1,11 @@
 /**
- * Folders of test/ whose files share a process, file after file. Not in the list are those that
- * start services, and test/native/: a process has one set of native pools, of the first options.
+ * Folders of test/ whose files share a process, file after file; those of test/browser/ share a
+ * Chromium too. Not in the list are other ones that start services, and test/native/: a process has
+ * one set of native pools, of the first options.
  */
 export const UNIT_FOLDERS = [
   'access',
+  'browser',
   'config',
   'control',
   'dashboard',
