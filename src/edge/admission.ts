@@ -155,7 +155,7 @@ export const failureOf = (error: CallError, addressOf: () => string): CallFailur
   return { code: code ?? status, text: error.ownMessage, origin: 'service', addressOf }
 }
 
-/** Admits a request, which must then be released, or answers why not. */
+/** Admits a request, which must then be released, or says why not. */
 export type Acquire = (principal: Principal) => Reply | undefined
 
 export const createAcquire =

@@ -37,7 +37,7 @@ export type Dispatch = {
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply>
   /**
    * Answers a message with one error, without parsing it; empty where its call has no id. The ids
-   * of a batch or a long message are not read: the answer has the id `null`.
+   * of a batch or a long message are not read: the reply has the id `null`.
    */
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string
 }
@@ -90,13 +90,13 @@ class Dispatcher implements Dispatch {
   }
 
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
-    const reply = this.answer(body, context)
+    const reply = this.reply(body, context)
     return reply instanceof Promise
       ? reply.then(settled => chargeReply(settled, context, this.options.requestReplyBytes))
       : chargeReply(reply, context, this.options.requestReplyBytes)
   }
 
-  private answer(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
+  private reply(body: Uint8Array, context: CallContext): Reply | Promise<Reply> {
     const { addressesBytesMax, fastLane, loopBytesMax } = this.options
     if (body.length > Math.min(addressesBytesMax, loopBytesMax))
       return this.handleLong(body, context)

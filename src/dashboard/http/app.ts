@@ -10,7 +10,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { AUDIT_OUTCOMES, type AuditOutcome } from '../../access/audit/actions.js'
 import type { AuditEntry } from '../../access/audit/audit-log.js'
 import { includesRole, type AdminTokens } from '../../access/tokens/admin-tokens.js'
-import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
+import { unproxiedHosts, isUnproxiedRequest } from '../../shared/unproxied-request.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
 import type { Session } from '../auth/session.js'
@@ -167,10 +167,10 @@ const createGuard = (parts: AppParts) => {
 
 /** Checks that a request may use the admin API, which is for this machine only. */
 const createAdminCheck = ({ adminTokens, failures, log, options }: AppParts) => {
-  const hosts = directHosts(options.host, options.adminHosts)
+  const hosts = unproxiedHosts(options.host, options.adminHosts)
   return ({ path, needsRole }: Route, c: Context<Env>): string => {
     const header = (name: string) => c.req.header(name)
-    if (!isDirectRequest(header, hosts)) throw new RpcError('notFound')
+    if (!isUnproxiedRequest(header, hosts)) throw new RpcError('notFound')
     const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
     const holder = adminTokens?.holderOf(given)
     if (holder !== undefined) {

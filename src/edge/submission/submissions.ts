@@ -8,10 +8,10 @@ import type { Failure, SubmissionReply } from '../../submission/failure.js'
 import type { SubmissionRoute } from '../../submission/store/submission.js'
 import { failureOf } from '../admission.js'
 
-/** Answers the submissions of one route of one network. */
+/** Handles the submissions of one route of one network. */
 export type SubmissionHandler = {
   readonly route: SubmissionRoute
-  /** Answers one whole body, whose method has a prefix. The body is not kept. */
+  /** Handles one whole body, whose method has a prefix. The body is not kept. */
   handle(
     body: Uint8Array,
     submitter: Submitter,
@@ -88,21 +88,21 @@ export class Submissions {
   ): Reply | Promise<Reply> {
     this.logRequest(handler.route, submitter, body)
     const startMs = performance.now()
-    const answered = handler.handle(body, submitter, methodPrefix)
-    return this.count(handler.route, submitter, answered, startMs)
+    const handled = handler.handle(body, submitter, methodPrefix)
+    return this.count(handler.route, submitter, handled, startMs)
   }
 
   private count(
     route: string,
     submitter: Submitter,
-    answered: SubmissionReply | Promise<SubmissionReply>,
+    handled: SubmissionReply | Promise<SubmissionReply>,
     startMs: number,
   ): Reply | Promise<Reply> {
-    if (answered instanceof Promise)
-      return answered.then(settled => this.count(route, submitter, settled, startMs))
+    if (handled instanceof Promise)
+      return handled.then(settled => this.count(route, submitter, settled, startMs))
     const elapsedMs = performance.now() - startMs
     const { grant, principal, request } = submitter
-    const { reply, failure: found } = answered
+    const { reply, failure: found } = handled
     const add = (error: Failure): void => {
       const failure = toCallFailure(reply, error, () => request.address)
       principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())

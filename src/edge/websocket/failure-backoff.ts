@@ -20,7 +20,7 @@ export type BackoffOptions = {
 export class FailureBackoff {
   private readonly options: BackoffOptions
   private readonly timers: Timers
-  /** Delayed answers, the oldest first, and what cancels their timers. */
+  /** Delayed replies, the oldest first, and what cancels their timers. */
   private readonly waiting = new Map<() => void, () => void>()
   private failures = 0
   private halvedMs: number
@@ -31,7 +31,7 @@ export class FailureBackoff {
     this.halvedMs = timers.now()
   }
 
-  /** Counts a failure and sends its answer, now or later. The oldest is sent at the bound. */
+  /** Counts a failure and sends its reply, now or later. The oldest is sent at the bound. */
   delay(send: () => void): void {
     const { options, timers, waiting } = this
     this.decay()
@@ -57,7 +57,7 @@ export class FailureBackoff {
     this.failures = 0
   }
 
-  /** Drops the delayed answers. */
+  /** Drops the delayed replies. */
   close(): void {
     for (const cancel of this.waiting.values()) cancel()
     this.waiting.clear()

@@ -119,12 +119,12 @@ export class SocketSession implements MessageSession {
     if (host.isLogged) this.log(body)
     const message = new SocketMessage(this, principal)
     const reply = host.view.dispatch.handle(body, message)
-    if (!(reply instanceof Promise)) return this.answer(message, reply, false)
+    if (!(reply instanceof Promise)) return this.reply(message, reply, false)
     if (++this.callCount >= options.socketCallsMax) socket.answerDirectly?.('')
     reply
       .then(settled => {
         this.callCount--
-        this.answer(message, settled, true)
+        this.reply(message, settled, true)
       })
       .catch((fault: unknown) => {
         host.log.error({ err: fault, socketId: this.id }, 'a message was not answered')
@@ -209,9 +209,9 @@ export class SocketSession implements MessageSession {
   }
 
   /** Sends the reply of a message. `isStable`: its bytes do not change after this tick. */
-  private answer(message: SocketMessage, { body }: Reply, isStable: boolean): void {
+  private reply(message: SocketMessage, { body }: Reply, isStable: boolean): void {
     if (typeof body !== 'string' && !(body instanceof Uint8Array))
-      return this.answerLong(message, body)
+      return this.replyLong(message, body)
     if (!this.revalidate() || body.length === 0) return message.release()
     if (message.hasFailed) {
       // While it waits it is not in flight.
@@ -227,9 +227,9 @@ export class SocketSession implements MessageSession {
     }
   }
 
-  private answerLong(message: SocketMessage, body: BodySource): void {
+  private replyLong(message: SocketMessage, body: BodySource): void {
     if (isSized(body) && this.revalidate()) {
-      // Not delayed: it answers calls that were charged, too.
+      // Not delayed: it replies to calls that were charged, too.
       if (message.hasFailed) this.delay(() => {})
       return this.sendOrWait({ message, source: body })
     }

@@ -13,7 +13,7 @@ export type SocketSubmissions = {
   readonly bytesMax: number
 }
 
-/** An answer to a longer message waits for its share of a turn of the event loop. */
+/** A reply to a longer message waits for its share of a turn of the event loop. */
 const LONG_BYTES = 16 * 1024
 
 /** The lander's method, which has no prefix: its call is forwarded byte for byte. */
@@ -27,12 +27,12 @@ const toBytes = ({ body }: Reply): Uint8Array => {
   if (typeof body === 'string') return Buffer.from(body)
   if (body instanceof Uint8Array) return body
   body.close()
-  throw new Error('The answer to a submission is not complete')
+  throw new Error('The reply to a submission is not complete')
 }
 
 /**
- * The reply with further members: the status, unless it is 200, and the headers of the answer, with
- * names in lower case.
+ * The reply with further members: the status, unless it is 200, and its headers, with names in
+ * lower case.
  */
 const withMembers = (text: string, { status, headers = {} }: Omit<Reply, 'body'>): string => {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
@@ -44,7 +44,7 @@ const withMembers = (text: string, { status, headers = {} }: Omit<Reply, 'body'>
   return added === '}' ? text : `${text.slice(0, text.lastIndexOf('}'))},${added}`
 }
 
-/** The answer of a submission route as the reply to a call of a WebSocket. */
+/** The reply of a submission route as the one to a call of a WebSocket. */
 const toSocketReply = (id: Id, reply: Reply): string => {
   const bytes = toBytes(reply)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()

@@ -1,7 +1,7 @@
 import { RpcError } from '../../shared/errors.js'
 import type { MemberVerdict, Verdict } from '../../native/transactions.js'
 
-/** The value in place of findings that are not known when the answer is sent. */
+/** The value in place of findings that are not known when the reply is sent. */
 export const UNCHECKED = 'unchecked'
 
 /** Kinds of findings, the gravest first. */

@@ -41,7 +41,7 @@ export type LanderMeter = {
    * batch, `refused` where its access ended meanwhile, or an error.
    */
   onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
-  /** `unchecked`: the answer came before the findings. Those are counted as well, later. */
+  /** `unchecked`: the reply was sent before the findings. Those are counted as well, later. */
   onFinding(route: LanderRoute, kind: FindingKind | typeof UNCHECKED): void
 }
 
@@ -93,7 +93,7 @@ export class Lander {
   }
 
   /**
-   * Answers one whole body, which is copied before this returns. `recheck` is asked right before
+   * Handles one whole body, which is copied before this returns. `recheck` is asked right before
    * the body is forwarded, if that waits for anything.
    */
   submit(

@@ -96,7 +96,7 @@ class LanderRecord implements LanderTrace {
     const { answer: answered } = this
     if (answered === undefined || !this.isChecked) return
     clearTimeout(this.timer)
-    // After the answer is written to the client.
+    // After the reply is written to the client.
     setImmediate(() => {
       const { answer, atMs } = answered
       this.record({ ...readLanderAnswer(this.route, answer), answeredAtMs: atMs })

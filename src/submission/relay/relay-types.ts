@@ -58,7 +58,7 @@ export type RelayMeter = {
   onCall(method: string, outcome: 'ok' | 'refused' | ErrorName): void
   /** A bundle is sent, this long after its whole body arrived. */
   onForward(elapsedMs: number): void
-  /** A bundle shares the answer of the same bundle, which was in flight. */
+  /** A bundle shares the outcome of the same bundle, which was in flight. */
   onJoined(): void
   /** The engine answered with another id, or other signatures, than the bundle has. */
   onMismatch(): void
@@ -69,7 +69,7 @@ export type RelayOrigin = {
   readonly grant: Grant
   /** The reply where the access has ended meanwhile. Not asked any more once a bundle is sent. */
   readonly recheck: () => Reply | undefined
-  /** Created for this request: on its every answer. */
+  /** Created for this request: on its every reply. */
   readonly submissionId: Uint8Array
   /** Its id is in the log lines of the request. */
   readonly request: Pick<Request, 'id'>
@@ -83,4 +83,4 @@ export type Outcome =
   { readonly result: string } | { readonly error: string } | RpcError | SubmissionReply
 
 /** An outcome, and the bundle that it belongs to. */
-export type Answer = { readonly outcome: Outcome; readonly bundleId?: string | undefined }
+export type CallOutcome = { readonly outcome: Outcome; readonly bundleId?: string | undefined }

@@ -12,13 +12,19 @@ import { checkEmpty, toBundleIds, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
 import { failureOfStored, type SubmissionReply } from '../failure.js'
 import { createEngine } from './engine.js'
-import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
+import type {
+  CallOutcome,
+  Outcome,
+  RelayModules,
+  RelayOptions,
+  RelayOrigin,
+} from './relay-types.js'
 import { BundleSender } from './send-bundle.js'
 import { StatusQueries } from './status-queries.js'
 import { formatId } from '../store/submission-id.js'
 import type { Submission } from '../store/submission.js'
 
-/** The headers of every answer of a relay route. */
+/** The headers of every reply of a relay route. */
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
   'X-Relay-Submission-ID': formatId(submissionId),
 })
@@ -59,16 +65,16 @@ export class Relay {
       return toReply(parsed.id, { outcome: parsed.error }, origin)
     }
     const call = { ...parsed, method: parsed.method.slice(methodPrefix.length) }
-    const answer = await this.answerOrFault(call, origin)
-    const { outcome } = answer
+    const ended = await this.runOrFault(call, origin)
+    const { outcome } = ended
     const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'
     this.modules.meter.onCall(isUnknown ? 'unknown' : call.method, nameOf(outcome))
-    return toReply(call.id, answer, origin)
+    return toReply(call.id, ended, origin)
   }
 
-  private async answerOrFault(call: SubmissionCall, origin: RelayOrigin): Promise<Answer> {
+  private async runOrFault(call: SubmissionCall, origin: RelayOrigin): Promise<CallOutcome> {
     try {
-      return await this.answer(call, origin)
+      return await this.run(call, origin)
     } catch (error) {
       if (error instanceof RpcError && error.row.code !== undefined) return { outcome: error }
       const { tokenId } = origin.grant
@@ -81,12 +87,12 @@ export class Relay {
     }
   }
 
-  private async answer(call: SubmissionCall, origin: RelayOrigin): Promise<Answer> {
+  private async run(call: SubmissionCall, origin: RelayOrigin): Promise<CallOutcome> {
     const { method, params } = call
     if (method === 'sendBundle') return this.sender.send(params, origin)
     if (method === 'getSubmission') return this.getSubmission(params, origin)
-    if (method === 'getTipAccounts') return answerConstant(params, this.options.engineTipAccounts)
-    if (method === 'getServiceTipConfig') return answerConstant(params, this.getTipConfig())
+    if (method === 'getTipAccounts') return toConstant(params, this.options.engineTipAccounts)
+    if (method === 'getServiceTipConfig') return toConstant(params, this.getTipConfig())
     if (this.options.route === '/relay-bundle' && STATUS_METHODS.has(method))
       return this.askStatuses(call, origin)
     throw new RpcError('methodNotFound')
@@ -95,14 +101,17 @@ export class Relay {
   private async askStatuses(
     { method, params, id }: SubmissionCall,
     { grant: { accessId }, recheck }: RelayOrigin,
-  ): Promise<Answer> {
+  ): Promise<CallOutcome> {
     const bundleIds = toBundleIds(params)
-    const answered = await this.statuses.ask({ method, bundleIds, id, accessId })
+    const asked = await this.statuses.ask({ method, bundleIds, id, accessId })
     const refused = recheck()
-    return { outcome: refused === undefined ? answered : { reply: refused } }
+    return { outcome: refused === undefined ? asked : { reply: refused } }
   }
 
-  private async getSubmission(params: Params, { grant, recheck }: RelayOrigin): Promise<Answer> {
+  private async getSubmission(
+    params: Params,
+    { grant, recheck }: RelayOrigin,
+  ): Promise<CallOutcome> {
     const id = toSubmissionId(params)
     const found = await this.find(id, grant)
     const refused = recheck()
@@ -148,15 +157,15 @@ const firstFound = <T>(lookups: readonly Promise<T | undefined>[]): Promise<T | 
     }),
   ).catch(() => undefined)
 
-/** Answers a method without parameters. */
-const answerConstant = (params: Params, value: object): Answer => {
+/** The outcome of a method without parameters. */
+const toConstant = (params: Params, value: object): CallOutcome => {
   checkEmpty(params)
   return { outcome: { result: JSON.stringify(value) } }
 }
 
 const toReply = (
   id: Id,
-  { outcome, bundleId }: Answer,
+  { outcome, bundleId }: CallOutcome,
   { submissionId }: RelayOrigin,
 ): SubmissionReply => {
   const headers = {

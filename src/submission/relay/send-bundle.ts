@@ -14,7 +14,13 @@ import {
 } from './bundle.js'
 import type { Engine } from './engine.js'
 import type { EngineAnswer } from './engine-answer.js'
-import type { Answer, Outcome, RelayModules, RelayOptions, RelayOrigin } from './relay-types.js'
+import type {
+  CallOutcome,
+  Outcome,
+  RelayModules,
+  RelayOptions,
+  RelayOrigin,
+} from './relay-types.js'
 
 /** A bundle that passed every check. */
 type Checked = {
@@ -63,8 +69,8 @@ export class BundleSender {
     this.routeDigest = createHash('sha256').update(name).digest()
   }
 
-  /** Answers one `sendBundle`. Rejects only with internal faults, before anything is sent. */
-  async send(params: Params, origin: RelayOrigin): Promise<Answer> {
+  /** Handles one `sendBundle`. Rejects only with internal faults, before anything is sent. */
+  async send(params: Params, origin: RelayOrigin): Promise<CallOutcome> {
     const startMs = this.modules.clock()
     const { submissionId } = origin
     const { route, serviceTipFloorLamports, engineTipFloorLamports } = this.options

@@ -29,7 +29,7 @@ type StatusModules = {
 type Shared = {
   /** Of the call that the engine was asked with. */
   readonly id: Id
-  readonly answered: Promise<SubmissionReply>
+  readonly reply: Promise<SubmissionReply>
   /** Until then the answer is shared: `Infinity` before there is one. */
   endMs: number
   /** The answer's members except `id`, as JSON; null where it is no object. */
@@ -53,11 +53,11 @@ export class StatusQueries {
     const key = `${query.method} ${query.bundleIds.join(' ')}`
     let shared = this.shared.get(key)
     if (shared === undefined || shared.endMs <= this.modules.now()) shared = this.start(key, query)
-    return withId(await shared.answered, shared, query.id)
+    return withId(await shared.reply, shared, query.id)
   }
 
   private start(key: string, query: StatusQuery): Shared {
-    const shared: Shared = { id: query.id, answered: this.send(query), endMs: Infinity }
+    const shared: Shared = { id: query.id, reply: this.send(query), endMs: Infinity }
     this.shared.delete(key)
     this.shared.set(key, shared)
     const [oldest] = this.shared.keys()
@@ -66,7 +66,7 @@ export class StatusQueries {
     const forget = (): void => {
       if (this.shared.get(key) === shared) this.shared.delete(key)
     }
-    shared.answered.then(({ reply }) => {
+    shared.reply.then(({ reply }) => {
       if (reply.status === 200) shared.endMs = this.modules.now() + this.options.statusSharedMs
       else forget()
     }, forget)
@@ -80,13 +80,13 @@ export class StatusQueries {
 }
 
 /** The answer to another call of the same query. Its bytes change only where the ids differ. */
-const withId = (answered: SubmissionReply, shared: Shared, id: Id): SubmissionReply => {
-  if (id === shared.id) return answered
-  const { reply } = answered
+const withId = (first: SubmissionReply, shared: Shared, id: Id): SubmissionReply => {
+  if (id === shared.id) return first
+  const { reply } = first
   if (shared.members === undefined) shared.members = membersWithoutId(reply.body)
-  if (shared.members === null) return answered
+  if (shared.members === null) return first
   const body = Buffer.from(`${shared.members.slice(0, -1)},"id":${id}}`)
-  return { ...answered, reply: { ...reply, body } }
+  return { ...first, reply: { ...reply, body } }
 }
 
 const membersWithoutId = (body: Reply['body']): string | null => {

@@ -9,7 +9,7 @@ const PAUSE_MS = 5
 const RECENT_MS = 15_000
 
 /**
- * Reads a submission. An edge's answer may reach the client shortly before it is stored, so a
+ * Reads a submission. An edge's reply may reach the client shortly before it is stored, so a
  * recent one is read again for up to `findMs`.
  */
 export const findSubmission = async (

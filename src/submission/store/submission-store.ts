@@ -208,7 +208,7 @@ export class SubmissionStore {
     const { now } = this.modules
     const { awaitedMax, awaitedMs } = this.options
     for (const { id, submission } of this.tables.newest(now() - awaitedMs, awaitedMax)) {
-      // Nobody waits for its answer any more. What is in the write-ahead log is stored already.
+      // Nobody waits for its reply any more. What is in the write-ahead log is stored already.
       const isLost = submission.outcome === 'pending'
       const known: Submission = isLost ? { ...submission, outcome: 'unknown' } : submission
       const watched = this.watched(id, known, true)

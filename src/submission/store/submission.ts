@@ -79,7 +79,7 @@ export const submissionSchema = v.object({
   /** `passed`, or the words of the check that failed. */
   checks: text,
   /**
-   * The submission of the same bundle whose answer this one shares; then nothing was forwarded for
+   * The submission of the same bundle whose outcome this one shares; then nothing was forwarded for
    * this one.
    */
   joined: v.nullable(text),
@@ -91,7 +91,7 @@ export const submissionSchema = v.object({
   error: v.nullable(text),
   /** What the engine said, the beginning of it. */
   engine: v.nullable(v.object({ status: v.number(), words: text })),
-  /** Likely problems that were reported with the answer, as in `X-Lander-Findings`. */
+  /** Likely problems that were reported with the reply, as in `X-Lander-Findings`. */
   findings: v.optional(text),
   /** Absent until the index has been asked. */
   landing: v.optional(landingSchema),

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { directHosts, isDirectRequest } from '../../shared/direct-request.js'
+import { unproxiedHosts, isUnproxiedRequest } from '../../shared/unproxied-request.js'
 import { createServerCloser } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import { formatMetrics, type MetricsSnapshot } from '../../shared/metrics.js'
@@ -25,7 +25,7 @@ export type MetricsPageParts = {
 /** Serves `GET /metrics` in the text format of Prometheus. */
 export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsPage> => {
   const { host, descriptor, collect, log } = parts
-  const hosts = directHosts(host, parts.hosts)
+  const hosts = unproxiedHosts(host, parts.hosts)
 
   const answer = async (response: ServerResponse): Promise<void> => {
     try {
@@ -39,7 +39,7 @@ export const openMetricsPage = async (parts: MetricsPageParts): Promise<MetricsP
 
   const server = createServer(({ method, url, headers }, response) => {
     const header = (name: string) => headers[name]?.toString()
-    const isServed = method === 'GET' && url === '/metrics' && isDirectRequest(header, hosts)
+    const isServed = method === 'GET' && url === '/metrics' && isUnproxiedRequest(header, hosts)
     if (isServed) void answer(response)
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('Not found\n')
   })

@@ -11,7 +11,7 @@ const HOST = /^[\w.:[\]-]+$/
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
 /** Names under which a listener may be asked directly, besides those of loopback. */
-export const directHosts = (listenerHost: string, configured: readonly string[]) =>
+export const unproxiedHosts = (listenerHost: string, configured: readonly string[]) =>
   new Set([listenerHost, ...configured].map(toHostname))
 
 /**
@@ -19,7 +19,7 @@ export const directHosts = (listenerHost: string, configured: readonly string[])
  * proxy, which hides where it comes from, and under a name of loopback or one of `hosts`. A web
  * page whose name resolves to loopback (DNS rebinding) sends its own name.
  */
-export const isDirectRequest = (
+export const isUnproxiedRequest = (
   header: (name: string) => string | undefined,
   hosts: ReadonlySet<string>,
 ): boolean => {

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { directHosts, isDirectRequest } from '../../src/shared/direct-request.js'
+import { unproxiedHosts, isUnproxiedRequest } from '../../src/shared/unproxied-request.js'
 
 const isDirect = (
   headers: Readonly<Record<string, string>>,
-  hosts = directHosts('10.0.0.5', ['Metrics.Example', 'fd00::1']),
-): boolean => isDirectRequest(name => headers[name], hosts)
+  hosts = unproxiedHosts('10.0.0.5', ['Metrics.Example', 'fd00::1']),
+): boolean => isUnproxiedRequest(name => headers[name], hosts)
 
 t.test('names of loopback, of the listener and of the configuration', t => {
   for (const host of [
