@@ -1,7 +1,7 @@
 // Builds dist/ from src/: each program is one file with everything that it imports, packages of
 // npm too, because finding, reading and linking a thousand modules takes longer than most of what
 // follows at a start. The command line alone has parts, which a command loads when it runs.
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -40,11 +40,3 @@ await build({
   chunkNames: 'command-line/[name]-[hash]',
 })
 await build({ ...options, entryPoints: [`${programs}/*.ts`], outbase: programs })
-
-// `slotline config dump --all` reads the reasons of the options, which are comments.
-mkdirSync(join(dist, 'options'))
-for (const name of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
-  const file = join(root, 'src', name)
-  if (name.endsWith('.ts') && readFileSync(file, 'utf8').includes('export const defaults = '))
-    copyFileSync(file, join(dist, 'options', name.replaceAll('/', '-')))
-}

@@ -84,33 +84,36 @@ export const benchConfig = async (
     requestsBurstMax: 1_000_000,
     tipCheckMs: 0,
   }
-  return toConfig({
-    dataDir,
-    rpc,
-    // Never called: the edge runs without an indexer, on an unchanging store.
-    networks: [
-      {
-        id: NETWORK,
-        feed: { endpoint: `http://${HOST}:9` },
-        lander: { upstream, tipAddresses: [bs58.encode(LANDER_TIP)] },
-        relay: { ...relay, path: PATHS.iris },
-        relayBundle: { ...relay, path: PATHS.engine },
-      },
-    ],
-    locations: [
-      {
-        id: LOCATION,
-        name: 'Bench',
-        listeners: [
-          { host: HOST, port: await freePort() },
-          { host: HOST, port: await freePort(), tls: makeCertificates(dataDir) },
-        ],
-      },
-    ],
-    metrics: { host: HOST, port: await freePort() },
-    processes: { edgeCount: 1 },
-    log: { level: 'warn' },
-  })
+  return toConfig(
+    {
+      dataDir,
+      rpc,
+      // Never called: the edge runs without an indexer, on an unchanging store.
+      networks: [
+        {
+          id: NETWORK,
+          feed: { endpoint: `http://${HOST}:9` },
+          lander: { upstream, tipAddresses: [bs58.encode(LANDER_TIP)] },
+          relay: { ...relay, path: PATHS.iris },
+          relayBundle: { ...relay, path: PATHS.engine },
+        },
+      ],
+      locations: [
+        {
+          id: LOCATION,
+          name: 'Bench',
+          listeners: [
+            { host: HOST, port: await freePort() },
+            { host: HOST, port: await freePort(), tls: makeCertificates(dataDir) },
+          ],
+        },
+      ],
+      metrics: { host: HOST, port: await freePort() },
+      processes: { edgeCount: 1 },
+      log: { level: 'warn' },
+    },
+    { takesConstants: true },
+  )
 }
 
 /** Makes the access store and one token in it, as control would. */

@@ -1,6 +1,7 @@
 import { setPriority } from 'node:os'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
+import { defaults } from '../storage/verify-options.js'
 import type { Verification } from '../storage/verify.js'
 import { integer } from './arguments.js'
 import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
@@ -22,7 +23,7 @@ const formatVerification = (found: Verification, differencesMax: number): string
     ...(uncountedPrograms === 0
       ? []
       : [
-          `${uncountedPrograms} programs have over verify.programRowsMax accounts: only their sum was compared`,
+          `${uncountedPrograms} programs have too many accounts to count each: only their sum was compared`,
         ]),
     '',
   ].join('\n')
@@ -64,7 +65,7 @@ export const addVerifyCommand = (program: Command, load: ConfigLoader): void => 
   withService(program.command('verify'))
     .description('recompute the indexes from the accounts and compare, beside a running service')
     .option('--network <id>', 'only this network')
-    .option('--rate <rows>', 'rows per second (default: verify.rowsPerSecondMax)', rate)
+    .option('--rate <rows>', `rows per second (default: ${defaults.rowsPerSecondMax})`, rate)
     .option('--json', 'print the result as one line of JSON')
     .action(options => exitWithAnswer(async () => verify(await load.service(options), options)))
 }

@@ -1,15 +1,39 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of a machine in a cluster. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  leaseMs: {
+    default: 6_000,
+    unit: 'milliseconds',
+    why: 'Longest time for which a machine answers without a new proof that its accesses are current, and so the longest wait of a revocation for a machine that cannot be reached. At least three times `beatMs`, at most half of `processes.startMs`. With etcd members over 20 ms apart: 10,000.',
+  },
+  beatMs: {
+    default: 1_000,
+    unit: 'milliseconds',
+    why: 'How often a machine proves that its accesses are current; it also does after each change.',
+  },
+  waitMs: {
+    default: 10_000,
+    unit: 'milliseconds',
+    why: 'Longest wait of a change that takes something away; then it is answered 202 with when the lease of the last machine will have ended. Longer than the default lease.',
+  },
+  lagSlotsMax: {
+    default: 5,
+    unit: 'slots',
+    why: 'Slots that a tip may be behind the other machines of its location, as of their last beats.',
+  },
+  peerMs: {
+    default: 300,
+    unit: 'milliseconds',
+    why: 'Longest wait for an answer of another machine; then it is missing from a sum. A first call needs three round trips: for machines over 80 ms apart 1,000.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /**
-   * Longest time for which a machine answers without a new proof that its accesses are current, and
-   * so the longest wait of a revocation for a machine that cannot be reached. At least three times
-   * `beatMs`, at most half of `processes.startMs`. With etcd members over 20 ms apart: 10,000.
-   */
-  leaseMs: 6_000,
-  /** How often a machine proves that its accesses are current; it also does after each change. */
-  beatMs: 1_000,
+  ...defaultsOf(options),
   /** Longest wait for an answer of etcd; then its next member is called. */
   callMs: 1_500,
   /** Wait before a broken connection to etcd is tried again. */
@@ -19,11 +43,6 @@ export const defaults = {
    * of it.
    */
   announceMs: 1_000,
-  /**
-   * Longest wait of a change that takes something away; then it is answered 202 with when the lease
-   * of the last machine will have ended. Longer than the default lease.
-   */
-  waitMs: 10_000,
   /** How often a change is tried again that another change of the same access came before. */
   attemptsMax: 8,
   /**
@@ -42,19 +61,12 @@ export const defaults = {
    * by the clock of each machine.
    */
   clockSkewMs: 10_000,
-  /** Slots that a tip may be behind the other machines of its location, as of their last beats. */
-  lagSlotsMax: 5,
   /**
    * A tip that is further behind for this long fails `/health`. With a beat and two checks of a
    * balancer it is less than 3 s.
    */
   lagMs: 1_000,
-  /**
-   * Longest wait for an answer of another machine; then it is missing from a sum. A first call
-   * needs three round trips: for machines over 80 ms apart 1,000.
-   */
-  peerMs: 300,
-  /** The same for usage by day, which is read from compressed files of some MB. */
+  /** The wait of `peerMs` for usage by day, which is read from compressed files of some MB. */
   peerDaysMs: 5_000,
   /** Calls to each other machine in flight at once; for further ones it is missing. */
   peerCallsMax: 64,

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { parse, TomlError } from 'smol-toml'
 import * as v from 'valibot'
 import { checkTogether, type Fault } from './checks.js'
+import { putConstants, takeConstants, type GivenConstant } from './constants.js'
 import { explain, keysOf, withoutConsequences } from './errors/explain.js'
 import { repair } from './errors/repair.js'
 import { findTomlLine } from './errors/toml-line.js'
@@ -59,13 +60,22 @@ export const formatFaults = (faults: readonly Fault[], source?: Source): string[
     .map(({ line, message }) => `${source.file}${line === undefined ? '' : `:${line}`}: ${message}`)
 }
 
+/** What a checked configuration is completed with. */
+type Completion = {
+  readonly constants: readonly GivenConstant[]
+  readonly folder: string | undefined
+}
+
 /** Makes paths absolute. */
 const resolvePaths = (config: object, folder: string): void => {
   for (const { keys } of PATHS)
     mapTexts(config, keys, path => (isPath(path) ? resolve(folder, path) : path))
 }
 
-const complete = (output: v.InferOutput<typeof configSchema>, folder?: string): Config => {
+type Output = v.InferOutput<typeof configSchema>
+
+const complete = (output: Output, { constants, folder }: Completion): Config => {
+  putConstants(output, constants)
   if (folder !== undefined) resolvePaths(output, folder)
   const { access, dataDir } = output
   const keyFile = access.keyFile || join(dataDir, 'access.key')
@@ -84,15 +94,32 @@ const togetherFaults = (config: Config, wrong: readonly (readonly string[])[]): 
     ({ keys }) => !wrong.some(other => isInside(keys, other) || isInside(other, keys)),
   )
 
+/** How a parsed configuration is checked. */
+export type Checking = {
+  readonly source?: Source
+  /** Faults that are known already. */
+  readonly known?: readonly Fault[]
+  /** Constants of parts are accepted where options are: of a sandbox, or of a test. */
+  readonly takesConstants?: boolean
+}
+
 /**
  * Checks a parsed configuration, fills in the defaults and freezes it. Throws ConfigError with
- * every fault, of which `known` are some.
+ * every fault.
  */
-export const toConfig = (given: unknown, source?: Source, known: readonly Fault[] = []): Config => {
-  const result = v.safeParse(configSchema, given)
+export const toConfig = (
+  given: unknown,
+  { source, known = [], takesConstants = false }: Checking = {},
+): Config => {
+  const options = takesConstants ? structuredClone(given) : given
+  const completion = {
+    constants: takesConstants ? takeConstants(options) : [],
+    folder: source?.folder,
+  }
+  const result = v.safeParse(configSchema, options)
   if (result.success) {
     // The defaults of an absent section belong to the schema.
-    const config = complete(structuredClone(result.output), source?.folder)
+    const config = complete(structuredClone(result.output), completion)
     const faults = [...known, ...togetherFaults(config, [])]
     if (faults.length > 0) throw new ConfigError(formatFaults(faults, source), config)
     return config
@@ -102,9 +129,9 @@ export const toConfig = (given: unknown, source?: Source, known: readonly Fault[
     ...known,
     ...issues.map(issue => ({ keys: keysOf(issue), message: explain(issue) })),
   ]
-  const repaired = v.safeParse(configSchema, repair(given, result.issues))
+  const repaired = v.safeParse(configSchema, repair(options, result.issues))
   if (!repaired.success) throw new ConfigError(formatFaults(faults, source))
-  const config = complete(structuredClone(repaired.output), source?.folder)
+  const config = complete(structuredClone(repaired.output), completion)
   faults.push(...togetherFaults(config, result.issues.map(keysOf)))
   throw new ConfigError(formatFaults(faults, source), config)
 }
@@ -121,8 +148,11 @@ export const parseToml = (text: string, file: string): unknown => {
 }
 
 /** Parses the text of a configuration file; `file` names it in errors. Throws ConfigError. */
-export const parseConfig = (text: string, file: string): Config =>
-  toConfig(parseToml(text, file), { file, text })
+export const parseConfig = (
+  text: string,
+  file: string,
+  checking: Pick<Checking, 'takesConstants'> = {},
+): Config => toConfig(parseToml(text, file), { ...checking, source: { file, text } })
 
 /** Output of `slotline config dump` without a file: every option, as a template for a new file. */
 export const EXAMPLE: Config = toConfig({

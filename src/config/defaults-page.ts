@@ -1,5 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { stringify } from 'smol-toml'
 import { EXAMPLE } from './config.js'
 import { toConfigReference, type Row, type Section } from './reference.js'
@@ -9,12 +7,6 @@ const COLUMNS_MAX = 100
 const HEAD = `Every option of Slotline with its default. A line that begins with "#" and a name is an option
 that has its default: remove the "#" of the line, and of the header of its table, to change it.
 Tables can be in any order; those of a network or location belong to the last one before them.`
-
-/** The sources of options, whose reasons are comments: they are beside the programs. */
-const readSources = (): readonly string[] => {
-  const folder = fileURLToPath(new URL('options/', import.meta.resolve('#programs/main')))
-  return readdirSync(folder).map(name => readFileSync(folder + name, 'utf8'))
-}
 
 const wrap = (text: string): string[] => {
   const lines: string[] = []
@@ -56,6 +48,6 @@ const formatSection = ({ intro, rows, title }: Section): string => {
 /** Output of `slotline config dump --all`: a configuration of which nearly all is comments. */
 export const formatDefaults = (): string => {
   const head = HEAD.split('\n').map(line => `# ${line}`)
-  const sections = toConfigReference(readSources()).map(formatSection)
+  const sections = toConfigReference().map(formatSection)
   return `${[head.join('\n'), ...sections].join('\n\n')}\n`
 }

@@ -14,8 +14,6 @@ const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   'processes.edgeCount': edgeCountOf,
   'processes.disableCpuIdle': ({ processes }) => processes.disableCpuIdle,
   'access.limits.accessesMax': ({ access }) => access.limits.accessesMax,
-  'log.bufferBytesMax': ({ log }) => log.bufferBytesMax,
-  'log.lineCharsMax': ({ log }) => log.lineCharsMax,
 }
 
 /** Names of the options that differ and cannot change while the service runs. */

@@ -33,7 +33,11 @@ export const loadConfig = (
   const folder = dirname(resolve(file))
   const found = fetchSecrets(given, { environment, folder, areNeeded: needsSecrets })
   return {
-    config: toConfig(given, { file, text, folder }, found.faults),
+    config: toConfig(given, {
+      source: { file, text, folder },
+      known: found.faults,
+      takesConstants: environment['SLOTLINE_TEST_CONSTANTS'] === '1',
+    }),
     file: resolve(file),
     holdsSecret: holds,
     // Those of a service manager have a mode of their own, and its protection.
@@ -49,7 +53,8 @@ export const loadServiceConfig = (
   options: { readonly needsSecrets?: boolean } = {},
 ): Config => {
   const service = readServiceFile(dataDir)
-  if ('config' in service) return toConfig(service.config)
+  // Of a sandbox.
+  if ('config' in service) return toConfig(service.config, { takesConstants: true })
   const { config, file } = loadConfig(service.configFile, environment, options)
   if (config.dataDir !== resolve(dataDir))
     throw new Error(`the data directory of ${file} is now ${config.dataDir}, not ${dataDir}`)

@@ -1,5 +1,6 @@
 import { stringify } from 'smol-toml'
 import { REDACTED } from '../shared/secret.js'
+import { takeConstants } from './constants.js'
 import { isVariable } from './secrets/secret-sources.js'
 import { SECRETS } from './secrets/secrets.js'
 import type { SecretPart } from './validators/validators.js'
@@ -26,11 +27,12 @@ export const toPrintable = (key: string, value: unknown): unknown => {
   return user === '' && rest === '' ? value : `${scheme}${host}/${REDACTED}`
 }
 
-/** A configuration as TOML with secrets removed. */
+/** A configuration as TOML: its options, with secrets removed. */
 export const formatConfig = (config: object): string => {
   const printable: unknown = JSON.parse(
     JSON.stringify(config, (key, value: unknown) => toPrintable(key, value)),
   )
+  takeConstants(printable)
   return stringify(printable)
 }
 

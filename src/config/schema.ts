@@ -1,24 +1,30 @@
 import * as v from 'valibot'
+import * as pools from '../native/pool-options.js'
+import * as store from '../native/store-options.js'
+import * as pubsub from '../pubsub/options.js'
+import * as rpc from '../rpc/options.js'
+import * as server from '../server/options.js'
+import * as log from '../shared/log-options.js'
+import { defaults as status } from '../storage/status-options.js'
+import { defaults as verify } from '../storage/verify-options.js'
+import * as submissionStore from '../submission/store/options.js'
 import { accessSection } from './sections/access.js'
 import { bootstrapSection } from './sections/bootstrap.js'
 import { clusterSection } from './sections/cluster.js'
 import { dashboardSection } from './sections/dashboard.js'
 import { location } from './sections/location.js'
-import { logSection } from './sections/log.js'
 import { metricsSection } from './sections/metrics.js'
 import { network } from './sections/network/network.js'
-import { poolsSection } from './sections/pools.js'
-import { processesSection } from './sections/processes.js'
+import * as processes from './sections/process-options.js'
 import { product } from './sections/product.js'
-import { pubsubSection } from './sections/pubsub.js'
-import { rpcSection } from './sections/rpc.js'
-import { serverSection } from './sections/server.js'
-import { statusSection } from './sections/status.js'
-import { storeSection } from './sections/store.js'
-import { submissionStoreSection } from './sections/submission-store.js'
-import { verifySection } from './sections/verify.js'
-import { text } from './validators/options-schema.js'
-import { described, filePath, peers, section } from './validators/validators.js'
+import {
+  constantsTable,
+  described,
+  optionsTable,
+  section,
+  text,
+} from './validators/options-schema.js'
+import { filePath, peers } from './validators/validators.js'
 
 /**
  * The whole file: every option with kind, bounds and default, and with its reason if no part
@@ -49,20 +55,20 @@ export const configSchema = v.strictObject({
     v.optional(clusterSection),
     'The machines that share their accesses; absent on a machine by itself.',
   ),
-  server: section(serverSection),
-  rpc: section(rpcSection),
-  store: section(storeSection),
-  pools: section(poolsSection),
+  server: optionsTable(server),
+  rpc: optionsTable(rpc),
+  store: optionsTable(store),
+  pools: optionsTable(pools),
   access: section(accessSection),
   dashboard: section(dashboardSection),
-  pubsub: section(pubsubSection),
-  submissionStore: section(submissionStoreSection),
-  processes: section(processesSection),
-  verify: section(verifySection),
-  status: section(statusSection),
+  pubsub: optionsTable(pubsub),
+  submissionStore: optionsTable(submissionStore),
+  processes: optionsTable(processes),
+  verify: constantsTable(verify),
+  status: constantsTable(status),
   bootstrap: section(bootstrapSection),
   metrics: section(metricsSection),
-  log: section(logSection),
+  log: optionsTable(log),
 })
 
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T

@@ -1,9 +1,39 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of the dashboard: server, sessions and requests to the identity provider. */
+export const options = {
+  host: {
+    default: '127.0.0.1',
+    why: 'Loopback: a proxy in front adds TLS, and `/admin` is for this machine only.',
+  },
+  port: {
+    default: 9_465,
+    unit: 'TCP port',
+    max: 65_535,
+    why: 'The next port after that of the metrics.',
+  },
+  sessionIdleMs: {
+    default: 30 * 60_000,
+    unit: 'milliseconds',
+    why: 'An unused session ends after this time. OWASP ASVS suggests half an hour for payments and keys.',
+  },
+  sessionMaxMs: {
+    default: 12 * 3_600_000,
+    unit: 'milliseconds',
+    why: 'A session ends after this time in any case, so that users sign in once per working day.',
+  },
+  recentSignInMs: {
+    default: 15 * 60_000,
+    unit: 'milliseconds',
+    why: 'A sign-in is recent, as revealing or regenerating a token requires, for this long.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Loopback: a proxy in front adds TLS, and `/admin` is for this machine only. */
-  host: '127.0.0.1',
-  /** The next port after that of the metrics. */
-  port: 9_465,
+  ...defaultsOf(options),
+  /** Days for which an incident is kept. */
+  incidentDaysMax: 90,
   /** Connections at once; browsers open up to six each. Further ones are closed. */
   connectionsMax: 1_024,
   /** Requests in flight at once. Further ones are answered 503. */
@@ -21,12 +51,6 @@ export const defaults = {
   /** Time for requests in flight when the process ends. */
   drainMs: 2_000,
   /**
-   * An unused session ends after this time. OWASP ASVS suggests half an hour for payments and keys.
-   */
-  sessionIdleMs: 30 * 60_000,
-  /** A session ends after this time in any case, so that users sign in once per working day. */
-  sessionMaxMs: 12 * 3_600_000,
-  /**
    * The last use of a session is stored at most this often, because each write waits for the disk.
    */
   sessionTouchMs: 60_000,
@@ -38,8 +62,6 @@ export const defaults = {
   signInMs: 10 * 60_000,
   /** Sign-ins of one browser in progress at once, 500 bytes of cookies each. The oldest is lost. */
   signInsPerBrowserMax: 8,
-  /** A sign-in is recent, as revealing or regenerating a token requires, for this long. */
-  recentSignInMs: 15 * 60_000,
   /** For how long a browser that signed out enters the password at its next sign-in. */
   signedOutMs: 7 * 86_400_000,
   /** Timeout of a request to the identity provider. */
@@ -71,8 +93,6 @@ export const defaults = {
   incidentStartMs: 60_000,
   /** Incidents that are kept, about 200 bytes each; one more removes the oldest. */
   incidentsMax: 1_000,
-  /** Days for which an incident is kept. */
-  incidentDaysMax: 90,
   /** Sign-ins that wait for the identity provider at once. Further ones are refused as busy. */
   signInsInFlightMax: 64,
 }

@@ -1,9 +1,19 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of the subscriptions to one network at one edge. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  subscriptionsMax: {
+    default: 1_000_000,
+    unit: 'count',
+    why: "Subscriptions of all sockets of one edge. Agave's bound of a node.",
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Subscriptions of all sockets of one edge. Agave's bound of a node. */
-  subscriptionsMax: 1_000_000,
+  ...defaultsOf(options),
   /**
    * Filters of one programSubscribe. Every change of the program is compared with them. Agave's
    * bound.

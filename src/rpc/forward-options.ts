@@ -1,15 +1,22 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of the calls that an upstream RPC answers for one network. */
 export type Options = Readonly<typeof defaults>
 
-export const defaults = {
-  /** Bytes of one call. A validator takes 50 KiB, and answers a longer one with plain HTTP 413. */
-  callBytesMax: 50 * 1024,
-  /**
-   * Point reads outside the indexed scope: `error` refuses them, `forward` answers them at the
-   * upstream's slot.
-   */
-  outsideScope: 'error',
-}
+export const options = {
+  callBytesMax: {
+    default: 50 * 1024,
+    unit: 'bytes',
+    why: 'Bytes of one call. A validator takes 50 KiB, and answers a longer one with plain HTTP 413.',
+  },
+  outsideScope: {
+    default: 'error',
+    words: ['error', 'forward'],
+    why: "Point reads outside the indexed scope: `error` refuses them, `forward` answers them at the upstream's slot.",
+  },
+} satisfies Declaration
+
+export const defaults = defaultsOf(options)
 
 /** Defaults of an RPC upstream that differ from those of a lander. */
 export const upstreamDefaults = {

@@ -1,7 +1,26 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of the JSON-RPC part of one edge. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  batchCountMax: {
+    default: 100,
+    unit: 'count',
+    why: 'Calls in one batch, so that one message cannot block the event loop.',
+  },
+  recentResultsMax: {
+    default: 4_096,
+    unit: 'count',
+    min: 0,
+    max: 65_536,
+    why: 'Results of the fast lane that are cached until the next commit, each of at most 2 KiB: within a slot many clients read the same accounts. 0 disables the cache.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
+  ...defaultsOf(options),
   /**
    * Time for the reads named in the contract's rule read-timeout, waiting included. The error's
    * text says 30 seconds.
@@ -17,8 +36,6 @@ export const defaults = {
    * GiB.
    */
   pageReplyBytesMax: 64 * 1024 * 1024,
-  /** Calls in one batch, so that one message cannot block the event loop. */
-  batchCountMax: 100,
   /**
    * Calls of one batch that are queued in the pools at a time, so that one message cannot fill
    * their queues; fewer where its access may have fewer requests in flight.
@@ -67,9 +84,4 @@ export const defaults = {
    * message is parsed.
    */
   fastLane: true,
-  /**
-   * Results of the fast lane that are cached until the next commit, each of at most 2 KiB: within a
-   * slot many clients read the same accounts. 0 disables the cache.
-   */
-  recentResultsMax: 4_096,
 }

@@ -128,7 +128,7 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       ? { dataDir: flags.dataDir, ports: portsFrom(flags.port), sections: {} }
       : machineOptions(flags, machine.index, machine.endpoints)
   const { clientId, clientSecret } = CREDENTIALS.identity
-  return toConfig({
+  const given = {
     ...sections,
     dataDir,
     networks: [networkOf(ports, deriveTips(SANDBOX_SEED))],
@@ -154,5 +154,6 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       ...(flags.edgeCount === undefined ? {} : { edgeCount: flags.edgeCount }),
     },
     log: { level: 'warn' },
-  })
+  }
+  return toConfig(given, { takesConstants: true })
 }

@@ -1,19 +1,75 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of one HTTP server. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  bodiesInFlightBytesMax: {
+    default: 256 * 1024 ** 2,
+    unit: 'bytes',
+    why: 'Bytes in memory of request bodies that arrived in several chunks or whose reply is still awaited. Over it: 503. An access may take no more of it than it leaves free.',
+  },
+  repliesInFlightBytesMax: {
+    default: 256 * 1024 ** 2,
+    unit: 'bytes',
+    why: 'Bytes in memory of replies over 384 KiB. Over it: 503. An access may take no more of it than it leaves free.',
+  },
+  socketsQueuedBytesMax: {
+    default: 512 * 1024 ** 2,
+    unit: 'bytes',
+    min: 1024 ** 2,
+    max: 2 ** 30,
+    why: 'Bytes that may be queued for all WebSockets of a server, shared frames counted once; over it those with the longest queues are closed. Memory is up to twice this, because buffers grow by doubling.',
+  },
+  socketIdleSeconds: {
+    default: 120,
+    unit: 'seconds',
+    min: 8,
+    max: 960,
+    why: 'A WebSocket without traffic for this long is closed; pings are sent before.',
+  },
+  socketCompression: {
+    default: 'none',
+    words: ['none', 'shared'],
+    why: 'Compression for clients that offer permessage-deflate: `shared` uses one compressor for all, `none` is off.',
+  },
+  idleSeconds: {
+    default: 75,
+    unit: 'seconds',
+    max: 900,
+    why: 'A connection without a request is closed after this time, which replies state in `Keep-Alive`. Longer than that of common proxies in front, so that these close their idle connections first.',
+  },
+  connectionsMax: {
+    default: 65_536,
+    unit: 'connections',
+    min: 16,
+    max: 2 ** 20,
+    why: 'Connections of one location at one edge, WebSockets included. One that opens over it has the oldest closed that idles and never sent a valid token, or is closed itself where there is none.',
+  },
+  connectionsPerAddressMax: {
+    default: 16_384,
+    unit: 'connections',
+    min: 16,
+    max: 2 ** 20,
+    why: 'The same for one address (of IPv6, for its first 64 bits) that is no trusted proxy: enough for many clients behind one address, and too few to take the connections of all others.',
+  },
+  drainMs: {
+    default: 10_000,
+    unit: 'milliseconds',
+    why: 'Time that requests in flight have to finish while draining; then their connections are closed.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /**
-   * Bytes in memory of request bodies that arrived in several chunks or whose reply is still
-   * awaited. Over it: 503. An access may take no more of it than it leaves free.
-   */
-  bodiesInFlightBytesMax: 256 * 1024 ** 2,
+  ...defaultsOf(options),
   /**
    * Bytes by which a body's buffer may exceed the bytes received, whatever Content-Length says,
    * before it is rounded up to a power of two. The buffer doubles up to an eighth of it, so that no
    * more than that is copied at once.
    */
   bodyStepBytesMax: 8 * 1024 ** 2,
-  /** Bytes of such buffers that are kept for reuse. */
+  /** Bytes of buffers of bodies that are kept for reuse. */
   bodiesPooledBytesMax: 64 * 1024 ** 2,
   /** Those that were not needed for this long are given back to the system. */
   bodiesPooledMs: 10_000,
@@ -28,8 +84,6 @@ export const defaults = {
    * synchronously.
    */
   replyDirectBytesMax: 384 * 1024,
-  /** Bytes in memory of larger replies, shared in the same way. Over it: 503. */
-  repliesInFlightBytesMax: 256 * 1024 ** 2,
   /** A larger reply is written in chunks of this many bytes, each about 20 µs of the event loop. */
   chunkBytes: 64 * 1024,
   /**
@@ -53,11 +107,6 @@ export const defaults = {
    * socket is closed with 1013. 16 MiB are 1,000 updates of 12 KB.
    */
   socketQueueBytesMax: 16 * 1024 ** 2,
-  /**
-   * The same for all WebSockets of a server, shared frames counted once; over it those with the
-   * longest queues are closed. Memory is up to twice this, because buffers grow by doubling.
-   */
-  socketsQueuedBytesMax: 512 * 1024 ** 2,
   /** A client that takes nothing of its queue for this long is closed with 1013. */
   socketStallMs: 3_000,
   /** Time to send what is queued before the close frame; then the connection is terminated. */
@@ -67,35 +116,13 @@ export const defaults = {
    * between.
    */
   socketSweepMs: 100,
-  /** A WebSocket without traffic for this long is closed; pings are sent before. */
-  socketIdleSeconds: 120,
   /**
    * Messages up to this size are read to their end, so that one over its route's bound is closed
    * with 1009. Longer ones terminate the connection (1006).
    */
   socketReadBytesMax: 4 * 1024 ** 2,
-  /**
-   * Compression for clients that offer permessage-deflate: `shared` uses one compressor for all,
-   * `none` is off.
-   */
-  socketCompression: 'none',
   /** Peers whose X-Forwarded-For is trusted: addresses or `address/bits`. */
   trustedProxies: Object.freeze([]) as readonly string[],
-  /**
-   * A connection without a request is closed after this time, which replies state in `Keep-Alive`.
-   * Longer than that of common proxies in front, so that these close their idle connections first.
-   */
-  idleSeconds: 75,
-  /**
-   * Connections of one location at one edge, WebSockets included. One that opens over it has the
-   * oldest closed that idles and never sent a valid token, or is closed itself where there is none.
-   */
-  connectionsMax: 65_536,
-  /**
-   * The same for one address (of IPv6, for its first 64 bits) that is no trusted proxy: enough for
-   * many clients behind one address, and too few to take the connections of all others.
-   */
-  connectionsPerAddressMax: 16_384,
   /**
    * Interval at which the files of listeners' certificates are checked. A change is taken at the
    * second check, so that it is whole.
@@ -110,11 +137,4 @@ export const defaults = {
   socketsDrainStepMs: 10,
   /** While draining, idle connections are closed after this time without a new request. */
   drainQuietMs: 250,
-  /**
-   * Time that requests in flight have to finish while draining; then their connections are closed.
-   */
-  drainMs: 10_000,
 }
-
-/** Values of `socketCompression`. */
-export const COMPRESSIONS = ['none', 'shared'] as const

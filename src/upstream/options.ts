@@ -1,13 +1,29 @@
+import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
+
 /** Bounds of what one process asks of one upstream. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  credentialIn: {
+    default: 'header',
+    words: ['header', 'query'],
+    why: 'Where the credential is sent: header or query.',
+  },
+  credentialName: { default: 'x-api-key', why: 'Name of the header or query parameter.' },
+  pingPath: {
+    default: '/ping',
+    why: 'Requested with GET on each warm connection, so that it stays open. Empty sends no pings.',
+  },
+  answerMs: {
+    default: 5_000,
+    unit: 'milliseconds',
+    why: 'From the first byte written to the last byte of the answer. Clients of landers wait 3 to 5 s.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Where the credential is sent: header or query. */
-  credentialIn: 'header',
-  /** Name of the header or query parameter. */
-  credentialName: 'x-api-key',
-  /** Requested with GET on each warm connection, so that it stays open. Empty sends no pings. */
-  pingPath: '/ping',
+  ...defaultsOf(options),
   /**
    * Pause between two pings. Landers expect a ping each 30 s; a third of that also detects early
    * that a region is back.
@@ -22,10 +38,6 @@ export const defaults = {
    * Time for DNS, TCP and TLS; then the next URL is tried. Far regions take 0.3 s.
    */
   connectMs: 1_000,
-  /**
-   * From the first byte written to the last byte of the answer. Clients of landers wait 3 to 5 s.
-   */
-  answerMs: 5_000,
   /**
    * An idle connection is closed after this. Servers that send no Keep-Alive header close theirs
    * after 60 s or more.

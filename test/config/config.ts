@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
+import { parse } from 'smol-toml'
 import t from 'tap'
 import {
   ConfigError,
@@ -168,7 +169,7 @@ const withValue = (path: readonly string[], value: unknown): unknown =>
   path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
 
 t.test('every number has a lower and an upper bound', t => {
-  const numbers = numbersOf(EXAMPLE)
+  const numbers = numbersOf(parse(formatConfig(EXAMPLE)))
   t.ok(numbers.length > 25, `${numbers.length} numbers`)
   for (const [path, value] of numbers) {
     const set = (number: unknown): Config =>
@@ -191,6 +192,42 @@ t.test('every number has a lower and an upper bound', t => {
     t.throws(() => set(Number(min) - 1), `${name} below ${min}`)
     t.throws(() => set(Number(max) + 1), `${name} above ${max}`)
   }
+  t.end()
+})
+
+t.test('a constant is no option, and is set by a test only', t => {
+  const network = (upstream: object) => ({
+    ...MINIMAL,
+    networks: [
+      {
+        ...MINIMAL.networks[0],
+        lander: { upstream, tipAddresses: ['11111111111111111111111111111111'] },
+      },
+    ],
+  })
+  const urls = ['http://127.0.0.1:1']
+  const cases: [given: object, name: string][] = [
+    [{ ...MINIMAL, server: { chunkBytes: 7 } }, 'server.chunkBytes'],
+    [{ ...MINIMAL, dashboard: { events: { checkMs: 7 } } }, 'dashboard.events.checkMs'],
+    [network({ urls, idleMs: 7 }), 'networks[0].lander.upstream.idleMs'],
+  ]
+  for (const [given, name] of cases) {
+    t.throws(() => toConfig(given), {
+      message: new RegExp(`^${name.replaceAll(/[.[\]]/g, '\\$&')} is unknown`),
+    })
+    const before = JSON.stringify(given)
+    const config = toConfig(given, { takesConstants: true })
+    t.equal(JSON.stringify(given), before, 'the given values are not changed')
+    t.equal(
+      name.split(/[.[\]]+/).reduce<unknown>((at, key) => Object(at)[key], config),
+      7,
+      name,
+    )
+    t.notMatch(formatConfig(config), name.split('.').at(-1), 'it is not printed')
+  }
+  t.throws(() => toConfig({ ...MINIMAL, server: { chunkByte: 7 } }, { takesConstants: true }), {
+    message: /^server\.chunkByte is unknown/,
+  })
   t.end()
 })
 
@@ -262,7 +299,7 @@ t.test('an invalid relay section is refused', t => {
     ],
     [{ path: 'bundles' }, '.path must be a path that begins with /, but is "bundles"'],
     [{ upstream: { urls: [] } }, '.upstream.urls must be at least one URL, but is a list'],
-    [{ tipCheck: 5 }, '.tipCheck is unknown; did you mean tipCheckMs?'],
+    [{ queueM: 5 }, '.queueM is unknown; did you mean queueMs?'],
   ]
   for (const [given, message] of cases) {
     t.throws(() => withRelays(relayWith(given)), { message: `networks[0].relay${message}` })

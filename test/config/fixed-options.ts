@@ -23,8 +23,8 @@ t.test('options that processes share while they are replaced are fixed', async t
     ],
     [
       'several',
-      { dataDir: '/other', log: { ...EXAMPLE.log, lineCharsMax: 7 } },
-      ['dataDir', 'log.lineCharsMax'],
+      { dataDir: '/other', processes: { ...processes, disableCpuIdle: true } },
+      ['dataDir', 'processes.disableCpuIdle'],
     ],
   ]
   for (const [name, change, differences] of cases)

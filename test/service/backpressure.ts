@@ -39,7 +39,7 @@ const account = (index: number) => ({
 
 /** Writes a store of one block where the service expects it. */
 const writeStore = ({ dataDir, configFile }: Prepared): void => {
-  const config = parseConfig(readFileSync(configFile, 'utf8'), configFile)
+  const config = parseConfig(readFileSync(configFile, 'utf8'), configFile, { takesConstants: true })
   const stores = storesPath(dataDir, 'dev')
   setCurrentGeneration(stores, '1')
   const indexer = openIndexer(join(stores, '1'), toStoreOptions(config, 'dev'))

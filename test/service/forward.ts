@@ -21,13 +21,16 @@ const WAIT_MS = 5_000
  */
 const open = async (t: Test, upstream: object) => {
   const lines: string[] = []
-  const { networks } = toConfig({
-    networks: [
-      { id: 'main', feed: { endpoint: 'http://127.0.0.1:1' }, rpc: { upstream } },
-      { id: 'alone', feed: { endpoint: 'http://127.0.0.1:1' } },
-    ],
-    locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 1 }] }],
-  })
+  const { networks } = toConfig(
+    {
+      networks: [
+        { id: 'main', feed: { endpoint: 'http://127.0.0.1:1' }, rpc: { upstream } },
+        { id: 'alone', feed: { endpoint: 'http://127.0.0.1:1' } },
+      ],
+      locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 1 }] }],
+    },
+    { takesConstants: true },
+  )
   const modules = {
     log: createLog('test', line => lines.push(line)),
     metrics: createMetrics('test'),

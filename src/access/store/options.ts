@@ -1,15 +1,23 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+
 /** Bounds of the access store. All processes must open it with the same values. */
 export type Options = Readonly<typeof defaults>
 
-export const defaults = {
-  /**
-   * Address space of the map, fixed so that no reader has to remap it. Enough for over a million
-   * tokens.
-   */
-  mapBytes: 1024 ** 3,
-  /**
-   * LMDB reader slots over all processes: one for each edge and control, with spare ones for tools
-   * and ended processes.
-   */
-  readersMax: 256,
-}
+export const options = {
+  mapBytes: {
+    default: 1024 ** 3,
+    unit: 'bytes',
+    min: 1024 ** 2,
+    max: 2 ** 46,
+    why: 'Address space of the map, fixed so that no reader has to remap it. Enough for over a million tokens.',
+  },
+  readersMax: {
+    default: 256,
+    unit: 'count',
+    min: 16,
+    max: 32_768,
+    why: 'LMDB reader slots over all processes: one for each edge and control, with spare ones for tools and ended processes.',
+  },
+} satisfies Declaration
+
+export const defaults = defaultsOf(options)

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { port, text } from '../validators/options-schema.js'
-import { described, filePath, host, id, origin } from '../validators/validators.js'
+import { described, port, text } from '../validators/options-schema.js'
+import { filePath, host, id, origin } from '../validators/validators.js'
 
 /** Certificates of one listener, each with a context of its own in every edge. */
 const CERTIFICATES_MAX = 32

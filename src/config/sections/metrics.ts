@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { port } from '../validators/options-schema.js'
-import { described, host } from '../validators/validators.js'
+import { described, port } from '../validators/options-schema.js'
+import { host } from '../validators/validators.js'
 
 /** Where the metrics of all processes are served, at `/metrics`. */
 export const metricsSection = v.strictObject({

@@ -1,25 +1,57 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+
 /** Bounds of starting, watching and ending the processes of one machine. */
+export const options = {
+  edgeCount: {
+    default: 0,
+    unit: 'count',
+    max: 255,
+    why: "Edges that share each port; 0 is one less than the machine's cores, and at least one.",
+  },
+  edgeRealtime: {
+    default: true,
+    why: 'The event loop of an edge is a realtime thread while it has time to spare, where the system allows it (root, CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and there are fewer edges than cores. Other threads of the machine then do not delay a request.',
+  },
+  disableCpuIdle: {
+    default: false,
+    why: 'Keeps idle processors out of sleep states (/dev/cpu_dma_latency, root): waking one takes 30 to 50 µs, which a submission pays several times. Off, because it costs power all the time: on for a machine that does nothing else.',
+  },
+  startMs: {
+    default: 30_000,
+    unit: 'milliseconds',
+    why: 'Longest time until every child is ready; after it the start has failed. The same for a process that replaces another one: after it the reload has failed.',
+  },
+  drainMs: {
+    default: 20_000,
+    unit: 'milliseconds',
+    why: 'From SIGTERM to exit. Requests in flight have this time, less what the other processes need to end. A process that is replaced has the same.',
+  },
+  drainNoticeMs: {
+    default: 7_000,
+    unit: 'milliseconds',
+    why: 'From failing `/health` to closing the ports, so that a balancer stops sending first: three checks at an interval of 2 s, the default of HAProxy. A reload needs no notice.',
+  },
+  bodyBytesMax: {
+    default: 8 * 1024 ** 2,
+    unit: 'bytes',
+    why: 'Longest JSON body: about 180,000 addresses of getMultipleAccounts, which has no limit of its own.',
+  },
+  tipAgeMaxMs: {
+    default: 15_000,
+    unit: 'milliseconds',
+    why: '`/health` is 503 when the newest block is older than this.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Edges that share each port; 0 is one less than the machine's cores, and at least one. */
-  edgeCount: 0,
-  /**
-   * The event loop of an edge is a realtime thread while it has time to spare, where the system
-   * allows it (root, CAP_SYS_NICE, or LimitRTPRIO=1 of systemd) and there are fewer edges than
-   * cores. Other threads of the machine then do not delay a request.
-   */
-  edgeRealtime: true,
+  ...defaultsOf(options),
   /**
    * Where it is no realtime thread: the time slice that it asks for, shorter than the default of
    * about 3,000, so that it is scheduled before threads with a longer one. Linux accepts 100 to
    * 100,000 since 6.12; 0 changes nothing.
    */
   edgeSliceMicros: 100,
-  /**
-   * Keeps idle processors out of sleep states (/dev/cpu_dma_latency, root): waking one takes 30 to
-   * 50 µs, which a submission pays several times. Off, because it costs power all the time: on for
-   * a machine that does nothing else.
-   */
-  disableCpuIdle: false,
   /**
    * Wait before a child that ended is started again; doubles up to `restartMaxMs`. A killed edge
    * answers again within 2 s.
@@ -31,21 +63,6 @@ export const defaults = {
   restartReadyMaxMs: 500,
   /** A child that ran for this long starts again after `restartFirstMs`. */
   restartSettledMs: 10_000,
-  /**
-   * Longest time until every child is ready; after it the start has failed. The same for a process
-   * that replaces another one: after it the reload has failed.
-   */
-  startMs: 30_000,
-  /**
-   * From SIGTERM to exit. Requests in flight have this time, less what the other processes need
-   * to end. A process that is replaced has the same.
-   */
-  drainMs: 20_000,
-  /**
-   * From failing `/health` to closing the ports, so that a balancer stops sending first: three
-   * checks at an interval of 2 s, the default of HAProxy. A reload needs no notice.
-   */
-  drainNoticeMs: 7_000,
   /** How often the supervisor reads requests of `slotline reload` and `slotline upgrade`. */
   changePollMs: 200,
   /**
@@ -59,11 +76,6 @@ export const defaults = {
    * half of those that the system allows it. What is left bounds `server.connectionsMax`.
    */
   descriptorsReserved: 1_024,
-  /**
-   * Longest JSON body: about 180,000 addresses of getMultipleAccounts, which has no limit of its
-   * own.
-   */
-  bodyBytesMax: 8 * 1024 ** 2,
   /**
    * Longest submission: four transactions of 4,096 bytes in base64 are 22 KB, a full batch is
    * 20 KB. A batch that is slightly too long still gets the error of its record.
@@ -129,8 +141,6 @@ export const defaults = {
    * `notConfirmed`.
    */
   accessEndMs: 5_000,
-  /** `/health` is 503 when the newest block is older than this. */
-  tipAgeMaxMs: 15_000,
   /** How often each child process is asked whether it answers: often against `hungMs`. */
   pingMs: 1_000,
   /**

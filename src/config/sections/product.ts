@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { defaults as limits } from '../../shared/access-limits.js'
-import { oneOf, optionsSchema, text } from '../validators/options-schema.js'
-import { described, id } from '../validators/validators.js'
+import * as limits from '../../shared/access-limits.js'
+import { described, oneOf, optionsTable, text } from '../validators/options-schema.js'
+import { id } from '../validators/validators.js'
 
 /** A product, of which accesses are granted. */
 export const product = v.strictObject({
@@ -14,7 +14,7 @@ export const product = v.strictObject({
   networks: described(v.optional(v.array(id)), 'Networks that it offers; absent is all.'),
   locations: described(v.optional(v.array(id)), 'Locations that it offers; absent is all.'),
   limits: described(
-    v.optional(optionsSchema(limits), {}),
+    optionsTable(limits),
     'Limits of each access, over all edges of the machine. Copied into an access when it is granted.',
   ),
 })

@@ -1,7 +1,10 @@
 import * as v from 'valibot'
-
-/** Options of one part, as in its `defaults`. */
-export type Defaults = Readonly<Record<string, number | string | boolean>>
+import {
+  type Declaration,
+  type Option,
+  type OptionsOf,
+  rangeOf,
+} from '../../shared/options/declaration.js'
 
 /**
  * A value with the words for its valid values: they complete "must be …" and appear in the
@@ -34,58 +37,65 @@ export const oneOf = <const W extends string>(words: readonly W[]): Leaf<W> =>
 
 export const port: Leaf<number> = integer(1, 65_535, 'TCP port')
 
-// The unit is the last word of a name, before a bound. A timer longer than 2^31 − 1 ms fires at
-// once.
-const UNITS: readonly [suffix: RegExp, unit: string, max: number][] = [
-  [/Ms(Max)?$/, 'milliseconds', 2 ** 31 - 1],
-  [/Seconds(Max)?$/, 'seconds', 2 ** 31 - 1],
-  [/[bB]ytes([A-Z][a-zA-Z]*)?$/, 'bytes', Number.MAX_SAFE_INTEGER],
-  [/Slots(Max)?$/, 'slots', 2 ** 32 - 1],
-  [/Lamports$/, 'lamports', Number.MAX_SAFE_INTEGER],
-  [/Chars(Max)?$/, 'characters', 2 ** 32 - 1],
-  [/[tT]hreads$/, 'threads', 256],
-  [/Micros$/, 'microseconds', 100_000],
-  [/Niceness$/, 'niceness', 19],
-  [/(Count|Factor)$/, 'count', 2 ** 32 - 1],
-  [/Max$/, 'count', 2 ** 32 - 1],
-]
+/** A schema with the reason for the reference. */
+export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
+  v.pipe(schema, v.description(reason))
 
-const leafFor = (
-  name: string,
-  value: number | string | boolean,
-): Leaf<number | string | boolean> => {
-  if (typeof value === 'boolean') return leaf(given => typeof given === 'boolean', 'true or false')
-  if (typeof value === 'string') return leaf(given => typeof given === 'string', 'a text')
-  if (name === 'port') return port
-  const [, unit = '', max = 2 ** 32 - 1] = UNITS.find(([suffix]) => suffix.test(name)) ?? []
-  if (!Number.isInteger(value))
-    return leaf(
-      given => typeof given === 'number' && given >= 0 && given <= max,
-      `a number from 0 to ${max}`,
-    )
-  // Zero is valid only if the default is zero.
-  return integer(value === 0 ? 0 : 1, max, unit)
+/** A table that may be absent; its options then have their defaults. */
+export const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
+
+const leafFor = (option: Option): Leaf<number | string | boolean> => {
+  if ('words' in option) return oneOf(option.words)
+  if ('unit' in option) {
+    const { min, max } = rangeOf(option)
+    return integer(min, max, option.unit)
+  }
+  return typeof option.default === 'boolean'
+    ? leaf(given => typeof given === 'boolean', 'true or false')
+    : text()
 }
 
-/** Overrides for single options, if the kind of the default is not enough. */
-export type Rules<T> = { readonly [K in keyof T]?: Leaf<T[K]> }
+/** Schemas of texts of which more is demanded than that they are one. */
+type Texts<D> = { readonly [K in keyof D]?: v.GenericSchema<string> }
+
+type Entries<D extends Declaration> = {
+  readonly [K in keyof D]: v.OptionalSchema<Leaf<OptionsOf<D>[K]>, OptionsOf<D>[K]>
+}
 
 /** Schemas of a part's options, to be spread into a table with other keys. */
-export type Entries<T> = { readonly [K in keyof T]: v.OptionalSchema<Leaf<T[K]>, T[K]> }
+export const optionEntries = <D extends Declaration>(
+  declaration: D,
+  texts: Texts<D> = {},
+): Entries<D> =>
+  Object.fromEntries(
+    Object.entries(declaration).map(([name, option]) => [
+      name,
+      described(v.optional(texts[name] ?? leafFor(option), option.default), option.why),
+    ]),
+    // Every key of the declaration has an entry of its kind, as the type states.
+  ) as unknown as Entries<D>
 
 /**
- * Schemas of a part's options, each checked by the kind of its default, which replaces an omitted
- * value.
+ * A table of a part. To what the file gives, the part's constants are added: they are no options,
+ * and only a sandbox or a test may set them.
  */
-export const optionEntries = <T extends Defaults>(defaults: T, rules: Rules<T> = {}): Entries<T> =>
-  Object.fromEntries(
-    Object.entries(defaults).map(([name, value]) => [
-      name,
-      v.optional(rules[name] ?? leafFor(name, value), value),
-    ]),
-    // Every key of `defaults` has an entry of its kind, as the type states.
-  ) as unknown as Entries<T>
+export const partTable = <E extends v.ObjectEntries, C extends object>(entries: E, defaults: C) => {
+  const constants = Object.entries(defaults).filter(([name]) => !(name in entries))
+  return v.pipe(
+    v.strictObject(entries),
+    v.metadata({ constants: Object.fromEntries(constants) }),
+    v.transform(given => ({ ...defaults, ...given })),
+  )
+}
 
-/** A table of exactly a part's options. */
-export const optionsSchema = <T extends Defaults>(defaults: T, rules: Rules<T> = {}) =>
-  v.strictObject(optionEntries(defaults, rules))
+/** What the module of a part exports: its options, and its constants with their defaults. */
+export type Part<D, C> = { readonly options: D; readonly defaults: C }
+
+/** A table, which may be absent, of exactly a part's options. */
+export const optionsTable = <D extends Declaration, C extends object>(
+  { options, defaults }: Part<D, C>,
+  texts: Texts<D> = {},
+) => section(partTable(optionEntries(options, texts), defaults))
+
+/** The place of the constants of a part without options. */
+export const constantsTable = <C extends object>(constants: C) => section(partTable({}, constants))

@@ -1,11 +1,7 @@
 import { isIP } from 'node:net'
 import * as v from 'valibot'
-import { integer, leaf, text } from './options-schema.js'
+import { described, leaf, text } from './options-schema.js'
 import { isPubkey } from './pubkey.js'
-
-/** A schema with the reason for the reference. */
-export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>
-  v.pipe(schema, v.description(reason))
 
 /** The kinds of process of the service that can need a secret. */
 export type SecretOwner = 'edge' | 'indexer' | 'control'
@@ -25,9 +21,6 @@ export const secret = <S extends v.GenericSchema>(
   part: SecretPart,
   ...owners: SecretOption['owners']
 ) => v.pipe(schema, v.metadata({ secret: { part, owners } satisfies SecretOption }))
-
-/** A table that may be absent; its options then have their defaults. */
-export const section = <S extends v.GenericSchema>(schema: S) => v.optional(schema, {})
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
@@ -80,10 +73,6 @@ export const peers = leaf<string>(
   value => isText(value) && isPeers(value),
   'an IP address, or address/bits of at least 8 bits (7 for IPv6)',
 )
-/** Map size of LMDB: at least pages for every table, at most a process's address space. */
-export const mapBytes = integer(1024 ** 2, 2 ** 46, 'bytes')
-/** Reader slots of a store. */
-export const readersMax = integer(16, 32_768, 'count')
 /** Address to listen on. */
 export const host = text('an address or a host name')
 
@@ -126,10 +115,12 @@ export const credential = leaf<string>(
   'a text of visible ASCII characters',
 )
 /** Path of a URL. */
-export const path = leaf<string>(
+const path = leaf<string>(
   value => isText(value) && /^\/[!-~]*$/.test(value),
   'a path that begins with /',
 )
+/** Path of a URL to which a query may add a key. */
+export const secretPath = secret(path, 'query', 'edge')
 /** Path of a URL, or empty. */
 export const pathOrEmpty = leaf<string>(
   value => value === '' || (isText(value) && /^\/[!-~]*$/.test(value)),

@@ -270,8 +270,7 @@ class RpcClient implements Rpc {
       if (bytes > answerBytesMax)
         throw new RpcReadFailure(
           'tooLarge',
-          `${method} for ${what}: the answer is longer than ${answerBytesMax} bytes ` +
-            '(networks.accountsRpc.answerBytesMax)',
+          `${method} for ${what}: the answer is longer than ${answerBytesMax} bytes`,
         )
       yield chunk
     }

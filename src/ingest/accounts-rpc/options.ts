@@ -1,31 +1,78 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+
 /** Bounds of reading accounts from an upstream RPC. */
 export type Options = Readonly<typeof defaults>
 
 /** How account data may come. */
 export const DATA_ENCODINGS = ['base64', 'base64+zstd'] as const
 
+export const options = {
+  credentialIn: {
+    default: 'header',
+    words: ['header', 'query'],
+    why: 'Where the credential is sent: header or query.',
+  },
+  credentialName: { default: 'x-api-key', why: 'Name of the header or query parameter.' },
+  encoding: {
+    default: 'base64' as (typeof DATA_ENCODINGS)[number],
+    words: DATA_ENCODINGS,
+    why: 'Encoding of account data: base64, or base64+zstd, which is smaller and not supported by every provider.',
+  },
+  isPaged: {
+    default: false,
+    why: "Request a program's accounts in pages by getProgramAccountsV2, where the provider has it.",
+  },
+  keysPerCallMax: {
+    default: 100,
+    unit: 'addresses',
+    max: 100,
+    why: 'Addresses of one getMultipleAccounts: the maximum of providers.',
+  },
+  requestsPerSecondMax: {
+    default: 10,
+    unit: 'requests',
+    max: 10_000,
+    why: 'Requests a second, one after the other: below the limit of the smallest plans.',
+  },
+  answerBeginMs: {
+    default: 120_000,
+    unit: 'milliseconds',
+    why: 'Time until the response begins. A scan of a large program takes a node up to a minute.',
+  },
+  splitOffset: {
+    default: 8,
+    unit: 'bytes',
+    min: 0,
+    max: 1024 ** 2,
+    why: "Offset of the bytes by which a program's accounts are split: after an 8-byte discriminator. Token programs: 0.",
+  },
+  sweepKeysPerSecond: {
+    default: 100,
+    unit: 'addresses',
+    min: 0,
+    max: 100_000,
+    why: 'Stored accounts compared with the upstream per second; 0 disables the sweep. A million take 2.8 hours.',
+  },
+  requestsMax: {
+    default: 1_000_000,
+    unit: 'count',
+    why: 'Requests of one bootstrap. At ten a second that many take a day.',
+  },
+  splitPrefixBytesMax: {
+    default: 3,
+    unit: 'bytes',
+    max: 8,
+    why: "Longest prefix by which a program's accounts are split: three bytes make 16.7 million parts.",
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Where the credential is sent: header or query. */
-  credentialIn: 'header',
-  /** Name of the header or query parameter. */
-  credentialName: 'x-api-key',
-  /**
-   * Encoding of account data: base64, or base64+zstd, which is smaller and not supported by every
-   * provider.
-   */
-  encoding: 'base64' as (typeof DATA_ENCODINGS)[number],
-  /** Request a program's accounts in pages by getProgramAccountsV2, where the provider has it. */
-  isPaged: false,
-  /** Accounts of one such page. Providers return up to 10,000. */
+  ...defaultsOf(options),
+  /** Accounts of one page. Providers return up to 10,000. */
   pageRowsMax: 5_000,
-  /** Addresses of one getMultipleAccounts: the maximum of providers. */
-  keysPerCallMax: 100,
-  /** Requests a second, one after the other: below the limit of the smallest plans. */
-  requestsPerSecondMax: 10,
   /** Time for DNS, TCP and TLS. */
   connectMs: 10_000,
-  /** Time until the response begins. A scan of a large program takes a node up to a minute. */
-  answerBeginMs: 120_000,
   /** Without a byte of a response that has begun for this long, it is broken. */
   silenceMs: 30_000,
   /** Uncompressed bytes of one response. They are not kept; this ends an endless one. */
@@ -40,25 +87,11 @@ export const defaults = {
   backoffMaxMs: 30_000,
   /** Longest Retry-After that is respected. */
   retryAfterMsMax: 120_000,
-  /**
-   * Offset of the bytes by which a program's accounts are split: after an 8-byte discriminator.
-   * Token programs: 0.
-   */
-  splitOffset: 8,
-  /** Bytes of a prefix: three make 16.7 million parts. */
-  splitPrefixBytesMax: 3,
-  /** Requests of one bootstrap. At ten a second that many take a day. */
-  requestsMax: 1_000_000,
   /** Slots by which two nodes behind one address may differ, for responses without a slot. */
   slackSlots: 32,
   /** Wait for the provider to reach the first slot of the feed; a longer one has stopped. */
   reachSlotMs: 60_000,
-  /**
-   * Stored accounts compared with the upstream per second; 0 disables the sweep. A million take 2.8
-   * hours.
-   */
-  sweepKeysPerSecond: 100,
-  /** Account data of one such request: bounds the memory of a response. */
+  /** Account data of one request of the sweep: bounds the memory of a response. */
   sweepBytesMax: 4 * 1024 ** 2,
   /** Corrections that wait for the next block. */
   sweepWaitingBytesMax: 64 * 1024 ** 2,

@@ -190,8 +190,7 @@ class ScopeReader {
       if (now() - begunMs > reachSlotMs)
         throw new RpcReadFailure(
           'passing',
-          `the upstream is at slot ${slot} and did not reach ${wanted} within ` +
-            `${reachSlotMs} ms (networks.accountsRpc.reachSlotMs)`,
+          `the upstream is at slot ${slot} and did not reach ${wanted} within ${reachSlotMs} ms`,
         )
       await this.parts.sleep(SLOT_MS)
     }

@@ -1,12 +1,19 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+
 /** Bounds of making a store from a snapshot or from another RPC. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  spoolBytesMax: {
+    default: 64 * 1024 ** 3,
+    unit: 'bytes',
+    why: 'Compressed blocks of the feed on disk while a store is loaded. Over it the bootstrap fails. A mainnet feed is some MB/s: an hour of it is about 16 GiB.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /**
-   * Compressed blocks of the feed on disk while a store is loaded. Over it the bootstrap fails. A
-   * mainnet feed is some MB/s: an hour of it is about 16 GiB.
-   */
-  spoolBytesMax: 64 * 1024 ** 3,
+  ...defaultsOf(options),
   /** Bytes of one file of the spool; a file is removed when all its blocks are applied. */
   spoolSegmentBytesMax: 256 * 1024 ** 2,
   /**

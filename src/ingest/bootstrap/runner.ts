@@ -100,7 +100,7 @@ export class BootstrapRunner {
     for (let { current } = record; current !== undefined; current = record.current) {
       const { attempts } = current.status
       if (attempts >= attemptsMax)
-        throw this.fail(`it was started ${attempts} times and never completed (attemptsMax)`)
+        throw this.fail(`it was started ${attempts} times and never completed`)
       record.change({ attempts: attempts + 1 })
       try {
         await runAttempt(parts, record, current, signal)

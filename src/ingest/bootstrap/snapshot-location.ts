@@ -52,9 +52,7 @@ export const resolveSnapshot = async (
       if (location === undefined) break
       const { redirectsMax } = options.archive
       if (hops === redirectsMax)
-        throw new Error(
-          `${printableLocation(at)} redirects more than ${redirectsMax} times (bootstrap.archive.redirectsMax)`,
-        )
+        throw new Error(`${printableLocation(at)} redirects more than ${redirectsMax} times`)
       at = new URL(location, at).href
       if (!isUrl(at)) break
     }

@@ -1,3 +1,4 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 import type { FeedHealth, FeedListeners, FeedSource } from './source.js'
 
 /** Which feed to read. */
@@ -28,24 +29,47 @@ export type Plan = (typeof PLANS)[number]
 export type Options = Readonly<typeof defaults>
 
 /** Bounds of reading a feed. */
+export const options = {
+  plan: {
+    default: 'auto' as Plan,
+    words: PLANS,
+    why: "How accounts are requested. `blocks` (whole blocks) and `accounts` (every account) are exact. `scoped`: the scope's accounts, and every closed account. `narrow`: the scope's accounts, and the transactions of its programs. `auto` is `accounts` without a scope and `scoped` with one.",
+  },
+  transactions: {
+    default: 'logs' as Transactions,
+    words: TRANSACTIONS,
+    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs. Votes are included with logsAndVotes only; logs make the feed several times larger.',
+  },
+  silenceMs: {
+    default: 60_000,
+    unit: 'milliseconds',
+    why: 'Without any message for this long: reconnect. Servers ping every 10 s, so six were lost.',
+  },
+  bufferBytesMax: {
+    default: 512 * 1024 ** 2,
+    unit: 'bytes',
+    min: 11 * 1024 ** 2,
+    max: 2 ** 40,
+    why: 'Bytes of all incomplete slots. A mainnet block is tens of MB. Over it: reconnect.',
+  },
+  queueBytesMax: {
+    default: 512 * 1024 ** 2,
+    unit: 'bytes',
+    min: 11 * 1024 ** 2,
+    max: 2 ** 40,
+    why: 'Bytes of complete blocks that wait for the writer. Over it: reconnect once they are written.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /**
-   * How accounts are requested. `blocks` (whole blocks) and `accounts` (every account) are exact.
-   * `scoped`: the scope's accounts, and every closed account. `narrow`: the scope's accounts, and
-   * the transactions of its programs. `auto` is `accounts` without a scope and `scoped` with one.
-   */
-  plan: 'auto' as Plan,
-  /**
-   * What is requested of transactions: signature subscriptions need outcomes, log subscriptions
-   * need logs. Votes are included with logsAndVotes only; logs make the feed several times larger.
-   */
-  transactions: 'logs' as Transactions,
+  ...defaultsOf(options),
+  /** Threads of the reader's runtime: one for the socket's frames, one for decoding. */
+  threads: 2,
   /** Offer zstd to the server, which may ignore it. Account data shrinks to a quarter. */
   acceptZstd: true,
   /** Time for TCP, TLS and HTTP/2. A distant provider needs under 1 s; more is an outage. */
   connectTimeoutMs: 10_000,
-  /** Without any message for this long: reconnect. Servers ping every 10 s, so six were lost. */
-  silenceMs: 60_000,
   /**
    * Messages, but no block for this long: unhealthy. After 150 slots no blockhash of the index is
    * valid.
@@ -76,12 +100,6 @@ export const defaults = {
   gapAttemptsMax: 3,
   /** Complete blocks that wait for an earlier one before that is a gap: 1.6 s of blocks. */
   reorderBlocksMax: 4,
-  /** Bytes of all incomplete slots. A mainnet block is tens of MB. Over it: reconnect. */
-  bufferBytesMax: 512 * 1024 ** 2,
-  /**
-   * Bytes of complete blocks that wait for the writer. Over it: reconnect once they are written.
-   */
-  queueBytesMax: 512 * 1024 ** 2,
   /**
    * Waiting blocks in one commit when the writer is behind. More are cheaper together, but readers
    * see none of them before the last: this many take a second or two.
@@ -98,8 +116,6 @@ export const defaults = {
   windowBytes: 16 * 1024 ** 2,
   /** Time to finish the current commit at shutdown. Less than the 15 s of a drain. */
   stopTimeoutMs: 10_000,
-  /** Threads of the reader's runtime: one for the socket's frames, one for decoding. */
-  threads: 2,
 }
 
 /**

@@ -1,33 +1,57 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 import type { defaults as upstreamDefaults } from '../../upstream/options.js'
 
 /** Options of one relay route of one network. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  path: { default: '/api/v1/bundles', why: 'Appended to each URL, for every method.' },
+  serviceTipFloorLamports: {
+    default: 1_000_000,
+    unit: 'lamports',
+    min: 0,
+    why: "Least sum that one member must pay to the service's tip accounts.",
+  },
+  engineTipFloorLamports: {
+    default: 1_000,
+    unit: 'lamports',
+    min: 0,
+    why: "Least sum that the same member must pay to the engine's tip accounts: Jito's minimum.",
+  },
+  requestsPerSecondMax: {
+    default: 1,
+    unit: 'requests',
+    max: 1_000_000,
+    why: "Bundles to the engine over all edges. Jito's default for an address and a region.",
+  },
+  requestsBurstMax: {
+    default: 1,
+    unit: 'requests',
+    max: 1_000_000,
+    why: 'Bundles at once after a pause.',
+  },
+  queueMs: {
+    default: 300,
+    unit: 'milliseconds',
+    min: 0,
+    max: 60_000,
+    why: 'Longest wait of a bundle for the rate, before -32010; one interval longer for the first of an access that was refused. The access that sent one least recently is next.',
+  },
+  statusesPerSecondMax: {
+    default: 1,
+    unit: 'requests',
+    max: 1_000_000,
+    why: 'Status queries to the engine over all edges, and its tip accounts. An engine that counts them together with bundles must allow the sum of both rates.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /** Appended to each URL, for every method. */
-  path: '/api/v1/bundles',
-  /** Least sum that one member must pay to the service's tip accounts. */
-  serviceTipFloorLamports: 1_000_000,
-  /** Least sum that the same member must pay to the engine's tip accounts: Jito's minimum. */
-  engineTipFloorLamports: 1_000,
-  /** Bundles to the engine over all edges. Jito's default for an address and a region. */
-  requestsPerSecondMax: 1,
-  /** Bundles at once after a pause. */
-  requestsBurstMax: 1,
-  /**
-   * Longest wait of a bundle for the rate, before -32010; one interval longer for the first of an
-   * access that was refused. The access that sent one least recently is next.
-   */
-  queueMs: 300,
+  ...defaultsOf(options),
   /** Bundles of one access that wait for the rate at an edge; also status queries, apart. */
   queuedPerAccessMax: 64,
   /** The same of all accesses. */
   queuedMax: 1_024,
-  /**
-   * Status queries to the engine over all edges, and its tip accounts. An engine that counts them
-   * together with bundles must allow the sum of both rates.
-   */
-  statusesPerSecondMax: 1,
   /** Status queries at once after a pause. */
   statusesBurstMax: 1,
   /**

@@ -1,30 +1,51 @@
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+
 /** Bounds of the store that each edge keeps of its submissions. */
 export type Options = Readonly<typeof defaults>
 
+export const options = {
+  forwardedMax: {
+    default: 100_000,
+    unit: 'count',
+    why: 'Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16 hours.',
+  },
+  landerMax: {
+    default: 100_000,
+    unit: 'count',
+    why: 'Submissions of the lander routes that were forwarded, with a bound of their own.',
+  },
+  ageMsMax: {
+    default: 7 * 24 * 60 * 60 * 1000,
+    unit: 'milliseconds',
+    why: 'Older submissions are removed. No client is expected to ask for one after seven days.',
+  },
+  inFlightMax: {
+    default: 1_024,
+    unit: 'submissions',
+    max: 2_048,
+    why: 'Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with -32010.',
+  },
+  mapBytes: {
+    default: 2 * 1024 ** 3,
+    unit: 'bytes',
+    min: 1024 ** 2,
+    max: 2 ** 46,
+    why: 'Address space of the map, set once and sparse: all kept records at their longest.',
+  },
+} satisfies Declaration
+
+/** All bounds; those that are no option are settable in code only. */
 export const defaults = {
-  /**
-   * Forwarded submissions that are kept, about 1 KB each: at 100 bundles a minute, the last 16
-   * hours.
-   */
-  forwardedMax: 100_000,
+  ...defaultsOf(options),
   /**
    * Submissions that a check refused. They have a bound of their own, so that many of them never
    * evict forwarded ones.
    */
   invalidMax: 20_000,
-  /** Submissions of the lander routes that were forwarded, with a bound of their own. */
-  landerMax: 100_000,
   /** Submissions of the lander routes that a check refused. */
   landerInvalidMax: 20_000,
   /** Submissions of one access that an edge keeps of each of these kinds. */
   accessMax: 25_000,
-  /** Older submissions are removed. No client is expected to ask for one after seven days. */
-  ageMsMax: 7 * 24 * 60 * 60 * 1000,
-  /**
-   * Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with
-   * -32010.
-   */
-  inFlightMax: 1_024,
   /**
    * A bundle without an answer after this is stored as pending, so that other edges can read it.
    */
@@ -40,8 +61,6 @@ export const defaults = {
   gatherMs: 20,
   /** Such records whose writes one turn of the event loop starts: about 10 µs each. */
   gatherCountMax: 32,
-  /** Address space of the map, set once and sparse: the records above at their longest. */
-  mapBytes: 2 * 1024 ** 3,
   /**
    * Reader slots: one for each edge and control, with room for tools and for processes that died.
    */

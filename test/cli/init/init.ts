@@ -115,7 +115,7 @@ t.test('each disabled table is valid when its comment sign is removed', async t 
 t.test('a documented section can be added to the file', async t => {
   const { file, text } = await initIn(t, ['--feed', 'https://feed.example'])
   const own = new Set(text.split('\n'))
-  const sections = toConfigReference([])
+  const sections = toConfigReference()
     .filter(({ title }) => title.startsWith('[') && !own.has(title))
     .map(({ rows, title }) => ({ title, row: rows.find(({ fallback }) => fallback !== undefined) }))
   t.ok(sections.length > 20)

@@ -1,10 +1,14 @@
 import * as v from 'valibot'
-import { defaults, PLANS, TRANSACTIONS } from '../../../ingest/feed/geyser.js'
-import { integer, oneOf, optionEntries, text } from '../../validators/options-schema.js'
-import { caFile, described, endpoint, secret, secretFile } from '../../validators/validators.js'
-
-// At least the largest account, 10 MiB, with its overhead.
-const holdsAccount = integer(11 * 1024 ** 2, 2 ** 40, 'bytes')
+import { defaults, options, PLANS } from '../../../ingest/feed/geyser.js'
+import {
+  described,
+  integer,
+  oneOf,
+  optionEntries,
+  partTable,
+  text,
+} from '../../validators/options-schema.js'
+import { caFile, endpoint, secret, secretFile } from '../../validators/validators.js'
 
 /** One Yellowstone server of a feed. */
 const source = {
@@ -32,23 +36,18 @@ const fallback = v.strictObject({
 })
 
 /** The block feed of a network. */
-export const feedSection = v.strictObject({
-  ...source,
-  fallbacks: described(
-    v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
-    'Further servers of the same network, each used when the ones before it deliver no blocks. They should replay slots.',
-  ),
-  startSlot: described(
-    v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
-    'First slot of an empty store; absent is the live head.',
-  ),
-  ...optionEntries(defaults, {
-    plan: oneOf(PLANS),
-    transactions: oneOf(TRANSACTIONS),
-    bufferBytesMax: holdsAccount,
-    queueBytesMax: holdsAccount,
-    groupBlocksMax: integer(1, 512, 'blocks'),
-    decodeBytesMax: holdsAccount,
-    windowBytes: integer(65_535, 2 ** 31 - 1, 'bytes'),
-  }),
-})
+export const feedSection = partTable(
+  {
+    ...source,
+    fallbacks: described(
+      v.optional(v.pipe(v.array(fallback), v.maxLength(8, 'at most 8 servers')), []),
+      'Further servers of the same network, each used when the ones before it deliver no blocks. They should replay slots.',
+    ),
+    startSlot: described(
+      v.optional(integer(0, Number.MAX_SAFE_INTEGER, 'slot')),
+      'First slot of an empty store; absent is the live head.',
+    ),
+    ...optionEntries(options),
+  },
+  defaults,
+)

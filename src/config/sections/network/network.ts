@@ -1,18 +1,9 @@
 import * as v from 'valibot'
 import { defaults as repair, REPAIR_STEPS } from '../../../ingest/repair/options.js'
-import { RELAY_PATH, defaults as relay } from '../../../submission/relay/options.js'
+import { RELAY_PATH, options as relay } from '../../../submission/relay/options.js'
 import { DEFAULT_SIGNATURE_RULE, SIGNATURE_RULES } from '../../../submission/signature-rule.js'
-import { oneOf, optionsSchema, text } from '../../validators/options-schema.js'
-import {
-  caFile,
-  described,
-  explorerUrl,
-  filePath,
-  id,
-  pubkey,
-  secret,
-  section,
-} from '../../validators/validators.js'
+import { constantsTable, described, oneOf, text } from '../../validators/options-schema.js'
+import { caFile, explorerUrl, filePath, id, pubkey, secret } from '../../validators/validators.js'
 import { accountsRpcSection } from './accounts-rpc.js'
 import { feedSection } from './feed.js'
 import { forwardSection } from './forward.js'
@@ -34,7 +25,7 @@ export const network = v.strictObject({
     'Where the dashboard links transactions of the network to: an https URL in which `{signature}` is the place of the signature; absent is no link.',
   ),
   feed: feedSection,
-  repair: section(optionsSchema(repair)),
+  repair: constantsTable(repair),
   repairSteps: described(
     v.optional(v.array(oneOf(REPAIR_STEPS)), []),
     'Repair steps for a gap that no server can replay, in this order: incremental brings a copy of the store up to date from the last of `snapshots`, rpc reads the scope from accountsRpc, snapshot loads all `snapshots`. Each makes a new store beside the old one.',
@@ -80,7 +71,7 @@ export const network = v.strictObject({
     'Bundle engine of `/relay`; without it the route answers 404.',
   ),
   relayBundle: described(
-    v.optional(relaySection({ path: relay.path, credentialName: 'x-jito-auth' })),
+    v.optional(relaySection({ path: relay.path.default, credentialName: 'x-jito-auth' })),
     'Bundle engine of `/relay-bundle`; without it the route answers 404.',
   ),
 })

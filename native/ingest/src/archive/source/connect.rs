@@ -34,7 +34,7 @@ pub(super) async fn send(
         Err(_) => {
             let max = options.connect_ms;
             return Err(Failure::again(format!(
-                "it does not answer a connection for {max} ms (bootstrap.archive.connectMs)"
+                "it does not answer a connection for {max} ms"
             )));
         }
     };

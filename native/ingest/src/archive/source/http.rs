@@ -147,10 +147,7 @@ impl Transfer {
             mark = self.offset;
             failures += 1;
             if failures >= self.options.attempts_max {
-                let so_far = format!(
-                    "{reason} ({failures} tries, {} bytes came: bootstrap.archive.attemptsMax)",
-                    self.offset
-                );
+                let so_far = format!("{reason} ({failures} tries, {} bytes came)", self.offset);
                 return self.end_for(&so_far);
             }
             let longest = Duration::from_millis(self.options.backoff_max_ms);
@@ -202,7 +199,7 @@ impl Transfer {
             }
             if Instant::now() >= end {
                 let ms = limit.as_millis();
-                let reason = format!("it is silent for {ms} ms (bootstrap.archive.silenceMs)");
+                let reason = format!("it is silent for {ms} ms");
                 return Err(Failure::again(reason));
             }
         }
@@ -229,7 +226,7 @@ impl Transfer {
             self.url = follow(&self.url, response.headers())?;
         }
         Err(Failure::Last(format!(
-            "it redirects more than {} times (bootstrap.archive.redirectsMax)",
+            "it redirects more than {} times",
             self.options.redirects_max
         )))
     }

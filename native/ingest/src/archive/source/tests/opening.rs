@@ -61,7 +61,7 @@ fn each_refusal_is_named_without_the_address() {
         (
             "302 Found",
             moved("/secret/again"),
-            "redirects more than 5 times (bootstrap.archive.redirectsMax)",
+            "redirects more than 5 times",
             6,
         ),
         ("302 Found", length.into(), "redirects to no address", 1),
