@@ -1,8 +1,8 @@
 // Checks of files that the linters here do not have: how long comments, files and folders are; that
 // test folders mirror those of the sources; that the modules of a Rust crate import each other
-// without a cycle; that regular expressions on bytes of others take linear time; and that
-// docs/architecture.md states the import rules. Part of `npm run lint`. The only argument is the
-// root of another checkout.
+// without a cycle; that regular expressions on bytes of others take linear time; that
+// docs/architecture.md states the import rules; and that a few unusual wordings are not used. Part
+// of `npm run lint`. The only argument is the root of another checkout.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, join, normalize } from 'node:path/posix'
@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { importRuleFaults } from './checks/import-rules.mjs'
 import { patternFaults } from './checks/linear-patterns.mjs'
 import { rustCycles } from './checks/rust-modules.mjs'
+import { wordFaults } from './checks/words.mjs'
 
 const LINE_COLUMNS_MAX = 100
 const FILE_LINES_MAX = 400
@@ -25,8 +26,11 @@ const listFiles = () => {
   const args = ['ls-files', '--cached', '--others', '--exclude-standard']
   const { error, stdout, stderr, status } = spawnSync('git', args, { cwd: root, encoding: 'utf8' })
   if (status !== 0) throw new Error(`git ls-files in ${root}: ${error?.message ?? stderr}`)
-  return stdout.split('\n').filter(file => SOURCE_TYPES.has(extname(file)) && !GENERATED.has(file))
+  return stdout.split('\n').filter(file => !GENERATED.has(file))
 }
+
+const isSource = file => SOURCE_TYPES.has(extname(file))
+const isText = file => isSource(file) || /\.(?:md|h|cpp|yaml|service)$/.test(file)
 
 /** A comment on a line of its own, or after code. Prettier and rustfmt break code, not comments. */
 const COMMENT = /^\s*(?:\/\/|\/\*|\*(?:\s|$))|[;,{([]\s+\/\/ /
@@ -121,7 +125,8 @@ const foldersWithoutTests = files => {
     .map(folder => `${folder}/: no test in ${folder.replace(/^src/, 'test')}/`)
 }
 
-const files = listFiles()
+const listed = listFiles().filter(file => existsSync(join(root, file)))
+const files = listed.filter(isSource)
 const faults = [
   ...files.flatMap(fileFaults),
   ...folderFaults(files),
@@ -129,6 +134,9 @@ const faults = [
   ...foldersWithoutTests(files),
   ...files.flatMap(file => patternFaults(file, readFileSync(join(root, file), 'utf8'))),
   ...importRuleFaults(root),
+  ...listed
+    .filter(isText)
+    .flatMap(file => wordFaults(file, readFileSync(join(root, file), 'utf8'))),
   ...rustCycles(files, file => readFileSync(join(root, file), 'utf8')),
 ]
 for (const fault of faults) process.stderr.write(`${fault}\n`)

@@ -120,7 +120,7 @@ const installPackages = async () => {
   need('npm', 'it comes with Node')
   if (isClean) rmSync(join(root, 'node_modules'), { recursive: true, force: true })
   // Not `npm ci`: it refuses a lock in which another platform's optional package is missing, as it
-  // is wherever that package was not to be had. Versions and digests come from the lock all the
+  // is wherever that package was missing. Versions and digests come from the lock all the
   // same, and it is not written.
   await run('Installing packages', 'npm', [
     'install',

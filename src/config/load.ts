@@ -20,7 +20,7 @@ export type LoadedConfig = {
 /**
  * Reads a configuration file with the secrets that it names, and makes its paths absolute: they are
  * relative to its folder. Throws ConfigError with every fault. Where secrets are not needed, those
- * that are not to be had are replaced.
+ * that are missing are replaced.
  */
 export const loadConfig = (
   file: string,

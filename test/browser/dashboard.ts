@@ -160,7 +160,7 @@ if (browser !== undefined) {
     await page.getByRole('radio', { name: 'Chart' }).check()
     const chart = page.locator('.chart')
     await page.locator('canvas').waitFor()
-    await page.getByText(/^Times are those of \S+/).waitFor()
+    await page.getByText(/^Times are in \S+/).waitFor()
     const { width = 0 } = (await chart.boundingBox()) ?? {}
     const readouts: (string | null)[] = []
     // The newest minute may just have begun, without a request.

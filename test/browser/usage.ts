@@ -79,7 +79,7 @@ if (browser !== undefined) {
 
     await page.getByRole('radio', { name: '30 days' }).first().check()
     await shows(total)
-    await page.getByText('Days are of UTC.').waitFor()
+    await page.getByText('Days are in UTC.').waitFor()
     await look(t, page, 'usage-30-days', VIEWS)
     await page.getByRole('radio', { name: 'Table' }).check()
     const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')

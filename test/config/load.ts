@@ -83,7 +83,7 @@ t.test('paths are relative to the folder of the file', async t => {
   t.equal(access.adminTokenFile, '/etc/admin')
 })
 
-t.test('a secret that is not to be had is named with its line, and never printed', async t => {
+t.test('a missing secret is named with its line, and never printed', async t => {
   const { file } = write(t, TEXT.replace('secrets/token', 'secrets/none'))
   const faults = faultsOf(() => loadConfig(file, { RPC_URL: '', FEED: 'ftp://canary' }))
   t.strictSame(

@@ -321,6 +321,22 @@ t.test('check-files compares the table of docs/architecture.md with the import r
   ])
 })
 
+t.test('check-files refuses unusual wordings', async t => {
+  const dir = openCheckout(t, {
+    'docs/a.md': 'Spoken are TLS 1.2 and 1.3.\nA machine says its slots, where there are some.\n',
+    'src/main.ts': '// Times are those of UTC, where there are some.\nexport {}\n',
+  })
+  const script = join(repositoryRoot, 'scripts', 'check-files.mjs')
+  const { code, output } = await run(dir, process.execPath, script, dir)
+  t.not(code, 0)
+  t.strictSame(output.trim().split('\n').toSorted(), [
+    'docs/a.md:1: "Spoken are": write "supports"',
+    'docs/a.md:2: "machine says its": write "reports"',
+    'docs/a.md:2: "where there are": write "if"',
+    'src/main.ts:1: "Times are those of": write "Times are in …"',
+  ])
+})
+
 t.test('clippy refuses long functions and unsafe code without a reason', async t => {
   const clippy = await run(repositoryRoot, 'cargo', 'clippy', '--version')
   if (clippy.code !== 0)

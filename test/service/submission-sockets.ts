@@ -69,7 +69,7 @@ t.test('submission by WebSocket', async t => {
       t.match(await ask(text(`${route}.getTipAccounts`, [])), { result: description.tips.engine })
   })
 
-  await t.test('an error is that of the route', async t => {
+  await t.test('an error is the same as on the route', async t => {
     const { texts } = await newBundle()
     const cases: [method: string, route: string, own: string, params: unknown][] = [
       ['sendTransaction', '/lander', 'sendTransaction', []],

@@ -17,7 +17,7 @@ export const isVariable = (text: string): boolean => VARIABLE.test(text)
 /** Longest file with one secret. */
 const SECRET_BYTES_MAX = 64 * 1024
 
-/** Accepted by the schema where a secret is not needed and not to be had. */
+/** Accepted by the schema if a secret is not needed and is missing. */
 const PLACEHOLDERS = { all: 'unknown', url: 'http://unknown.invalid', query: '/unknown' } as const
 
 const readSecret = (file: string): string => {
@@ -33,7 +33,7 @@ export type SecretSources = {
   readonly environment: Environment
   /** Folder that paths are relative to. */
   readonly folder: string
-  /** False where a command works without them: then one that is not to be had is no fault. */
+  /** False if a command works without them: then a missing one is no fault. */
   readonly areNeeded: boolean
 }
 

@@ -2,10 +2,10 @@ import { method } from '../method.js'
 import { accountOptions, pubkey } from '../params.js'
 import { ACCOUNT_OR_NULL, atSlot } from '../../shared/describe/schemas.js'
 
-/** One account, or `null` where there is none. */
+/** One account, or `null` if there is none. */
 export const getAccountInfo = method({
   name: 'getAccountInfo',
-  summary: 'One account; `null` where there is none.',
+  summary: 'One account; `null` if there is none.',
   bound: 'timeout',
   params: [pubkey, accountOptions],
   result: atSlot(ACCOUNT_OR_NULL),

@@ -5,7 +5,7 @@ import { atSlot, LAMPORTS } from '../../shared/describe/schemas.js'
 /** Lamports of an account, at the slot that the context names. */
 export const getBalance = method({
   name: 'getBalance',
-  summary: 'The lamports of an account; 0 where there is none.',
+  summary: 'The lamports of an account; 0 if there is none.',
   bound: 'none',
   params: [pubkey, commitment],
   result: atSlot(LAMPORTS),

@@ -2,7 +2,7 @@ import { method } from '../method.js'
 import { accountOptions, pubkeys } from '../params.js'
 import { ACCOUNT_OR_NULL, atSlot, list } from '../../shared/describe/schemas.js'
 
-/** Accounts in request order at one slot, `null` where there is none. */
+/** Accounts in request order at one slot, `null` if there is none. */
 export const getMultipleAccounts = method({
   name: 'getMultipleAccounts',
   summary:

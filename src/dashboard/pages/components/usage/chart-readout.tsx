@@ -13,7 +13,7 @@ export const ChartReadout = ({
   if (bucket === undefined)
     return (
       <p class="chart-readout">
-        {range === 'month' ? 'Days are of UTC.' : `Times are those of ${formatZone(Date.now())}.`}
+        {range === 'month' ? 'Days are in UTC.' : `Times are in ${formatZone(Date.now())}.`}
       </p>
     )
   return (
