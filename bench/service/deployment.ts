@@ -7,7 +7,7 @@ import bs58 from 'bs58'
 import { createTokenManager } from '../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../src/access/tokens/sealing.js'
-import { createLocalLog } from '../../src/access/log/local-log.js'
+import { createLocalJournal } from '../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
 import { toConfig, type Config } from '../../src/config/config.js'
@@ -121,8 +121,8 @@ export const createToken = async ({ dataDir, access }: Config): Promise<string> 
   const store = await openWriter(dataDir, access.store)
   const ownStore = openControlStore(dataDir, access.store)
   const sealing = createSealing(access.keyFile, ownStore, randomBytes)
-  const log = createLocalLog({ store, randomBytes })
-  const own = { store, log, randomBytes, now: Date.now }
+  const journal = createLocalJournal({ store, randomBytes })
+  const own = { store, journal, randomBytes, now: Date.now }
   const { accessId } = await createAccessManager(own).grant({
     subject: 'bench',
     kind: 'pass',

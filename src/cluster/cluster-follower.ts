@@ -7,7 +7,7 @@ import type { Log } from '../shared/log.js'
 import type { FollowerStatus } from '../storage/follower-status.js'
 import { ClockWatch } from './clock-watch.js'
 import { explainConnection, type ConnectionOptions } from './connection.js'
-import { EtcdLog } from './etcd-log.js'
+import { EtcdJournal } from './etcd-journal.js'
 import { EtcdError, type Etcd } from './etcd/client.js'
 import { Follower } from './follower.js'
 import { keysOf } from './keys.js'
@@ -187,7 +187,7 @@ export class ClusterFollower {
     this.problem = undefined
     const { bootMs, cluster, edges, etcd, log, onFailure, shared, store, table } = this.parts
     const { keys } = this
-    const accessLog = new EtcdLog({
+    const accessJournal = new EtcdJournal({
       etcd,
       keys,
       epoch: () => state.epoch,
@@ -196,7 +196,7 @@ export class ClusterFollower {
       bootMs,
     })
     const follower = new Follower({
-      log: accessLog,
+      journal: accessJournal,
       store,
       logger: log,
       retryMs: cluster.retryMs,

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccessLog, LogEntry } from '../access/log/access-log.js'
+import type { AccessJournal, JournalEntry } from '../access/journal/access-journal.js'
 import type { AccessStore } from '../access/store/access-store.js'
 import type { Log } from '../shared/log.js'
 
 export type FollowerParts = {
-  readonly log: AccessLog
+  readonly journal: AccessJournal
   /** This is its one writer. */
   readonly store: AccessStore
   readonly logger: Log
@@ -20,7 +20,7 @@ export type FollowerParts = {
 
 const APPLIED = 'applied'
 
-/** Applies the log of a cluster to the access store of this machine. */
+/** Applies the journal of a cluster to the access store of this machine. */
 export class Follower {
   private readonly parts: FollowerParts
   private readonly stopping = new AbortController()
@@ -29,7 +29,7 @@ export class Follower {
   private readonly events = new EventEmitter()
   private running = Promise.resolve()
   private revision: number
-  /** It has been logged that the log cannot be followed. */
+  /** It has been logged that the journal cannot be followed. */
   private isFailing = false
 
   constructor(parts: FollowerParts) {
@@ -69,12 +69,12 @@ export class Follower {
   }
 
   private async follow(): Promise<void> {
-    const { log, logger, retryMs, useNext } = this.parts
+    const { journal, logger, retryMs, useNext } = this.parts
     const { signal } = this.stopping
     while (!signal.aborted) {
       this.watching = new AbortController()
       try {
-        for await (const entry of log.follow(this.revision, this.watching.signal))
+        for await (const entry of journal.follow(this.revision, this.watching.signal))
           await this.apply(entry)
       } catch (error) {
         if (!signal.aborted && !this.isFailing)
@@ -86,7 +86,7 @@ export class Follower {
     }
   }
 
-  private async apply({ revision, accesses, isWhole = false }: LogEntry): Promise<void> {
+  private async apply({ revision, accesses, isWhole = false }: JournalEntry): Promise<void> {
     const { store, announce, onChanged } = this.parts
     if (revision <= this.revision && !isWhole) return
     const isChanged = isWhole || accesses.length > 0

@@ -3,7 +3,7 @@ import type { ChangeEffect, EdgeNotifier } from '../access/service.js'
 import { RpcError } from '../shared/errors.js'
 import type { Log } from '../shared/log.js'
 import { CompactedError, EtcdError, type Etcd, type KeyValue } from './etcd/client.js'
-import type { EtcdLog, Known } from './etcd-log.js'
+import type { EtcdJournal, Known } from './etcd-journal.js'
 import type { Keys } from './keys.js'
 import { longestLeaseMs } from './lease.js'
 import type { Options } from './options.js'
@@ -12,7 +12,7 @@ import { parseMachine, readBeat } from './values.js'
 export type MachineNotifierParts = {
   readonly etcd: Etcd
   readonly keys: Keys
-  readonly log: Pick<EtcdLog, 'known' | 'prove'>
+  readonly journal: Pick<EtcdJournal, 'known' | 'prove'>
   readonly options: Options
   /** Resolves when this process reads a revision, or after a time. */
   readonly untilFollowed: (revision: number, limitMs: number) => Promise<void>
@@ -48,8 +48,8 @@ export class MachineNotifier implements EdgeNotifier {
   }
 
   settle(): Promise<void> {
-    const { log, options, untilFollowed } = this.parts
-    return untilFollowed(log.known.revision, options.announceMs)
+    const { journal, options, untilFollowed } = this.parts
+    return untilFollowed(journal.known.revision, options.announceMs)
   }
 
   /**
@@ -85,9 +85,9 @@ export class MachineNotifier implements EdgeNotifier {
 
   /** Of the last change that this process made or found, or else any that includes earlier ones. */
   private async lastKnown(): Promise<Known> {
-    const { bootMs, log } = this.parts
-    if (log.known.revision > 0) return log.known
-    const revision = await log.prove()
+    const { bootMs, journal } = this.parts
+    if (journal.known.revision > 0) return journal.known
+    const revision = await journal.prove()
     return { revision, atMs: bootMs() }
   }
 

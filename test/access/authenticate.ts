@@ -22,11 +22,11 @@ const errorOf = (answer: Grant | Refusal) => isRefusal(answer) && REFUSAL_ERRORS
 
 /** Replaces each token of an access. */
 const changeTokens = (
-  { log }: Control,
+  { journal }: Control,
   accessId: string,
   replace: (token: TokenRecord) => readonly TokenRecord[],
 ) =>
-  log.propose({
+  journal.propose({
     accessId,
     update: access => {
       if (access === undefined) throw new Error('no access')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { Administration } from '../../src/cluster/administration.js'
-import type { Known } from '../../src/cluster/etcd-log.js'
+import type { Known } from '../../src/cluster/etcd-journal.js'
 import { keysOf } from '../../src/cluster/keys.js'
 import { MachineNotifier } from '../../src/cluster/machine-notifier.js'
 import { defaults } from '../../src/cluster/options.js'
@@ -36,11 +36,11 @@ t.test('how a change is known to be in effect', { skip: withoutEtcd, timeout: 60
     { known = { revision: 0, atMs: 0 }, clock = bootMs, followMs = 0 }: Given = {},
   ): MachineNotifier => {
     const options = { ...defaults, leaseMs: LEASE_MS, callMs: 500, retryMs: 20, waitMs }
-    const log = { known, prove: () => etcd.prove(keys.epoch) }
+    const journal = { known, prove: () => etcd.prove(keys.epoch) }
     const logger = createLog('notifier', () => {})
     const untilFollowed = async (): Promise<void> => void (await sleep(followMs))
     const clocks = { bootMs: clock, now: Date.now }
-    return new MachineNotifier({ etcd, keys, log, options, untilFollowed, ...clocks, logger })
+    return new MachineNotifier({ etcd, keys, journal, options, untilFollowed, ...clocks, logger })
   }
   const [patient, hasty] = [openNotifier(60_000), openNotifier(WAIT_MS)]
   const beat = async (id: string): Promise<void> => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { createLocalLog } from '../../src/access/log/local-log.js'
+import { createLocalJournal } from '../../src/access/journal/local-journal.js'
 import { Administration } from '../../src/cluster/administration.js'
 import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
 import { BROKEN, keysOf } from '../../src/cluster/keys.js'
@@ -134,7 +134,7 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
   await t.test('a store of another cluster, or with accesses, joins none', async t => {
     const machine = await openMachine(t, root, 'fra-2')
     const { store } = machine
-    await createLocalLog({ store, randomBytes }).propose({
+    await createLocalJournal({ store, randomBytes }).propose({
       accessId: 'acc_own',
       update: () => ({ ...access, accessId: 'acc_own', tokens: [], formerTokens: [] }),
     })

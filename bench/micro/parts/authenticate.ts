@@ -10,7 +10,7 @@ import { createAuthenticate, isRefusal } from '../../../src/access/authenticate.
 import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
-import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { createLocalJournal } from '../../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import { createToken } from '../../../src/access/tokens/location-token.js'
@@ -22,8 +22,8 @@ const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
 const ownStore = openControlStore(dir)
 const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
-const log = createLocalLog({ store, randomBytes })
-const options = { store, log, sealing, randomBytes, now: Date.now }
+const journal = createLocalJournal({ store, randomBytes })
+const options = { store, journal, sealing, randomBytes, now: Date.now }
 const accessManager = createAccessManager(options)
 const tokenManager = createTokenManager(options)
 const limits = {

@@ -11,7 +11,7 @@ import { createAccessManager } from '../../../src/access/accesses/access-manager
 import { UsageLimiter } from '../../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../../src/access/limiter/access-limiter.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
-import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { createLocalJournal } from '../../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
 import type { Place } from '../../../src/access/usage/layout.js'
@@ -30,8 +30,8 @@ const dir = mkdtempSync(join(tmpdir(), 'slotline-bench-'))
 const store = await openWriter(dir)
 const ownStore = openControlStore(dir)
 const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
-const log = createLocalLog({ store, randomBytes })
-const control = { store, log, sealing, randomBytes, now: Date.now }
+const journal = createLocalJournal({ store, randomBytes })
+const control = { store, journal, sealing, randomBytes, now: Date.now }
 const accessManager = createAccessManager(control)
 const tokenManager = createTokenManager(control)
 const many = 100_000_000

@@ -1,6 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/access-limits.js'
-import type { AccessLog } from '../log/access-log.js'
+import type { AccessJournal } from '../journal/access-journal.js'
 import type { AccessStore } from '../store/access-store.js'
 import type { Access, AccessDocument, StoredAccess, TokenScope } from '../store/tables.js'
 import { withFormerTokens } from '../tokens/former-tokens.js'
@@ -111,16 +111,18 @@ export const createAccessManager = (options: {
   /** Where accesses are read. */
   readonly store: AccessStore
   /** Where they are changed. */
-  readonly log: AccessLog
+  readonly journal: AccessJournal
   readonly randomBytes: RandomBytes
   readonly now: () => number
 }): AccessManager => {
-  const { store, log, randomBytes, now } = options
+  const { store, journal, randomBytes, now } = options
   const update = async (
     accessId: string,
     toNew: (access: AccessDocument) => AccessDocument,
   ): Promise<Access> =>
-    withoutTokens(await log.propose({ accessId, update: current => toNew(requireAccess(current)) }))
+    withoutTokens(
+      await journal.propose({ accessId, update: current => toNew(requireAccess(current)) }),
+    )
   return {
     grant: async fields => {
       const accessId = `acc_${randomBase62(ACCESS_ID_CHARS, randomBytes)}`
@@ -144,7 +146,7 @@ export const createAccessManager = (options: {
           formerTokens: [],
         }
       }
-      return withoutTokens(await log.propose({ accessId, update: create }))
+      return withoutTokens(await journal.propose({ accessId, update: create }))
     },
     extend: (accessId, validUntilMs) =>
       update(accessId, access => withEnd(access, validUntilMs, now())),

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RpcError } from '../../shared/errors.js'
-import type { AccessLog } from '../log/access-log.js'
+import type { AccessJournal } from '../journal/access-journal.js'
 import type { AccessStore } from '../store/access-store.js'
 import type { AccessDocument } from '../store/tables.js'
 import { mapSealed } from './sealed-parts.js'
@@ -56,7 +56,7 @@ export type ResealerParts = {
   /** Where accesses are read. */
   readonly store: AccessStore
   /** Where they are changed. */
-  readonly log: AccessLog
+  readonly journal: AccessJournal
   readonly sealing: Sealing
   /** The key is that of all machines: it is replaced in their files by the operator. */
   readonly isShared: boolean
@@ -170,7 +170,7 @@ class AccessResealer implements Resealer {
   private async change(accessId: string): Promise<void> {
     let resealed = 0
     try {
-      await this.parts.log.propose({
+      await this.parts.journal.propose({
         accessId,
         update: current => {
           if (current === undefined) throw new Unchanged()

@@ -1,7 +1,7 @@
 import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
 import { requireScope, stateOf } from '../accesses/access-manager.js'
-import type { AccessLog } from '../log/access-log.js'
+import type { AccessJournal } from '../journal/access-journal.js'
 import { withFormerTokens } from './former-tokens.js'
 import { parseRestriction } from './restriction.js'
 import { tokenContext } from './sealed-parts.js'
@@ -100,18 +100,18 @@ export const createTokenManager = (options: {
   /** Where tokens are read. */
   readonly store: AccessStore
   /** Where they are changed. */
-  readonly log: AccessLog
+  readonly journal: AccessJournal
   readonly sealing: Sealing
   readonly randomBytes: RandomBytes
   readonly now: () => number
 }): TokenManager => {
-  const { store, log, sealing, randomBytes, now } = options
+  const { store, journal, sealing, randomBytes, now } = options
 
   const change = (
     scope: TokenScope,
     toRecord: (access: AccessDocument) => TokenRecord | undefined,
   ): Promise<AccessDocument> =>
-    log.propose({
+    journal.propose({
       accessId: scope.accessId,
       update: current => {
         const access = requireScope(current, scope)

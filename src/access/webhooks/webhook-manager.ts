@@ -1,6 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
-import type { AccessLog } from '../log/access-log.js'
+import type { AccessJournal } from '../journal/access-journal.js'
 import type { AccessStore } from '../store/access-store.js'
 import type { AccessDocument } from '../store/tables.js'
 import type { WebhookRecord } from '../store/webhook-shape.js'
@@ -67,12 +67,12 @@ export const createWebhookManager = (options: {
   /** Where accesses are read. */
   readonly store: AccessStore
   /** Where they are changed. */
-  readonly log: AccessLog
+  readonly journal: AccessJournal
   readonly sealing: Sealing
   readonly randomBytes: RandomBytes
   readonly now: () => number
 }): WebhookManager => {
-  const { store, log, sealing, randomBytes, now } = options
+  const { store, journal, sealing, randomBytes, now } = options
 
   return {
     find: accessId => store.accesses.get(accessId)?.webhook,
@@ -85,7 +85,7 @@ export const createWebhookManager = (options: {
       const webhookId = `whk_${randomBase62(WEBHOOK_ID_CHARS, randomBytes)}`
       const secret = createSecret(randomBytes)
       let made: WebhookRecord | undefined
-      await log.propose({
+      await journal.propose({
         accessId,
         update: current => {
           const access = requireAccess(current)
@@ -108,7 +108,7 @@ export const createWebhookManager = (options: {
       return made
     },
     remove: async accessId => {
-      await log.propose({
+      await journal.propose({
         accessId,
         update: current => {
           const { webhook, ...access } = requireAccess(current)
@@ -119,7 +119,7 @@ export const createWebhookManager = (options: {
     },
     change: async (accessId, update) => {
       try {
-        const changed = await log.propose({
+        const changed = await journal.propose({
           accessId,
           update: current => {
             const webhook = current?.webhook && update(current.webhook)

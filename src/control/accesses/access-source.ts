@@ -1,4 +1,4 @@
-import type { AccessLog } from '../../access/log/access-log.js'
+import type { AccessJournal } from '../../access/journal/access-journal.js'
 import type { EdgeNotifier } from '../../access/service.js'
 import type { AccessStore } from '../../access/store/access-store.js'
 import type { MachineDirectory } from '../../cluster/machine-directory.js'
@@ -7,9 +7,9 @@ import type { MachineDirectory } from '../../cluster/machine-directory.js'
 export type AccessSource = {
   readonly store: AccessStore
   /** Of it, what is changed is read in the store at once. */
-  readonly accessLog: AccessLog
+  readonly accessJournal: AccessJournal
   /** The same changes, which the store has when the notifier has waited for them. */
-  readonly changeLog: AccessLog
+  readonly changeJournal: AccessJournal
   readonly notifier: EdgeNotifier
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines?: MachineDirectory

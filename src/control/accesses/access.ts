@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createAccessManager } from '../../access/accesses/access-manager.js'
-import { createLocalLog } from '../../access/log/local-log.js'
+import { createLocalJournal } from '../../access/journal/local-journal.js'
 import { createAccessService, type AccessService, type EdgeNotifier } from '../../access/service.js'
 import type { AccessStore } from '../../access/store/access-store.js'
 import { openControlStore, type ControlStore } from '../../access/store/control-store.js'
@@ -48,8 +48,14 @@ const openOwnAccess = async (
   edges: MachineEdges,
 ): Promise<AccessSource> => {
   const store = await openWriter(dataDir, access.store)
-  const accessLog = createLocalLog({ store, randomBytes })
-  return { store, accessLog, changeLog: accessLog, notifier: edges, close: () => store.close() }
+  const accessJournal = createLocalJournal({ store, randomBytes })
+  return {
+    store,
+    accessJournal,
+    changeJournal: accessJournal,
+    notifier: edges,
+    close: () => store.close(),
+  }
 }
 
 /** Of a cluster. Its client of etcd is loaded only here. */
@@ -87,13 +93,13 @@ export const openAccess = async (
   const source = await (config.cluster === undefined
     ? openOwnAccess(config, edges())
     : openSharedAccess(config, config.cluster, parts))
-  const { store, accessLog, changeLog, notifier } = source
+  const { store, accessJournal, changeJournal, notifier } = source
   const ownStore = openControlStore(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, ownStore, randomBytes, error =>
     log.error({ err: error }, 'a changed sealing key is not used'),
   )
-  const owned = { store, log: accessLog, randomBytes, now: Date.now }
-  const changed = { ...owned, log: changeLog }
+  const owned = { store, journal: accessJournal, randomBytes, now: Date.now }
+  const changed = { ...owned, journal: changeJournal }
   const accessService = createAccessService({
     accessManager: createAccessManager(changed),
     tokenManager: createTokenManager({ ...changed, sealing }),
@@ -104,7 +110,7 @@ export const openAccess = async (
   const isShared = config.cluster !== undefined
   const resealer = createResealer({
     store,
-    log: accessLog,
+    journal: accessJournal,
     sealing,
     isShared,
     // Changes are carried out in order. In a cluster the follower writes the store.

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccessLog, Change } from '../../access/log/access-log.js'
+import type { AccessJournal, Change } from '../../access/journal/access-journal.js'
 import type { AccessStore } from '../../access/store/access-store.js'
 import { openReader } from '../../access/store/store.js'
 import type { StoredAccess } from '../../access/store/tables.js'
 import { connectEtcd } from '../../cluster/connection.js'
-import { EtcdLog } from '../../cluster/etcd-log.js'
+import { EtcdJournal } from '../../cluster/etcd-journal.js'
 import { keysOf } from '../../cluster/keys.js'
 import { MachineDirectory } from '../../cluster/machine-directory.js'
 import { MachineNotifier } from '../../cluster/machine-notifier.js'
@@ -47,22 +47,22 @@ export const openClusterAccess = async (
     if (store.cluster === undefined) throw new RpcError('notInCluster')
     return store.cluster.epoch
   }
-  const log = new EtcdLog({ etcd, keys, epoch, options: cluster, randomBytes, bootMs })
+  const journal = new EtcdJournal({ etcd, keys, epoch, options: cluster, randomBytes, bootMs })
   const followed = (revision: number, limitMs: number): Promise<void> =>
     untilFollowed(store, revision, limitMs)
-  const accessLog: AccessLog = {
+  const accessJournal: AccessJournal = {
     propose: async (change: Change): Promise<StoredAccess> => {
-      const changed = await log.propose(change)
+      const changed = await journal.propose(change)
       await followed(changed.revision, cluster.announceMs)
       return changed
     },
-    follow: (after, signal) => log.follow(after, signal),
-    prove: () => log.prove(),
+    follow: (after, signal) => journal.follow(after, signal),
+    prove: () => journal.prove(),
   }
   const notifier = new MachineNotifier({
     etcd,
     keys,
-    log,
+    journal,
     options: cluster,
     untilFollowed: followed,
     bootMs,
@@ -73,8 +73,8 @@ export const openClusterAccess = async (
   machines.start()
   return {
     store,
-    accessLog,
-    changeLog: log,
+    accessJournal,
+    changeJournal: journal,
     notifier,
     machines,
     close: async () => {

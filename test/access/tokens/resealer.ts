@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import type { AccessLog } from '../../../src/access/log/access-log.js'
+import type { AccessJournal } from '../../../src/access/journal/access-journal.js'
 import { createResealer, type ResealState } from '../../../src/access/tokens/resealer.js'
 import { readSealingKeyId } from '../../../src/access/tokens/sealing.js'
 import { createWebhookManager } from '../../../src/access/webhooks/webhook-manager.js'
@@ -38,12 +38,12 @@ const shown = async ({ tokenManager }: Control, tokens: ReadonlyMap<string, stri
   return found
 }
 
-type Given = { readonly isShared?: boolean; readonly log?: AccessLog }
+type Given = { readonly isShared?: boolean; readonly journal?: AccessJournal }
 
 const reseal = async (control: Control, given: Given = {}): Promise<ResealState> => {
-  const { store, log, sealing } = control
+  const { store, journal, sealing } = control
   return new Promise((resolve, reject) => {
-    const parts = { store, log, sealing, isShared: false, ...given }
+    const parts = { store, journal, sealing, isShared: false, ...given }
     const settle = () => store.transaction(() => {})
     createResealer({ ...parts, settle, onEnd: resolve })
       .start()
@@ -53,9 +53,9 @@ const reseal = async (control: Control, given: Given = {}): Promise<ResealState>
 
 t.test('everything is sealed with a new key, and nothing with the former one', async t => {
   const control = await openControl(t.testdir())
-  const { accessManager, keyFile, log, sealing, store } = control
+  const { accessManager, keyFile, journal, sealing, store } = control
   const tokens = await fill(control, 150)
-  const webhooks = createWebhookManager({ store, log, sealing, randomBytes, now: () => NOW_MS })
+  const webhooks = createWebhookManager({ store, journal, sealing, randomBytes, now: () => NOW_MS })
   const { accessId } = await accessManager.grant(NEW_ACCESS)
   const webhook = await webhooks.set(accessId, new URL('https://example.com/hook?key=canary'))
   const { secret } = await webhooks.reveal(accessId, webhook)
@@ -115,10 +115,10 @@ t.test('tokens that are made, replaced and revoked meanwhile are right at the en
 
 t.test('two requests at the same time make one key', async t => {
   const control = await openControl(t.testdir())
-  const { keyFile, log, sealing, store } = control
+  const { keyFile, journal, sealing, store } = control
   const tokens = await fill(control, 3)
   await new Promise<void>((resolve, reject) => {
-    const parts = { store, log, sealing, isShared: false, settle: () => Promise.resolve() }
+    const parts = { store, journal, sealing, isShared: false, settle: () => Promise.resolve() }
     const resealer = createResealer({ ...parts, onEnd: () => resolve() })
     Promise.all([resealer.start(), resealer.start()]).catch(reject)
   })
@@ -129,19 +129,22 @@ t.test('two requests at the same time make one key', async t => {
 
 t.test('a failure leaves everything readable, and the next one continues', async t => {
   const control = await openControl(t.testdir())
-  const { keyFile, log } = control
+  const { keyFile, journal } = control
   const tokens = await fill(control, 40)
   let left = 10
-  const failing: AccessLog = {
-    ...log,
-    prove: () => log.prove(),
-    follow: (after, signal) => log.follow(after, signal),
+  const failing: AccessJournal = {
+    ...journal,
+    prove: () => journal.prove(),
+    follow: (after, signal) => journal.follow(after, signal),
     propose: change => {
       if (left-- <= 0) return Promise.reject(new Error('the disk is full'))
-      return log.propose(change)
+      return journal.propose(change)
     },
   }
-  t.match(await reseal(control, { log: failing }), { state: 'failed', reason: 'the disk is full' })
+  t.match(await reseal(control, { journal: failing }), {
+    state: 'failed',
+    reason: 'the disk is full',
+  })
   t.equal(keysIn(keyFile).length, 2, 'both keys are kept')
   t.throws(() => readSealingKeyId(keyFile), /has 2 keys: first have everything sealed/)
   t.strictSame(await shown(control, tokens), tokens)
@@ -154,11 +157,11 @@ t.test('a failure leaves everything readable, and the next one continues', async
 
 t.test('what no key unseals stays as it is, and is counted', async t => {
   const control = await openControl(t.testdir())
-  const { log } = control
+  const { journal } = control
   const tokens = await fill(control, 2)
   const [name = ''] = tokens.keys()
   const [accessId = ''] = name.split(' ')
-  await log.propose({
+  await journal.propose({
     accessId,
     update: current => {
       if (current === undefined) throw new Error('no access')

@@ -319,10 +319,10 @@ t.test('a killed writer keeps every answered change, and no partial one', async 
 })
 
 t.test('a sealed token moved to another scope cannot be opened', async t => {
-  const { store, log, accessManager, tokenManager } = await openControl(t.testdir())
+  const { store, journal, accessManager, tokenManager } = await openControl(t.testdir())
   const { accessId } = await accessManager.grant(NEW_ACCESS)
   await tokenManager.generate(scopeOf(accessId, 'fra'))
-  await log.propose({
+  await journal.propose({
     accessId,
     update: access => {
       if (access === undefined) throw new Error('no access')

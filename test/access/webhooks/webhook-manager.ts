@@ -23,7 +23,7 @@ const openAll = async (t: Test, dir = t.testdir()) => {
   const ownStore = openControlStore(dir)
   t.teardown(() => Promise.all([control.close(), ownStore.close()]))
   const sealing = createSealing(control.keyFile, ownStore, randomBytes)
-  const parts = { store: control.store, log: control.log, randomBytes, now: () => NOW_MS }
+  const parts = { store: control.store, journal: control.journal, randomBytes, now: () => NOW_MS }
   const webhooks = createWebhookManager({ ...parts, sealing })
   const { accessId } = await control.accessManager.grant(NEW_ACCESS)
   return { ...control, dir, webhooks, accessId }

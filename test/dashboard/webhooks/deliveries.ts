@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
-import { createLocalLog } from '../../../src/access/log/local-log.js'
+import { createLocalJournal } from '../../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openWriter } from '../../../src/access/store/store.js'
 import type { Access } from '../../../src/access/store/tables.js'
@@ -61,7 +61,12 @@ const openHarness = async (t: Test): Promise<Harness> => {
   const ownStore = openControlStore(dir)
   t.teardown(() => Promise.all([store.close(), ownStore.close()]))
   const sealing = createSealing(join(dir, 'sealing.key'), ownStore, randomBytes)
-  const parts = { store, log: createLocalLog({ store, randomBytes }), randomBytes, now: Date.now }
+  const parts = {
+    store,
+    journal: createLocalJournal({ store, randomBytes }),
+    randomBytes,
+    now: Date.now,
+  }
   const accesses = createAccessManager(parts)
   const webhooks = createWebhookManager({ ...parts, sealing })
   const warnings = new Map<string, readonly Warning[]>()

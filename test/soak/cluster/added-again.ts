@@ -8,7 +8,7 @@ import { openReaderAt } from '../../../src/access/store/store.js'
 import { defaults as storeOptions } from '../../../src/access/store/options.js'
 import type { AccessDocument, ClusterState } from '../../../src/access/store/tables.js'
 import { Administration } from '../../../src/cluster/administration.js'
-import { EtcdLog } from '../../../src/cluster/etcd-log.js'
+import { EtcdJournal } from '../../../src/cluster/etcd-journal.js'
 import type { Etcd } from '../../../src/cluster/etcd/client.js'
 import { BROKEN, keysOf } from '../../../src/cluster/keys.js'
 import { join } from '../../../src/cluster/membership.js'
@@ -45,8 +45,15 @@ const openCluster = async (t: Test) => {
   const administration = new Administration(root, cluster)
   await administration.init(randomBytes, undefined)
   const epoch = (await root.get(keys.epoch)).found?.value.toString() ?? ''
-  const log = new EtcdLog({ etcd: root, keys, epoch: () => epoch, options, randomBytes, bootMs })
-  const grant = (accessId: string) => log.propose({ accessId, update: () => access(accessId) })
+  const journal = new EtcdJournal({
+    etcd: root,
+    keys,
+    epoch: () => epoch,
+    options,
+    randomBytes,
+    bootMs,
+  })
+  const grant = (accessId: string) => journal.propose({ accessId, update: () => access(accessId) })
   const open = (machine: string, folder: string, etcd: Etcd = root) =>
     openFollowedMachine(t, etcd, { cluster, machine, options, dir: joinPath(dir, folder) })
   const run = async (machine: string, folder: string, etcd: Etcd = root) => {

@@ -2,11 +2,11 @@ import { EventEmitter, once } from 'node:events'
 import type { AccessStore } from '../store/access-store.js'
 import type { StoredAccess } from '../store/tables.js'
 import type { RandomBytes } from '../tokens/location-token.js'
-import type { AccessLog, Change, LogEntry } from './access-log.js'
+import type { AccessJournal, Change, JournalEntry } from './access-journal.js'
 import { createChangeId } from './change-id.js'
 
-/** The log of a machine by itself: the access store that this process writes. */
-class LocalLog implements AccessLog {
+/** The journal of a machine by itself: the access store that this process writes. */
+class LocalJournal implements AccessJournal {
   private readonly store: AccessStore
   private readonly randomBytes: RandomBytes
   private readonly changes = new EventEmitter().setMaxListeners(0)
@@ -31,7 +31,7 @@ class LocalLog implements AccessLog {
     return changed
   }
 
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry> {
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     let seen = after
     while (!signal.aborted) {
       // Before the store is read: a change after this line is not missed.
@@ -55,7 +55,7 @@ class LocalLog implements AccessLog {
   }
 }
 
-export const createLocalLog = (options: {
+export const createLocalJournal = (options: {
   readonly store: AccessStore
   readonly randomBytes: RandomBytes
-}): AccessLog => new LocalLog(options.store, options.randomBytes)
+}): AccessJournal => new LocalJournal(options.store, options.randomBytes)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AccessLog, Change, LogEntry } from '../access/log/access-log.js'
-import { createChangeId } from '../access/log/change-id.js'
+import type { AccessJournal, Change, JournalEntry } from '../access/journal/access-journal.js'
+import { createChangeId } from '../access/journal/change-id.js'
 import { decodeAccess, encodeAccess } from '../access/store/access-codec.js'
 import type { StoredAccess } from '../access/store/tables.js'
 import type { RandomBytes } from '../access/tokens/location-token.js'
@@ -12,7 +12,7 @@ import type { Options } from './options.js'
 /** Longest wait after a first conflict: several times what an attempt takes. */
 const CONFLICT_MS = 10
 
-export type EtcdLogParts = {
+export type EtcdJournalParts = {
   readonly etcd: Etcd
   readonly keys: Keys
   /** Changes are made in this cluster only. */
@@ -42,12 +42,12 @@ export const toAccess = ({ value, modRevision }: KeyValue): StoredAccess => ({
   revision: modRevision,
 })
 
-/** The log of a cluster: one key of etcd for each access. */
-export class EtcdLog implements AccessLog {
+/** The journal of a cluster: one key of etcd for each access. */
+export class EtcdJournal implements AccessJournal {
   private latest: Known = { revision: 0, atMs: 0 }
-  private readonly parts: EtcdLogParts
+  private readonly parts: EtcdJournalParts
 
-  constructor(parts: EtcdLogParts) {
+  constructor(parts: EtcdJournalParts) {
     this.parts = parts
   }
 
@@ -82,7 +82,7 @@ export class EtcdLog implements AccessLog {
     throw new RpcError(attempts.unanswered.length === 0 ? 'etcdSilent' : 'changeUnknown')
   }
 
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<LogEntry> {
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<JournalEntry> {
     const { etcd, keys } = this.parts
     let seen = after
     while (!signal.aborted) {
@@ -160,7 +160,7 @@ export class EtcdLog implements AccessLog {
     return { found: revisionBefore }
   }
 
-  private async readAll(): Promise<LogEntry> {
+  private async readAll(): Promise<JournalEntry> {
     const { etcd, keys, options } = this.parts
     const { revision, found } = await etcd.list(keys.accesses, { limit: options.pageAccessesMax })
     return { revision, accesses: found.map(toAccess), isWhole: true }
@@ -185,7 +185,7 @@ const toEntries = (
   events: readonly (KeyValue & { readonly isRemoved: boolean })[],
   keys: Keys,
   seen: number,
-): readonly LogEntry[] => {
+): readonly JournalEntry[] => {
   const byRevision = new Map<number, StoredAccess[]>()
   for (const event of events) {
     if (event.modRevision <= seen) continue

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { status } from '@grpc/grpc-js'
 import t, { type Test } from 'tap'
-import type { LogEntry } from '../../src/access/log/access-log.js'
+import type { JournalEntry } from '../../src/access/journal/access-journal.js'
 import type { AccessDocument } from '../../src/access/store/tables.js'
-import { EtcdLog } from '../../src/cluster/etcd-log.js'
+import { EtcdJournal } from '../../src/cluster/etcd-journal.js'
 import { EtcdError, type Etcd } from '../../src/cluster/etcd/client.js'
 import { BROKEN, keysOf } from '../../src/cluster/keys.js'
 import { defaults } from '../../src/cluster/options.js'
@@ -33,9 +33,9 @@ const openLog = async (t: Test) => {
   const etcd = await connect('root')
   t.teardown(() => etcd.close())
   await etcd.transact([], [{ put: keys.epoch, value: 'e1' }])
-  const logOver = (client: Etcd): EtcdLog =>
-    new EtcdLog({ etcd: client, keys, epoch: () => 'e1', options, randomBytes, bootMs })
-  return { etcd, logOver }
+  const journalOver = (client: Etcd): EtcdJournal =>
+    new EtcdJournal({ etcd: client, keys, epoch: () => 'e1', options, randomBytes, bootMs })
+  return { etcd, journalOver }
 }
 
 /** Adds a location to the access. */
@@ -47,31 +47,35 @@ const add = (location: string) => ({
   }),
 })
 
-const take = async (log: EtcdLog, after: number, count: number): Promise<LogEntry[]> => {
-  const entries: LogEntry[] = []
+const take = async (
+  journal: EtcdJournal,
+  after: number,
+  count: number,
+): Promise<JournalEntry[]> => {
+  const entries: JournalEntry[] = []
   const following = new AbortController()
-  for await (const entry of log.follow(after, following.signal))
+  for await (const entry of journal.follow(after, following.signal))
     if (entries.push(entry) === count) following.abort()
   return entries
 }
 
-t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
-  const { etcd, logOver } = await openLog(t)
-  const log = logOver(etcd)
+t.test('the journal of a cluster', { skip: withoutEtcd }, async t => {
+  const { etcd, journalOver } = await openLog(t)
+  const journal = journalOver(etcd)
 
   await t.test('no change is lost where several are made at once', async t => {
-    const logs = [log, logOver(etcd)]
+    const journals = [journal, journalOver(etcd)]
     const names = Array.from({ length: 10 }, (_, index) => `l${index}`)
     // More than one access can be tried again, so each adds one after the other.
-    const loops = logs.map(async (one, at) => {
+    const loops = journals.map(async (one, at) => {
       for (const name of names) await one.propose(add(`${name}-${at}`))
     })
     await Promise.all(loops)
     const { found } = await etcd.get(keys.access('acc_1'))
-    const [last] = await take(log, 0, 1)
+    const [last] = await take(journal, 0, 1)
     t.equal(last?.accesses[0]?.locations.length, 20)
     t.equal(last?.accesses[0]?.revision, found?.modRevision)
-    t.equal(Math.max(...logs.map(one => one.known.revision)), found?.modRevision)
+    t.equal(Math.max(...journals.map(one => one.known.revision)), found?.modRevision)
   })
 
   await t.test('a change whose answer is lost is made once', async t => {
@@ -85,7 +89,7 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
         },
       },
     })
-    const changed = await logOver(losing).propose(add('lost'))
+    const changed = await journalOver(losing).propose(add('lost'))
     t.equal(lost, 1, 'it was not made again')
     t.equal(changed.locations.filter(location => location === 'lost').length, 1)
     const { found } = await etcd.get(keys.access('acc_1'))
@@ -93,8 +97,8 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
   })
 
   await t.test('what a refused change has found is known', async t => {
-    const made = await log.propose(add('found'))
-    const other = logOver(etcd)
+    const made = await journal.propose(add('found'))
+    const other = journalOver(etcd)
     t.equal(other.known.revision, 0)
     const update = (): never => {
       throw new RpcError('noToken')
@@ -109,14 +113,14 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
       get: {
         value: async (key: string) => {
           const answer = await etcd.get(key)
-          await log.propose(add(`first-${count++}`))
+          await journal.propose(add(`first-${count++}`))
           return answer
         },
       },
     })
-    await t.rejects(logOver(slow).propose(add('late')), { name: 'accessBusy' })
+    await t.rejects(journalOver(slow).propose(add('late')), { name: 'accessBusy' })
     t.equal(count, options.attemptsMax)
-    const { locations } = await log.propose(add('last'))
+    const { locations } = await journal.propose(add('last'))
     t.notOk(locations.includes('late'))
     t.ok(locations.includes('first-0'), 'the others were')
   })
@@ -125,15 +129,15 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     const failing: Etcd = Object.create(etcd, {
       get: { value: () => Promise.reject(new EtcdError(status.UNAVAILABLE, 'no')) },
     })
-    await t.rejects(logOver(failing).propose(add('x')), { name: 'etcdSilent' })
+    await t.rejects(journalOver(failing).propose(add('x')), { name: 'etcdSilent' })
     const mute: Etcd = Object.create(etcd, {
       transact: { value: () => Promise.reject(new EtcdError(status.UNAVAILABLE, 'no')) },
     })
-    await t.rejects(logOver(mute).propose(add('x')), { name: 'changeUnknown' })
+    await t.rejects(journalOver(mute).propose(add('x')), { name: 'changeUnknown' })
     const denying: Etcd = Object.create(etcd, {
       get: { value: () => Promise.reject(new EtcdError(status.PERMISSION_DENIED, 'no')) },
     })
-    await t.rejects(logOver(denying).propose(add('x')), { name: 'changeDenied' })
+    await t.rejects(journalOver(denying).propose(add('x')), { name: 'changeDenied' })
     const failure = new Error('refused')
     const refused = {
       accessId: 'acc_1',
@@ -141,14 +145,14 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
         throw failure
       },
     }
-    await t.rejects(log.propose(refused), failure)
+    await t.rejects(journal.propose(refused), failure)
     const long = Array.from({ length: 40_000 }, () => 'a-location-of-thirty-two-letters')
     const tooLong = { accessId: 'acc_2', update: () => ({ ...ACCESS, locations: long }) }
-    await t.rejects(log.propose(tooLong), { name: 'accessTooLong' })
+    await t.rejects(journal.propose(tooLong), { name: 'accessTooLong' })
   })
 
   await t.test('changes of another cluster or epoch are refused', async t => {
-    const other = new EtcdLog({ etcd, keys, epoch: () => 'e2', options, randomBytes, bootMs })
+    const other = new EtcdJournal({ etcd, keys, epoch: () => 'e2', options, randomBytes, bootMs })
     await t.rejects(other.propose(add('x')), { name: 'notInCluster' })
   })
 
@@ -182,7 +186,7 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     ]
     for (const [name, first, outcome] of cases) {
       await setEpoch('e1')
-      const found = await logOver(breaking(first))
+      const found = await journalOver(breaking(first))
         .propose(add(name))
         .then(
           () => '',
@@ -190,19 +194,19 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
         )
       t.equal(found, outcome, name)
     }
-    await t.rejects(log.propose(add('later')), { name: 'clusterBroken' })
+    await t.rejects(journal.propose(add('later')), { name: 'clusterBroken' })
     await setEpoch('e1')
-    const { locations } = await log.propose(add('last'))
+    const { locations } = await journal.propose(add('last'))
     t.ok(locations.includes('made'))
     for (const name of ['not made', 'later']) t.notOk(locations.includes(name), name)
   })
 
   await t.test('entries follow each other, whatever else is in the cluster', async t => {
-    const start = await log.prove()
-    const first = await log.propose(add('a'))
+    const start = await journal.prove()
+    const first = await journal.propose(add('a'))
     const beat = await etcd.transact([], [{ put: keys.beat('m'), value: '{}' }])
-    const second = await log.propose(add('b'))
-    const entries = await take(log, start, 3)
+    const second = await journal.propose(add('b'))
+    const entries = await take(journal, start, 3)
     t.strictSame(
       entries.map(({ revision, accesses }) => [revision, accesses.length]),
       [
@@ -213,7 +217,7 @@ t.test('the log of a cluster', { skip: withoutEtcd }, async t => {
     )
     t.match(entries[2]?.accesses, [{ changeId: second.changeId, revision: second.revision }])
     await etcd.compact(second.revision)
-    const [whole] = await take(log, start, 1)
+    const [whole] = await take(journal, start, 1)
     t.match(whole, { isWhole: true }, 'what was compacted is read whole')
     t.ok((whole?.revision ?? 0) >= second.revision)
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { LogEntry } from '../../../src/access/log/access-log.js'
+import type { JournalEntry } from '../../../src/access/journal/access-journal.js'
 import { openWriter } from '../../../src/access/store/store.js'
 import type { AccessStore } from '../../../src/access/store/access-store.js'
 import { NEW_ACCESS, openControl, type Control } from '../../fixtures/access/access.js'
@@ -36,15 +36,15 @@ const step = fc.record({
   at: fc.nat(5),
 })
 
-t.test('a store that applies the log from any revision on is equal', async t => {
+t.test('a store that applies the journal from any revision on is equal', async t => {
   const control = await openControl(t.testdir())
   const replica = await openWriter(t.testdir())
   const accessIds: string[] = []
   const catchUp = async (): Promise<void> => {
-    const end = await control.log.prove()
+    const end = await control.journal.prove()
     if (replica.revision === end) return
     const { signal } = new AbortController()
-    for await (const { revision, accesses } of control.log.follow(replica.revision, signal)) {
+    for await (const { revision, accesses } of control.journal.follow(replica.revision, signal)) {
       await replica.transaction(() => accesses.forEach(access => replica.putAccess(access)))
       t.equal(replica.revision, revision)
       if (revision === end) break
@@ -64,11 +64,11 @@ t.test('a store that applies the log from any revision on is equal', async t => 
 })
 
 t.test('changes are followed as they are made, and each once', async t => {
-  const { log, accessManager, close } = await openControl(t.testdir())
+  const { journal, accessManager, close } = await openControl(t.testdir())
   const following = new AbortController()
-  const seen: LogEntry[] = []
+  const seen: JournalEntry[] = []
   const followed = (async () => {
-    for await (const entry of log.follow(1, following.signal)) {
+    for await (const entry of journal.follow(1, following.signal)) {
       seen.push(entry)
       if (entry.revision === 4) following.abort()
     }
@@ -81,14 +81,14 @@ t.test('changes are followed as they are made, and each once', async t => {
     seen.map(({ revision, accesses }) => [revision, accesses.map(({ accessId }) => accessId)]),
     granted.slice(1).map(({ accessId }, index) => [index + 2, [accessId]]),
   )
-  t.equal(await log.prove(), 4)
+  t.equal(await journal.prove(), 4)
   await close()
 })
 
 t.test('a change that throws takes no revision', async t => {
-  const { log, store, close } = await openControl(t.testdir())
+  const { journal, store, close } = await openControl(t.testdir())
   const failure = new Error('refused')
-  const refused = log.propose({
+  const refused = journal.propose({
     accessId: 'acc_1',
     update: current => {
       t.equal(current, undefined)
