@@ -1,8 +1,8 @@
 import { tablesWith, walkOptions } from './options.js'
 import { configSchema } from './schema.js'
 
-/** The constants of each part by the path of its table. */
-const CONSTANTS = Array.from(walkOptions(configSchema)).flatMap(({ keys, marks }) =>
+/** Paths of the constants of parts. */
+export const CONSTANTS = Array.from(walkOptions(configSchema)).flatMap(({ keys, marks }) =>
   Object.keys(marks['constants'] ?? {}).map(name => keys.concat(name)),
 )
 

@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
+import { CONSTANTS } from '../../src/config/constants.js'
 import { formatConfiguration, toConfigReference } from '../../src/config/reference.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
@@ -25,6 +26,26 @@ t.test('every option has a kind and a reason', t => {
 t.test('there are few enough options to read', t => {
   const count = toConfigReference().reduce((sum, { rows }) => sum + rows.length, 0)
   t.ok(count <= OPTIONS_MAX, `${count} options: is a new one nothing that an operator sets?`)
+  t.end()
+})
+
+t.test('pages name no constant as if it were an option', t => {
+  const options = new Set<string>()
+  for (const { title, rows } of toConfigReference()) {
+    const table = title.startsWith('[') ? `${title.replaceAll(/[[\]]/g, '')}.` : ''
+    for (const { name } of rows) options.add(name).add(`${table}${name}`)
+  }
+  const known = Array.from(options)
+  const constants = new Set(CONSTANTS.map(keys => keys.at(-1) ?? ''))
+  const pages = readdirSync(repositoryPath('docs'), { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.md') && !name.startsWith('decisions/'))
+    .map(name => `docs/${name}`)
+  for (const page of [...pages, 'README.md'])
+    for (const [, word = ''] of read(page).matchAll(/`([a-z]\w*(?:\.[a-z]\w*)*)`/gi)) {
+      if (!constants.has(word.split('.').at(-1) ?? '')) continue
+      const isOption = known.some(name => name === word || name.endsWith(`.${word}`))
+      t.ok(isOption, `${page}: ${word} is an option`)
+    }
   t.end()
 })
 

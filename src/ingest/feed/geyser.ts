@@ -59,6 +59,13 @@ export const options = {
     max: 2 ** 40,
     why: 'Bytes of complete blocks that wait for the writer. Over it: reconnect once they are written.',
   },
+  decodeBytesMax: {
+    default: 64 * 1024 ** 2,
+    unit: 'bytes',
+    min: 11 * 1024 ** 2,
+    max: 2 ** 40,
+    why: "Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB.",
+  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
@@ -110,8 +117,6 @@ export const defaults = {
    * once.
    */
   groupBytesMax: 128 * 1024 ** 2,
-  /** Largest single message. An account is up to 10 MiB, and gRPC's own limit is 4 MiB. */
-  decodeBytesMax: 64 * 1024 ** 2,
   /** HTTP/2 window of the stream: bytes in flight, so 16 MiB allow 50 MB/s over 300 ms. */
   windowBytes: 16 * 1024 ** 2,
   /** Time to finish the current commit at shutdown. Less than the 15 s of a drain. */
