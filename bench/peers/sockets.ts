@@ -162,7 +162,7 @@ const VIEW = {
   network: 'main',
   dispatch: {
     handle: (_, context) => {
-      context.callConnectionMethod?.('slotSubscribe', [])
+      void context.callConnectionMethod?.('slotSubscribe', [])
       return REPLY
     },
     refuse: () => '',

@@ -68,6 +68,8 @@ t.test('npm run lint runs every tool that is tested here', async t => {
     'depcruise',
     'knip',
     'node scripts/check-files.mjs',
+    'node scripts/check-subjects.mjs',
+    'node scripts/check-types.mjs',
     'cargo clippy',
   ])
     t.ok(

@@ -40,7 +40,7 @@ const cases: [params: unknown[], outcome: unknown][] = [
 for (const [params, outcome] of cases)
   t.test(JSON.stringify(params), async t => {
     const answer = attempt(() => {
-      tested.call(fakeReads({}), params)
+      void tested.call(fakeReads({}), params)
       return seen.pop()
     })
     t.strictSame(answer, outcome)

@@ -20,8 +20,11 @@ const LANDER_TIPS = [
   'moon17L6BgxXRX5uHKudAmqVF96xia9h8ygcmG2sL3F',
 ]
 
-const openUpstream = async (t: Test, answer: RequestListener): Promise<string> => {
-  const server = createServer(answer)
+const openUpstream = async (
+  t: Test,
+  answer: (...of: Parameters<RequestListener>) => void | Promise<void>,
+): Promise<string> => {
+  const server = createServer((incoming, outgoing) => void answer(incoming, outgoing))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

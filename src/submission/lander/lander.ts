@@ -209,7 +209,10 @@ export class Lander {
     const onWritten = (): void => {
       trace.onSent()
       // The bytes are written in this turn of the event loop, the checks start after them.
-      if (!this.options.enforce) queueMicrotask(() => (pending = this.collectFindings(work)))
+      if (this.options.enforce) return
+      queueMicrotask(() => {
+        pending = this.collectFindings(work)
+      })
     }
     const answered = await this.modules.upstream
       .send({ method: 'POST', path, headers: { 'content-type': contentType }, body, onWritten })
