@@ -8,7 +8,7 @@ import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-l
 import { openReader as openAccess } from '../../src/access/store/store.js'
 import { openUsage } from '../../src/access/usage/usage.js'
 import { createEdgeRoutes } from '../../src/edge/rpc-routes.js'
-import type { NetworkView } from '../../src/edge/networks/network-view.js'
+import type { ServedNetwork } from '../../src/edge/networks/network-view.js'
 import { openServer } from '../../src/server/server.js'
 import type { Reply, Route } from '../../src/shared/http.js'
 import { openLog, type Log } from '../../src/shared/log.js'
@@ -72,7 +72,7 @@ const edgeRoutes = async (
     onFault: fault => log.error({ err: fault }, 'counts are not stored'),
   })
   const limiter = new UsageLimiter(limits, usage)
-  const view: Pick<NetworkView, 'dispatch'> = {
+  const view: ServedNetwork = {
     dispatch: { handle: body => replyOf(answer(body)), refuse: () => '' },
   }
   return createEdgeRoutes({
@@ -81,8 +81,7 @@ const edgeRoutes = async (
     authenticate: createAuthenticate(access, () => 0, config.access.authenticate),
     version: () => 0,
     limiter,
-    // Nothing but `dispatch` is used by a route.
-    views: new Map([[NETWORK, view as NetworkView]]),
+    views: new Map([[NETWORK, view]]),
     now: Date.now,
     onRefusal: () => {},
     health: () => 'ok',

@@ -11,7 +11,7 @@ import { openUsage } from '../../src/access/usage/usage.js'
 import { AccessPauses } from '../../src/edge/websocket/access-pauses.js'
 import { SYSTEM_TIMERS } from '../../src/shared/event-loop/timers.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
-import type { NetworkView } from '../../src/edge/networks/network-view.js'
+import type { ServedNetwork } from '../../src/edge/networks/network-view.js'
 import { defaults } from '../../src/config/sections/process-options.js'
 import { openServer, type Server } from '../../src/server/server.js'
 import { ByteBudget } from '../../src/shared/byte-budget.js'
@@ -158,8 +158,7 @@ const subscribe = (socket: Socket) => ({
 
 const REPLY = { status: 200, contentType: 'application/json', body: 'ok' }
 /** Every call subscribes: what a call costs is measured elsewhere. */
-const VIEW = {
-  network: 'main',
+const VIEW: ServedNetwork = {
   dispatch: {
     handle: (_, context) => {
       void context.callConnectionMethod?.('slotSubscribe', [])
@@ -167,7 +166,7 @@ const VIEW = {
     },
     refuse: () => '',
   },
-} as Partial<NetworkView> as NetworkView
+}
 
 const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[] => {
   const onFault = (fault: unknown): never => {

@@ -14,12 +14,12 @@ import {
 import { ChargedCalls } from './charged-calls.js'
 import type { DirectReads } from './direct-reads.js'
 import type { Health } from './health.js'
-import type { NetworkView } from './networks/network-view.js'
+import type { ServedNetwork } from './networks/network-view.js'
 
 /** What the routes of one location need. */
 export type EdgeParts = AdmissionParts & {
   readonly bodyBytesMax: number
-  readonly views: ReadonlyMap<string, NetworkView>
+  readonly views: ReadonlyMap<string, ServedNetwork>
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined
   /** At level debug each request writes a line with its ids, never the token. */
@@ -29,7 +29,7 @@ export type EdgeParts = AdmissionParts & {
 
 /** An admitted request. */
 class Admitted extends ChargedCalls<Reply> {
-  readonly view: NetworkView
+  readonly view: ServedNetwork
   readonly request: Request
   readonly token: string
   /** The accessVersion that it was admitted at. */

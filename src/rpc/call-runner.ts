@@ -1,10 +1,9 @@
 import type { ReplyBytes, Reads } from '../native/reads.js'
-import type { MethodDescription } from '../shared/describe/method-description.js'
 import { RpcError, type ErrorName } from '../shared/errors.js'
 import { formatError, isRefusal, type Call, type Id, type Refusal } from '../shared/jsonrpc.js'
 import type { CallContext, RunSubmission } from './call-context.js'
 import type { Forward } from './forward.js'
-import type { Method, MethodContext } from './method.js'
+import type { Method, MethodContext, NodeState } from './method.js'
 import { RawReply, type Outcome } from './outcome.js'
 import { withTimeout } from './with-timeout.js'
 
@@ -12,16 +11,8 @@ import { withTimeout } from './with-timeout.js'
 export type CallOutcome = 'ok' | 'upstreamError' | ErrorName
 
 /** What calls run with. */
-export type CallModules = {
+export type CallModules = NodeState & {
   readonly reads: Reads
-  /** Whether the index keeps up with the chain, as `getHealth` reports it. */
-  readonly isHealthy?: () => boolean
-  /** Whether the index may lack accounts, so that reads may have to be forwarded. */
-  readonly isIncomplete?: () => boolean
-  /** Whether the feed has been silent for longer than a blockhash lives. */
-  readonly areBlockhashesExpired?: () => boolean
-  /** Methods that are served beside `methods`, for `rpc.discover`. */
-  readonly otherMethods?: readonly MethodDescription[]
   readonly methods: ReadonlyMap<string, Method>
   /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
   readonly connectionMethods: ReadonlySet<string>
@@ -68,13 +59,7 @@ export class CallRunner {
   constructor(modules: CallModules) {
     const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods } = modules
     this.modules = modules
-    this.methodContext = {
-      ...reads,
-      ...(isHealthy === undefined ? {} : { isHealthy }),
-      ...(isIncomplete === undefined ? {} : { isIncomplete }),
-      ...(areBlockhashesExpired === undefined ? {} : { areBlockhashesExpired }),
-      ...(otherMethods === undefined ? {} : { otherMethods }),
-    }
+    this.methodContext = { ...reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods }
   }
 
   /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */

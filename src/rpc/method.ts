@@ -62,19 +62,24 @@ export const optional = <T>(
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 
-/** What methods read: the index, and the state of this node. */
-export type MethodContext = Reads & {
+/** The state of this node, and what else it serves. */
+export type NodeState = {
   /** False where the tip has not moved for too long; absent, it is not known to. */
-  isHealthy?(): boolean
-  /** True where the index may lack accounts. */
-  isIncomplete?(): boolean
+  readonly isHealthy?: (() => boolean) | undefined
+  /** True where the index may lack accounts, so that reads may have to be forwarded. */
+  readonly isIncomplete?: (() => boolean) | undefined
   /** True where the feed has been silent for longer than a blockhash lives. */
-  areBlockhashesExpired?(): boolean
+  readonly areBlockhashesExpired?: (() => boolean) | undefined
   /** Methods that are served beside those of the table, for `rpc.discover`. */
-  readonly otherMethods?: readonly MethodDescription[]
-  /** Whose call it is. */
-  readonly owner?: Owner
+  readonly otherMethods?: readonly MethodDescription[] | undefined
 }
+
+/** What methods read: the index, and the state of this node. */
+export type MethodContext = Reads &
+  NodeState & {
+    /** Whose call it is. */
+    readonly owner?: Owner
+  }
 
 /** A JSON-RPC method whose parameters are checked when it is called. */
 export type Method = MethodDescription & {

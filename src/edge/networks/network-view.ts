@@ -13,27 +13,6 @@ import { SOCKET_SUBMISSIONS } from '../../submission/descriptions.js'
 import { currentGeneration, storesPath } from '../../storage/generations.js'
 import { toStoreOptions, type StoresConfig } from '../../storage/store-options.js'
 
-/** One network at an edge, whichever store is the live one. */
-export type NetworkView = {
-  readonly network: string
-  /** Answers from the live store; with `noIndex` before the first block. */
-  readonly dispatch: Dispatch
-  /** The point reads of the live store that need no dispatcher. */
-  readonly lane?: PointReadLane | undefined
-  readonly reader: Reader | undefined
-  /** Newest slot, or undefined before the first block. */
-  readonly tipSlot: number | undefined
-  /** The store lacks accounts that have not changed since its feed began. */
-  readonly isIncomplete: boolean
-  /** The tip has not moved for too long, or the other machines of the location are ahead. */
-  isBehind(nowMs: number): boolean
-  /** Monotonic milliseconds since the tip last moved. */
-  tipAgeMs(nowMs: number): number
-  /** Reads the tip, and opens another store where it has become the live one. */
-  refresh(nowMs: number): void
-  close(): void
-}
-
 /** Follows the live store of a network. */
 export type StoreFollower = {
   /** Another store is live. The one before it closes after this call. */
@@ -93,12 +72,17 @@ const NO_READS: Reads = {
   ownerPage: async () => noIndex(),
 }
 
-class LiveNetworkView implements NetworkView {
+/** Serves one network at an edge from its live store, from the first one on. */
+export class NetworkView {
   readonly network: string
+  /** Replies from the live store; with `noIndex` before the first block. */
   dispatch: Dispatch
-  lane: PointReadLane | undefined
+  /** The point reads of the live store that need no dispatcher. */
+  lane?: PointReadLane | undefined
   reader: Reader | undefined
+  /** Newest slot, or undefined before the first block. */
   tipSlot: number | undefined
+  /** The store lacks accounts that have not changed since its feed began. */
   isIncomplete = false
   private readonly config: ViewConfig
   private readonly modules: NetworkViewModules
@@ -117,15 +101,18 @@ class LiveNetworkView implements NetworkView {
     this.dispatch = this.createDispatch(NO_READS)
   }
 
+  /** The tip has not moved for too long, or the other machines of the location are ahead. */
   isBehind(nowMs: number): boolean {
     const { tipAgeMaxMs } = this.config.processes
     return this.tipAgeMs(nowMs) > tipAgeMaxMs || this.modules.isLagging()
   }
 
+  /** Monotonic milliseconds since the tip last moved. */
   tipAgeMs(nowMs: number): number {
     return nowMs - this.tipMovedMs
   }
 
+  /** Reads the tip, and opens another store where it has become the live one. */
   refresh(nowMs: number): void {
     this.openLiveStore()
     const tip = this.readTip()
@@ -216,9 +203,5 @@ class LiveNetworkView implements NetworkView {
   }
 }
 
-/** Serves a network from its live store, from the first one on. */
-export const createNetworkView = (
-  config: ViewConfig,
-  network: string,
-  modules: NetworkViewModules,
-): NetworkView => new LiveNetworkView(config, network, modules)
+/** What requests and messages need of a network. */
+export type ServedNetwork = Pick<NetworkView, 'dispatch' | 'lane'>

@@ -2,7 +2,7 @@ import type { EdgeConfig } from '../../config/child-config.js'
 import type { CallContext } from '../../rpc/call-context.js'
 import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import { createCallMeter } from '../metrics.js'
-import { createNetworkView, type NetworkView } from './network-view.js'
+import { NetworkView } from './network-view.js'
 import { openForward, type OpenForward } from './forward.js'
 import type { SubmissionModules } from '../upstream.js'
 import { openPubSub, type OpenPubSub } from './pubsub.js'
@@ -81,7 +81,7 @@ export const openNetworks = async (
       const forward = await openForward(network, modules)
       const pubsub = openPubSub(config, network, { log, metrics, publish })
       const calls = { forward: forward?.forward, onCall, onFault, now }
-      const view = createNetworkView(config, id, {
+      const view = new NetworkView(config, id, {
         calls,
         log,
         follower: pubsub.follower,

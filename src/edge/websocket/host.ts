@@ -6,7 +6,7 @@ import type { Timers } from '../../shared/event-loop/timers.js'
 import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import type { AdmissionParts } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
-import type { NetworkView } from '../networks/network-view.js'
+import type { ServedNetwork } from '../networks/network-view.js'
 import type { SocketSubmissions } from './submission-calls.js'
 import type { AccessPauses, PauseOptions } from './access-pauses.js'
 import type { BackoffOptions } from './failure-backoff.js'
@@ -25,7 +25,7 @@ export type Connect = (socket: Socket, limits: SubscriptionLimits) => Connection
 /** What the sessions of one network at one location share. */
 export type SocketHost = {
   readonly location: string
-  readonly view: NetworkView
+  readonly view: ServedNetwork
   readonly limiter: UsageLimiter
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined

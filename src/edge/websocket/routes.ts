@@ -12,7 +12,7 @@ import {
   type AdmissionParts,
 } from '../admission.js'
 import type { DirectReads } from '../direct-reads.js'
-import type { NetworkView } from '../networks/network-view.js'
+import type { ServedNetwork } from '../networks/network-view.js'
 import type { Timers } from '../../shared/event-loop/timers.js'
 import type { AccessPauses } from './access-pauses.js'
 import { SocketGroup } from './group.js'
@@ -23,7 +23,7 @@ import type { SocketSubscriptions } from './subscription-counts.js'
 
 /** What the WebSockets of one location need. */
 export type EdgeSocketsParts = AdmissionParts & {
-  readonly views: ReadonlyMap<string, NetworkView>
+  readonly views: ReadonlyMap<string, ServedNetwork>
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined
   readonly log: Log

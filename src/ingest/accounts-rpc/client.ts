@@ -34,24 +34,6 @@ export type TakeRows = (rows: Uint8Array) => void | Promise<void>
 /** Requests and bytes since the start. */
 export type RpcCost = { readonly requests: number; readonly bytes: number }
 
-/**
- * An upstream RPC; requests are sequential. Every failure is an RpcReadFailure, or the signal's
- * reason.
- */
-export type Rpc = {
-  /**
-   * Retries until it succeeds or a retry cannot help. `take` may have received rows of failed
-   * attempts.
-   */
-  ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd>
-  /** Result of a call with a small response. */
-  call(method: string, params: readonly unknown[], what: string): Promise<unknown>
-  /** The confirmed slot of the upstream. */
-  slot(): Promise<number>
-  cost(): RpcCost
-  close(): Promise<void>
-}
-
 /** Clock and cancellation. */
 export type RpcParts = {
   readonly signal: AbortSignal
@@ -113,7 +95,11 @@ class TakeFailure extends Error {
   }
 }
 
-class RpcClient implements Rpc {
+/**
+ * A client of an upstream RPC, which sends its requests one by one. Every failure is an
+ * RpcReadFailure, or the signal's reason.
+ */
+export class Rpc {
   private readonly options: Options
   private readonly signal: AbortSignal
   private readonly now: () => number
@@ -154,6 +140,10 @@ class RpcClient implements Rpc {
     }
   }
 
+  /**
+   * Retries until it succeeds or a retry cannot help. `take` may have received rows of failed
+   * attempts.
+   */
   async ask(question: RpcQuestion, take: TakeRows): Promise<RpcAnswerEnd> {
     const { method, what, wanted } = question
     return this.insist(
@@ -173,6 +163,7 @@ class RpcClient implements Rpc {
     )
   }
 
+  /** Result of a call with a small response. */
   async call(method: string, params: readonly unknown[], what: string): Promise<unknown> {
     const read = async (response: Response): Promise<unknown> => {
       const answer: unknown = JSON.parse(await this.small(response))
@@ -185,6 +176,7 @@ class RpcClient implements Rpc {
     return this.insist(method, what, read, params)
   }
 
+  /** The confirmed slot of the upstream. */
   async slot(): Promise<number> {
     const what = 'the newest slot'
     const slot = await this.call('getSlot', [{ commitment: 'confirmed' }], what)
@@ -333,7 +325,3 @@ class RpcClient implements Rpc {
     return new RpcReadFailure(kind, `${request}: no whole answer (${code})`)
   }
 }
-
-/** Creates a client of an upstream RPC; sends nothing yet. */
-export const openRpc = (target: RpcTarget, options: Options, parts: RpcParts): Rpc =>
-  new RpcClient(target, options, parts)

@@ -1,5 +1,5 @@
 import { isMap } from '../../shared/values.js'
-import { openRpc } from './client.js'
+import { Rpc } from './client.js'
 import { toRpcTarget, type AccountsRpcConfig } from './target.js'
 
 /**
@@ -21,7 +21,7 @@ const OPTIONS = {
 export const createFindBlock =
   (config: AccountsRpcConfig): FindBlock =>
   async (slot, signal) => {
-    const rpc = openRpc(toRpcTarget(config), config, { signal })
+    const rpc = new Rpc(toRpcTarget(config), config, { signal })
     try {
       const block = await rpc.call('getBlock', [slot, OPTIONS], `slot ${slot}`)
       const blockhash = isMap(block) ? block['blockhash'] : undefined

@@ -55,8 +55,8 @@ export const startSweep = (parts: SweepParts): (() => void) => {
   }
   const sweep = async (): Promise<void> => {
     // Loaded where it is needed: its HTTP client is most of what an indexer would load.
-    const { openRpc } = await import('./client.js')
-    const rpc = openRpc(target, accountsRpc, { signal })
+    const { Rpc } = await import('./client.js')
+    const rpc = new Rpc(target, accountsRpc, { signal })
     await runSweep(accountsRpc, {
       rpc,
       store,

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { readBase, type RpcBase } from '../accounts-rpc/base.js'
-import { openRpc, type RpcTarget } from '../accounts-rpc/client.js'
+import { Rpc, type RpcTarget } from '../accounts-rpc/client.js'
 import type { Options } from '../accounts-rpc/options.js'
 import { type ListedScope, readScope, type ScopeProgress } from '../accounts-rpc/scope.js'
 
@@ -59,7 +59,7 @@ export const loadScope = async (
   { dir, first, show, signal }: Loading,
 ): Promise<{ readonly slot: number; readonly rowsSlot: number }> => {
   if (first === undefined) throw new Error('no block is spooled yet')
-  const rpc = openRpc(target, options, { signal })
+  const rpc = new Rpc(target, options, { signal })
   const loader = openLoader()
   const cancel = (): void => loader.cancel()
   signal.addEventListener('abort', cancel, { once: true })

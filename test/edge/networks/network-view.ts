@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { defaults as processDefaults } from '../../../src/config/sections/process-options.js'
-import { createNetworkView, type NetworkView } from '../../../src/edge/networks/network-view.js'
+import { NetworkView } from '../../../src/edge/networks/network-view.js'
 import { openIndexer } from '../../../src/native/indexer.js'
 import { defaults } from '../../../src/rpc/options.js'
 import { createLog } from '../../../src/shared/log.js'
@@ -46,7 +46,7 @@ const open = (t: Test, { blockCount, slotMs }: { blockCount: number; slotMs: num
     processes: processDefaults,
     networks: [{ id: 'main' }],
   }
-  const view = createNetworkView(config, 'main', {
+  const view = new NetworkView(config, 'main', {
     calls: {
       onCall() {},
       onFault: fault => {

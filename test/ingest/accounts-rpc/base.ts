@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { readBase } from '../../../src/ingest/accounts-rpc/base.js'
-import { openRpc, parseRetryAfter } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc, parseRetryAfter } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
 import { type ProviderFault, openProvider } from '../../fixtures/ingest/rpc-provider.js'
 
@@ -20,7 +20,7 @@ const open = async (t: Test, faults: readonly ProviderFault[]) => {
   })
   const { signal } = new AbortController()
   const options = { ...defaults, requestsPerSecondMax: 1_000_000 }
-  const rpc = openRpc({ endpoint: provider.url }, options, { signal, sleep: async () => undefined })
+  const rpc = new Rpc({ endpoint: provider.url }, options, { signal, sleep: async () => undefined })
   t.teardown(() => rpc.close())
   return { provider, read: () => readBase(rpc, { newestSlot: 9, oldestSlot: 7 }) }
 }

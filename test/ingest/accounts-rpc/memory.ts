@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import bs58 from 'bs58'
 import t from 'tap'
-import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
 import { unpackRows } from '../../../src/native/rpc-answer.js'
 import { listen } from '../../fixtures/listen.js'
@@ -47,7 +47,7 @@ t.test('an answer of 200 MB needs the memory of a few chunks', async t => {
   })
   const port = await listen(t, server)
   const { signal } = new AbortController()
-  const rpc = openRpc({ endpoint: `http://127.0.0.1:${port}` }, defaults, { signal })
+  const rpc = new Rpc({ endpoint: `http://127.0.0.1:${port}` }, defaults, { signal })
   t.teardown(() => rpc.close())
 
   const before = process.memoryUsage.rss()

@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { openRpc, type RpcTarget } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc, type RpcTarget } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults, type Options } from '../../../src/ingest/accounts-rpc/options.js'
 import {
   type Part,
@@ -72,7 +72,7 @@ const open = async (t: Test, scope: Partial<ListedScope>, given: Given = {}) => 
   const end = new AbortController()
   // Pauses of the rate limit are not recorded.
   const sleep = async (ms: number): Promise<void> => void (ms >= 1 && slept.push(ms))
-  const rpc = openRpc({ endpoint: provider.url, ...given.target }, options, {
+  const rpc = new Rpc({ endpoint: provider.url, ...given.target }, options, {
     signal: end.signal,
     sleep,
   })

@@ -1,7 +1,7 @@
 import bs58 from 'bs58'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults, type Options } from '../../../src/ingest/accounts-rpc/options.js'
 import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
 import type { FeedLine } from '../../../src/ingest/feed/source.js'
@@ -69,7 +69,7 @@ const open = async (
     }
     const all = { ...defaults, requestsPerSecondMax: 1_000_000, attemptsMax: 1, ...options }
     // Pauses of the client are not those of the sweep.
-    const rpc = openRpc({ endpoint: provider.url }, all, { signal, sleep: async () => {} })
+    const rpc = new Rpc({ endpoint: provider.url }, all, { signal, sleep: async () => {} })
     await runSweep(all, {
       rpc,
       store: () => indexer,

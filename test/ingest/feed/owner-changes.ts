@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import type { Plan } from '../../../src/ingest/feed/geyser.js'
-import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
 import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
@@ -38,7 +38,7 @@ const SWEEP = { ...defaults, requestsPerSecondMax: 10_000, sweepKeysPerSecond: 1
 const sweep = (t: Test, endpoint: string, store: Indexer): void => {
   const end = new AbortController()
   const { signal } = end
-  const rpc = openRpc({ endpoint }, SWEEP, { signal })
+  const rpc = new Rpc({ endpoint }, SWEEP, { signal })
   const running = runSweep(SWEEP, {
     rpc,
     store: () => store,

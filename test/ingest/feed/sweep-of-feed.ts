@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import t from 'tap'
 import { defaults as feedDefaults } from '../../../src/ingest/feed/geyser.js'
 import { loadScope } from '../../../src/ingest/bootstrap/load-scope.js'
-import { openRpc } from '../../../src/ingest/accounts-rpc/client.js'
+import { Rpc } from '../../../src/ingest/accounts-rpc/client.js'
 import { defaults } from '../../../src/ingest/accounts-rpc/options.js'
 import { runSweep } from '../../../src/ingest/accounts-rpc/sweep.js'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
@@ -69,7 +69,7 @@ t.test('the sweep finds an account whose owner program changed', async t => {
   const end = new AbortController()
   const { signal } = end
   t.teardown(() => end.abort())
-  const rpc = openRpc({ endpoint: sandbox.rpc.url }, options, { signal })
+  const rpc = new Rpc({ endpoint: sandbox.rpc.url }, options, { signal })
   let corrected = 0
   const sweep = runSweep(options, {
     rpc,
