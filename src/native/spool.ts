@@ -58,6 +58,8 @@ const SILENT: FeedEvent = {
   accounts: 0,
   applyMicros: 0,
   bufferedBytes: 0,
+  isByBank: false,
+  dropped: 0,
   retryInMs: 0,
 }
 

@@ -60,6 +60,8 @@ export const METRICS = {
   feedSource:        { name: 'slotline_feed_source', type: 'gauge', unit: 'index', labels: ['network'], help: 'Server that is read: 0 is `feed.endpoint`, the others are its fallbacks' },
   repairs:           { name: 'slotline_repairs_total', type: 'counter', unit: 'steps', labels: ['network', 'step'], help: 'Repair actions taken; step is replay, source, or the repair step that makes a new store' },
   feedBuffer:        { name: 'slotline_feed_buffer_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Updates that wait for their block marker' },
+  feedByBank:        { name: 'slotline_feed_by_bank', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether blocks are assembled by slot and bank; 0: the feed\'s server does not number banks' },
+  feedDropped:       { name: 'slotline_feed_dropped_total', type: 'counter', unit: 'messages', labels: ['network'], help: 'Messages of banks that the chain did not take' },
   blocksApplied:     { name: 'slotline_blocks_applied_total', type: 'counter', unit: 'blocks', labels: ['network'], help: 'Blocks written to the accounts store' },
   accountsApplied:   { name: 'slotline_accounts_applied_total', type: 'counter', unit: 'accounts', labels: ['network'], help: 'Account changes written to the accounts store' },
   applySeconds:      { name: 'slotline_apply_seconds', type: 'histogram', unit: 'seconds', labels: ['network'], help: 'Time to write one block, the wait for the disk included' },

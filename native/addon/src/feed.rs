@@ -70,6 +70,10 @@ pub struct FeedEvent {
     pub apply_micros: f64,
     pub feed_lag_ms: Option<f64>,
     pub buffered_bytes: f64,
+    /// `committed` only: whether the server named the block's bank.
+    pub is_by_bank: bool,
+    /// `committed` only: messages of abandoned banks since the block before.
+    pub dropped: f64,
     pub retry_in_ms: f64,
 }
 
@@ -86,6 +90,8 @@ impl FeedEvent {
             apply_micros: flat.apply_micros as f64,
             feed_lag_ms: flat.feed_lag_ms.map(|ms| ms as f64),
             buffered_bytes: flat.buffered_bytes as f64,
+            is_by_bank: flat.is_by_bank,
+            dropped: flat.dropped as f64,
             retry_in_ms: flat.retry_in_ms as f64,
         }
     }

@@ -12,6 +12,8 @@ export class FeedMetrics {
   private readonly source
   private readonly blocks
   private readonly accounts
+  private readonly byBank
+  private readonly dropped
   private readonly applyTime
   private isReplaying = false
 
@@ -25,15 +27,20 @@ export class FeedMetrics {
     this.source = metrics.gauge('feedSource', { network })
     this.blocks = metrics.counter('blocksApplied', { network })
     this.accounts = metrics.counter('accountsApplied', { network })
+    this.byBank = metrics.gauge('feedByBank', { network })
+    this.dropped = metrics.counter('feedDropped', { network })
     this.applyTime = metrics.histogram('applySeconds', { network })
   }
 
-  onCommitted({ accountCount, applyMicros, bufferedBytes, lagMs, slot }: CommittedBlock): void {
+  onCommitted(block: CommittedBlock): void {
+    const { accountCount, applyMicros, bufferedBytes, lagMs, slot } = block
     this.slot.set(slot)
     if (lagMs !== undefined) this.lag.set(lagMs / 1_000)
     this.buffered.set(bufferedBytes)
     this.blocks.add(1)
     this.accounts.add(accountCount)
+    this.byBank.set(block.isByBank ? 1 : 0)
+    this.dropped.add(block.droppedCount)
     this.applyTime.observe(applyMicros / 1_000_000)
   }
 

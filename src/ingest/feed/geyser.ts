@@ -141,6 +141,8 @@ export type GeyserEvent = {
   readonly applyMicros: number
   readonly feedLagMs?: number | null | undefined
   readonly bufferedBytes: number
+  readonly isByBank: boolean
+  readonly dropped: number
   readonly retryInMs: number
 }
 
@@ -168,11 +170,21 @@ export const startGeyser = (
     health = next
     on.health(next)
   }
+  let isByBank: boolean | undefined
+  const logAssembly = (event: GeyserEvent): void => {
+    if (event.isByBank === isByBank) return
+    isByBank = event.isByBank
+    const text = isByBank
+      ? 'blocks are assembled by slot and bank'
+      : 'blocks are assembled by slot: the server does not number banks'
+    on.log({ level: 'info', text })
+  }
   // The native names are used unchanged; an unknown one is of a newer addon, and its text is for
   // the log.
   const onEvent = (event: GeyserEvent): void => {
     switch (event.kind) {
       case 'committed':
+        logAssembly(event)
         return on.committed({
           slot: event.slot ?? 0,
           blockHeight: event.blockHeight,
@@ -180,6 +192,8 @@ export const startGeyser = (
           applyMicros: event.applyMicros,
           lagMs: event.feedLagMs ?? undefined,
           bufferedBytes: event.bufferedBytes,
+          isByBank: event.isByBank,
+          droppedCount: event.dropped,
         })
       case 'connected':
         return on.log({ level: 'info', text: `feed connected from ${describeStart(event.slot)}` })

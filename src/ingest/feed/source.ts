@@ -39,6 +39,10 @@ export type CommittedBlock = {
   readonly lagMs: number | undefined
   /** In incomplete slots and in the writer's queue. */
   readonly bufferedBytes: number
+  /** Whether the server numbers the banks of a slot. */
+  readonly isByBank: boolean
+  /** Messages of abandoned banks since the block before. */
+  readonly droppedCount: number
 }
 
 /** A line for the log. Its text contains no secret. */

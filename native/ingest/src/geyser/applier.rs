@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use super::event::Event;
 use super::group::{Group, GroupBounds};
-use super::update::Ready;
+use super::update::{Origin, Ready};
 use store::{Block, Store, Tip};
 use sys::error::{Error, Result};
 
@@ -288,8 +288,8 @@ impl Shared {
         }
         let shared_micros = micros(start) / (done as u64).max(1);
         self.finish(group.bytes, done, sink, outcome);
-        for (block, created_ms) in group.blocks.iter().zip(&group.created_ms).take(done) {
-            on_event(self.committed(block, *created_ms, shared_micros));
+        for (block, origin) in group.blocks.iter().zip(&group.origins).take(done) {
+            on_event(self.committed(block, *origin, shared_micros));
         }
     }
 
@@ -322,7 +322,7 @@ impl Shared {
         }
     }
 
-    fn committed(&self, block: &Block, created_ms: Option<u64>, apply_micros: u64) -> Event {
+    fn committed(&self, block: &Block, origin: Origin, apply_micros: u64) -> Event {
         let now_ms = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| {
@@ -334,8 +334,12 @@ impl Shared {
             block_height: block.block_height,
             accounts: u64::try_from(block.accounts.len()).unwrap_or(u64::MAX),
             apply_micros,
-            feed_lag_ms: created_ms.map(|created_ms| now_ms.saturating_sub(created_ms)),
+            feed_lag_ms: origin
+                .created_ms
+                .map(|created_ms| now_ms.saturating_sub(created_ms)),
             buffered_bytes: u64::try_from(buffered).unwrap_or(u64::MAX),
+            is_by_bank: origin.is_by_bank,
+            dropped: origin.dropped,
         }
     }
 }

@@ -1,16 +1,27 @@
 //! Assembles feed messages into complete blocks in chain order. No I/O and no clock.
 //!
-//! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot is
-//! complete when its meta and its status have arrived, or its meta and a complete descendant,
-//! because some servers omit a status. Complete blocks are released only as a chain from the tip.
-//! The order of slots on the wire and duplicated, forked or dead slots therefore do not change the
-//! result.
+//! At CONFIRMED a server sends a slot's accounts, then its block meta, then its status. A slot may
+//! have several banks, and the chain takes the one that a CONFIRMED or FINALIZED status names. A
+//! slot is complete when the meta of that bank has arrived. One without a status is complete when
+//! it has a complete descendant whose parent blockhash is that of one of its banks, because some
+//! servers omit a status. Complete blocks are released only as a chain from the tip. The order of
+//! slots on the wire and abandoned banks, duplicated, forked or dead slots therefore do not change
+//! the result.
+//!
+//! The messages of a server that sends no numbers of banks are assembled by slot.
 
 use std::collections::BTreeMap;
 
 use super::event::{Gap, GapKind};
-use super::pending_slot::PendingSlot;
-use super::update::{BlockMeta, Fault, Ready, SlotState, Update};
+use super::slot_banks::{SlotBanks, second_decision};
+use super::update::{BlockMeta, Content, Fault, Ready, SlotState, Update};
+
+/// Released slots whose banks are known, the newest ones: more than the slots between CONFIRMED and
+/// FINALIZED of a cluster with both. Another bank that is confirmed in one of them is a fault.
+const RELEASED_MAX: usize = 128;
+/// Banks of the tip's slot whose blockhashes are compared with the tip. Of a slot with more, the
+/// parent blockhash of its child is compared.
+const TIP_BANKS_MAX: usize = 16;
 
 /// Limits of [`BlockAssembler`]. See `GeyserConfig`.
 #[derive(Debug, Clone, Copy)]
@@ -27,16 +38,22 @@ enum Join {
     Skipped(u64),
 }
 
-/// Buffer of one subscription. Each subscription needs a new one, because write versions of
-/// different servers, or of different runs of a server, are not comparable.
+/// Buffer of one subscription. Each subscription needs a new one, because write versions and banks
+/// of different servers, or of different runs of a server, are not comparable.
 pub struct BlockAssembler {
     tip: Option<(u64, [u8; 32])>,
     limits: BufferLimits,
     join: Join,
-    open: BTreeMap<u64, PendingSlot>,
+    open: BTreeMap<u64, SlotBanks>,
     bytes: usize,
     /// The newest finalized slot.
     root: Option<u64>,
+    /// The banks of released slots, where the server named them.
+    released: BTreeMap<u64, u64>,
+    /// Banks and blockhashes of the tip's slot, while it is not known which one is the tip.
+    tip_banks: Vec<(u64, [u8; 32])>,
+    /// Messages of discarded banks.
+    dropped: u64,
 }
 
 impl BlockAssembler {
@@ -59,6 +76,9 @@ impl BlockAssembler {
             open: BTreeMap::new(),
             bytes: 0,
             root: None,
+            released: BTreeMap::new(),
+            tip_banks: Vec::new(),
+            dropped: 0,
         }
     }
 
@@ -69,98 +89,166 @@ impl BlockAssembler {
 
     /// Processes one message and appends the blocks that became ready, even if it then fails.
     pub fn push(&mut self, update: Update, ready: &mut Vec<Ready>) -> Result<(), Fault> {
-        let slot = update.slot();
-        if let Update::Slot {
-            state: SlotState::Finalized,
-            ..
-        } = update
-        {
-            return self.finalize(slot, ready);
-        }
-        if self.is_skipped(&update) {
+        let slot = update.slot;
+        let is_final = matches!(update.content, Content::Status(SlotState::Finalized));
+        if is_final {
+            self.root = self.root.max(Some(slot));
+        } else if self.is_skipped(&update) {
             return Ok(());
         }
         if let Some((tip_slot, tip_blockhash)) = self.tip
             && slot <= tip_slot
         {
-            // A replay overlaps applied blocks. Its block in the tip's slot must match the tip.
-            return match update {
-                Update::Meta(meta) if slot == tip_slot && meta.blockhash != tip_blockhash => {
-                    Err(gap(tip_slot, &meta, GapKind::OtherTip))
-                }
-                _ => Ok(()),
-            };
+            return self.check_applied(&update, tip_slot, tip_blockhash);
         }
-        if self.put(slot, update)? {
+        if self.put(update)? {
             self.release(ready)?;
         }
         Ok(())
     }
 
-    fn finalize(&mut self, slot: u64, ready: &mut Vec<Ready>) -> Result<(), Fault> {
-        self.root = self.root.max(Some(slot));
-        match self.open.get_mut(&slot) {
-            Some(open) => {
-                open.is_confirmed = true;
-                self.release(ready)
+    /// A replay overlaps applied blocks. Its block in the tip's slot must match the tip, and no
+    /// other bank of an applied slot may be confirmed.
+    fn check_applied(
+        &mut self,
+        update: &Update,
+        tip_slot: u64,
+        tip_blockhash: [u8; 32],
+    ) -> Result<(), Fault> {
+        let slot = update.slot;
+        match (&update.content, update.bank) {
+            (Content::Meta(meta), None) if slot == tip_slot && meta.blockhash != tip_blockhash => {
+                Err(gap(tip_slot, meta, GapKind::OtherTip))
             }
-            None => Ok(()),
+            (Content::Meta(meta), Some(bank)) if slot == tip_slot => {
+                match self.released.get(&slot) {
+                    Some(taken) if *taken == bank && meta.blockhash != tip_blockhash => {
+                        Err(gap(tip_slot, meta, GapKind::OtherTip))
+                    }
+                    None if self.tip_banks.len() < TIP_BANKS_MAX => {
+                        self.tip_banks.push((bank, meta.blockhash));
+                        Ok(())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            (Content::Status(SlotState::Confirmed | SlotState::Finalized), Some(bank)) => {
+                if slot == tip_slot && !self.released.contains_key(&slot) {
+                    self.released.insert(slot, bank);
+                    let is_other =
+                        |(of, blockhash): &(u64, _)| *of == bank && *blockhash != tip_blockhash;
+                    if self.tip_banks.iter().any(is_other) {
+                        return Err(Fault::Gap(Gap {
+                            tip_slot,
+                            slot,
+                            parent_slot: slot,
+                            kind: GapKind::OtherTip,
+                        }));
+                    }
+                }
+                match self.released.get(&slot) {
+                    Some(taken) if *taken != bank => Err(second_decision(slot, *taken, bank)),
+                    _ => Ok(()),
+                }
+            }
+            _ => Ok(()),
         }
     }
 
-    /// Adds a message to its slot. Returns true if the slot may be complete now.
-    fn put(&mut self, slot: u64, update: Update) -> Result<bool, Fault> {
-        let may_be_complete = matches!(update, Update::Meta(_) | Update::Slot { .. });
-        match update {
-            Update::Slot {
-                state: SlotState::CreatedBank | SlotState::Dead,
-                ..
-            } => {
-                self.forget(slot);
-                return Ok(false);
-            }
-            Update::Slot { .. } => self.change(slot, |open| open.is_confirmed = true)?,
-            Update::Meta(meta) => {
+    /// Adds a message to its bank. Returns true if a slot may be complete now.
+    fn put(&mut self, update: Update) -> Result<bool, Fault> {
+        let Update {
+            slot,
+            bank,
+            content,
+        } = update;
+        match content {
+            Content::Status(state) => return self.put_status(slot, bank, state),
+            Content::Meta(meta) => {
                 check_parent(&meta)?;
-                self.change(slot, |open| open.meta = Some(meta))?;
+                self.put_data(slot, |slot| {
+                    slot.change(bank, |bank| bank.meta = Some(meta))
+                })?;
+                return Ok(true);
             }
-            Update::Account {
+            Content::Account {
                 write_version,
                 account,
-                ..
-            } => self.change(slot, |open| open.put_account(write_version, account))?,
-            Update::Transaction {
-                index, transaction, ..
-            } => self.change(slot, |open| open.put_transaction(index, transaction))?,
-            Update::Closed { pubkeys, .. } => self.change(slot, |open| open.put_closed(pubkeys))?,
+            } => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_account(write_version, account))
+            })?,
+            Content::Transaction { index, transaction } => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_transaction(index, transaction))
+            })?,
+            Content::Closed(pubkeys) => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_closed(pubkeys))
+            })?,
         }
-        Ok(may_be_complete)
+        Ok(false)
+    }
+
+    fn put_status(
+        &mut self,
+        slot: u64,
+        bank: Option<u64>,
+        state: SlotState,
+    ) -> Result<bool, Fault> {
+        match (state, bank) {
+            (SlotState::Confirmed | SlotState::Finalized, _) => {
+                self.put_data(slot, |slot| slot.decide(bank).map(|()| true))?;
+                return Ok(true);
+            }
+            // The first accounts of a bank may come before it.
+            (SlotState::CreatedBank, Some(_)) => {
+                self.put_data(slot, |slot| slot.change(bank, |_| ()))?;
+            }
+            (SlotState::Dead | SlotState::Abandoned, Some(bank)) => {
+                self.put_data(slot, |slot| {
+                    slot.abandon(bank);
+                    Ok(true)
+                })?;
+            }
+            (SlotState::CreatedBank | SlotState::Dead | SlotState::Abandoned, None) => {
+                if self.open.get(&slot).is_some_and(SlotBanks::is_unnumbered) {
+                    self.forget(slot);
+                } else if state == SlotState::Dead && self.open.contains_key(&slot) {
+                    self.put_data(slot, |slot| {
+                        slot.fail();
+                        Ok(true)
+                    })?;
+                }
+            }
+        }
+        Ok(false)
     }
 
     fn is_skipped(&mut self, update: &Update) -> bool {
-        let slot = update.slot();
-        let is_data = !matches!(
-            update,
-            Update::Slot {
-                state: SlotState::CreatedBank | SlotState::Dead,
-                ..
-            }
-        );
+        let slot = update.slot;
+        let is_data = match update.content {
+            Content::Status(state) => state == SlotState::Confirmed,
+            _ => true,
+        };
         if is_data && matches!(self.join, Join::Midway) {
             self.join = Join::Skipped(slot);
         }
         matches!(self.join, Join::Skipped(skipped) if skipped == slot)
     }
 
-    fn change(&mut self, slot: u64, change: impl FnOnce(&mut PendingSlot)) -> Result<(), Fault> {
+    /// `change` returns false for a message of a discarded bank.
+    fn put_data(
+        &mut self,
+        slot: u64,
+        change: impl FnOnce(&mut SlotBanks) -> Result<bool, Fault>,
+    ) -> Result<(), Fault> {
         let open = self.open.entry(slot).or_insert_with(|| {
-            let open = PendingSlot::new();
+            let open = SlotBanks::new(slot);
             self.bytes += open.bytes;
             open
         });
         let before = open.bytes;
-        change(open);
+        let outcome = change(open);
         self.bytes = self.bytes - before + open.bytes;
+        self.dropped += u64::from(!outcome?);
         let buffer_bytes_max = self.limits.buffer_bytes_max;
         if self.bytes > buffer_bytes_max {
             return Err(Fault::BufferFull {
@@ -177,16 +265,16 @@ impl BlockAssembler {
         }
     }
 
-    /// Releases every chain of blocks from the tip to a confirmed block.
+    /// Releases every chain of blocks from the tip to a block that the chain took.
     fn release(&mut self, ready: &mut Vec<Ready>) -> Result<(), Fault> {
         loop {
             let mut linked = None;
             let mut waiting = Vec::new();
             for (slot, open) in &self.open {
-                let Some(meta) = open.meta.as_ref().filter(|_| open.is_confirmed) else {
+                let Some((bank, meta)) = open.taken()? else {
                     continue;
                 };
-                match self.path_from_tip(*slot, meta)? {
+                match self.path_from_tip((*slot, bank), meta)? {
                     Some(path) => {
                         linked = Some(path);
                         break;
@@ -204,14 +292,18 @@ impl BlockAssembler {
                     _ => Ok(()),
                 };
             };
-            ready.extend(path.into_iter().filter_map(|slot| self.take(slot)));
+            ready.extend(path.into_iter().filter_map(|block| self.take(block)));
         }
     }
 
-    /// Slots from the tip's child to `slot`, or `None` if one between them is missing. Without a
-    /// tip the chain starts at the oldest buffered ancestor.
-    fn path_from_tip(&self, slot: u64, meta: &BlockMeta) -> Result<Option<Vec<u64>>, Fault> {
-        let mut path = vec![slot];
+    /// Slots and banks from the tip's child to `block`, or `None` if one between them is missing.
+    /// Without a tip the chain starts at the oldest buffered ancestor.
+    fn path_from_tip(
+        &self,
+        block: (u64, Option<u64>),
+        meta: &BlockMeta,
+    ) -> Result<Option<Vec<(u64, Option<u64>)>>, Fault> {
+        let mut path = vec![block];
         let mut meta = meta;
         loop {
             if let Some((tip_slot, tip_blockhash)) = self.tip {
@@ -222,15 +314,10 @@ impl BlockAssembler {
                     return Err(gap(tip_slot, meta, GapKind::OtherParent));
                 }
             }
-            let parent = self
-                .open
-                .get(&meta.parent_slot)
-                .and_then(|open| open.meta.as_ref());
-            match parent {
-                Some(parent)
-                    if parent.blockhash == meta.parent_blockhash && parent.slot < meta.slot =>
-                {
-                    path.push(parent.slot);
+            let parent = self.open.get(&meta.parent_slot);
+            match parent.and_then(|open| open.with_blockhash(&meta.parent_blockhash)) {
+                Some((bank, parent)) if parent.slot < meta.slot => {
+                    path.push((parent.slot, bank));
                     meta = parent;
                 }
                 _ if self.tip.is_none() => break,
@@ -241,15 +328,26 @@ impl BlockAssembler {
         Ok(Some(path))
     }
 
-    /// Makes the slot's block the tip and removes all other slots at or before it.
-    fn take(&mut self, slot: u64) -> Option<Ready> {
-        let mut open = self.open.remove(&slot)?;
-        let meta = open.meta.take()?;
+    /// Makes the bank's block the tip and removes all other banks at or before its slot.
+    fn take(&mut self, (slot, bank): (u64, Option<u64>)) -> Option<Ready> {
+        let open = self.open.remove(&slot)?;
         let later = self.open.split_off(&slot);
         self.bytes -= open.bytes + self.open.values().map(|open| open.bytes).sum::<usize>();
         self.open = later;
+        let mut content = open.into_content(bank)?;
+        let meta = content.meta.take()?;
         self.tip = Some((slot, meta.blockhash));
-        Some(open.into_ready(meta, self.root))
+        self.tip_banks.clear();
+        if let Some(bank) = bank {
+            self.released.insert(slot, bank);
+        }
+        while self.released.len() > RELEASED_MAX {
+            self.released.pop_first();
+        }
+        let mut ready = content.into_ready(meta, self.root);
+        ready.origin.is_by_bank = bank.is_some();
+        ready.origin.dropped = std::mem::take(&mut self.dropped);
+        Some(ready)
     }
 }
 

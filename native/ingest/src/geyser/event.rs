@@ -97,6 +97,10 @@ pub enum Event {
         feed_lag_ms: Option<u64>,
         /// Bytes buffered in incomplete slots and in the queue after this block.
         buffered_bytes: u64,
+        /// Whether the server named the block's bank.
+        is_by_bank: bool,
+        /// Messages of abandoned banks that were dropped since the block before.
+        dropped: u64,
     },
     /// The subscription ended. The reader retries.
     Disconnected { reason: String, retry_in_ms: u64 },
@@ -131,6 +135,10 @@ pub struct FlatEvent {
     pub apply_micros: u64,
     pub feed_lag_ms: Option<u64>,
     pub buffered_bytes: u64,
+    /// `committed` only.
+    pub is_by_bank: bool,
+    /// `committed` only.
+    pub dropped: u64,
     /// `disconnected` only.
     pub retry_in_ms: u64,
 }
@@ -159,6 +167,8 @@ impl From<Event> for FlatEvent {
                 apply_micros,
                 feed_lag_ms,
                 buffered_bytes,
+                is_by_bank,
+                dropped,
             } => FlatEvent {
                 kind: "committed",
                 slot: Some(slot),
@@ -167,6 +177,8 @@ impl From<Event> for FlatEvent {
                 apply_micros,
                 feed_lag_ms,
                 buffered_bytes,
+                is_by_bank,
+                dropped,
                 ..flat
             },
             Event::Disconnected {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::update::Ready;
+use super::update::{Origin, Ready};
 use store::Block;
 
 /// Limits of [`Group`]. See `GeyserConfig`.
@@ -16,8 +16,7 @@ pub struct GroupBounds {
 #[derive(Debug, Default)]
 pub struct Group {
     pub blocks: Vec<Block>,
-    /// The server's creation time of each block.
-    pub created_ms: Vec<Option<u64>>,
+    pub origins: Vec<Origin>,
     pub bytes: usize,
 }
 
@@ -29,7 +28,7 @@ impl Group {
         while let Some(ready) = waiting.pop_front_if(|ready| group.has_room(ready.bytes, bounds)) {
             group.bytes += ready.bytes;
             group.blocks.push(ready.block);
-            group.created_ms.push(ready.created_ms);
+            group.origins.push(ready.origin);
         }
         (!group.blocks.is_empty()).then_some(group)
     }
@@ -51,7 +50,10 @@ mod tests {
                 slot,
                 ..Block::default()
             },
-            created_ms: Some(slot),
+            origin: Origin {
+                created_ms: Some(slot),
+                ..Origin::default()
+            },
             bytes: *bytes,
         };
         (1..).zip(bytes).map(ready).collect()
@@ -67,9 +69,9 @@ mod tests {
         let mut slot = 0;
         std::iter::from_fn(|| {
             let group = Group::take(&mut waiting, bounds)?;
-            for (block, created_ms) in group.blocks.iter().zip(&group.created_ms) {
+            for (block, origin) in group.blocks.iter().zip(&group.origins) {
                 slot += 1;
-                assert_eq!((block.slot, *created_ms), (slot, Some(slot)));
+                assert_eq!((block.slot, origin.created_ms), (slot, Some(slot)));
             }
             let taken = &bytes[slot as usize - group.blocks.len()..slot as usize];
             assert_eq!(group.bytes, taken.iter().sum::<usize>());

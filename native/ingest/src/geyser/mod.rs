@@ -1,5 +1,5 @@
-//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot and applied block
-//! by block.
+//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot and bank and applied
+//! block by block.
 //!
 //! A separate runtime reads the stream. A queue limited in bytes passes blocks to a writer thread,
 //! so a slow commit does not block the socket. A block is applied only if it continues the tip's
@@ -15,11 +15,12 @@ mod event;
 mod failure;
 mod group;
 mod health;
-mod pending_slot;
+mod pending_bank;
 mod reader;
 mod request;
 mod server_version;
 mod session;
+mod slot_banks;
 mod subscription_plan;
 mod translate;
 mod update;
@@ -32,4 +33,4 @@ pub use event::{Cause, Event, FlatEvent, Gap, GapKind};
 pub use reader::{FeedReader, start};
 pub use subscription_plan::SubscriptionPlan;
 pub use translate::{Message, Taken, translate};
-pub use update::{BlockMeta, Fault, Ready, SlotState, Update};
+pub use update::{BlockMeta, Content, Fault, Ready, SlotState, Update};

@@ -25,47 +25,41 @@ pub enum SlotState {
     Confirmed,
     /// All slots up to this one are final. Not data of a slot in progress.
     Finalized,
-    /// The slot restarts: data sent for it earlier is invalid.
+    /// A bank of the slot begins. Without its number: the slot restarts, and data sent for it
+    /// earlier is invalid.
     CreatedBank,
+    /// The banks of the slot that are known so far failed. Another one may still be confirmed.
     Dead,
+    /// The leader abandoned this bank for one with another parent.
+    Abandoned,
 }
 
 /// One validated feed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Update {
+pub struct Update {
+    pub slot: u64,
+    /// The server's number of the bank that the message belongs to. A slot may have several banks,
+    /// of which the chain takes one. A counter of one validator process: not comparable between
+    /// streams. `None` if the server sends none.
+    pub bank: Option<u64>,
+    pub content: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
     Account {
-        slot: u64,
         write_version: u64,
         account: AccountUpdate,
     },
     /// `index` is the transaction's position in its block.
     Transaction {
-        slot: u64,
         index: u64,
         transaction: TransactionUpdate,
     },
     /// Accounts whose lamports a transaction of the slot reduced to zero.
-    Closed {
-        slot: u64,
-        pubkeys: Vec<Pubkey>,
-    },
+    Closed(Vec<Pubkey>),
     Meta(BlockMeta),
-    Slot {
-        slot: u64,
-        state: SlotState,
-    },
-}
-
-impl Update {
-    pub fn slot(&self) -> u64 {
-        match self {
-            Update::Account { slot, .. }
-            | Update::Transaction { slot, .. }
-            | Update::Closed { slot, .. }
-            | Update::Slot { slot, .. } => *slot,
-            Update::Meta(meta) => meta.slot,
-        }
-    }
+    Status(SlotState),
 }
 
 /// Why the stream cannot continue. A new one must be opened from the tip.
@@ -110,6 +104,17 @@ impl fmt::Display for Fault {
 pub struct Ready {
     /// Accounts are sorted by pubkey, transactions by position in the block.
     pub block: Block,
-    pub created_ms: Option<u64>,
+    pub origin: Origin,
     pub bytes: usize,
+}
+
+/// How the feed sent a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// Time at which the server created the block's metadata, in ms since 1970.
+    pub created_ms: Option<u64>,
+    /// Whether the server named the block's bank.
+    pub is_by_bank: bool,
+    /// Messages of abandoned banks that were dropped since the block before.
+    pub dropped: u64,
 }

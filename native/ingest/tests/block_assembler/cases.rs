@@ -1,7 +1,8 @@
 //! Tests of single rules, and of a recorded stream.
 
 use ingest::geyser::{
-    BlockAssembler, Fault, Gap, GapKind, Message, SlotState, Taken, Update, translate,
+    BlockAssembler, BlockMeta, Content, Fault, Gap, GapKind, Message, SlotState, Taken, Update,
+    translate,
 };
 use store::Block;
 
@@ -36,14 +37,14 @@ fn a_block_waits_for_its_meta_and_its_status() {
         (11, 10, 11, Some(1_011))
     );
     assert_eq!((accounts.len(), transactions.len()), (1, 1));
-    assert_eq!(ready[0].created_ms, Some(11));
+    assert_eq!(ready[0].origin.created_ms, Some(11));
 }
 
 #[test]
 fn a_closed_account_is_deleted_unless_the_slot_recreates_it() {
-    let closed = |keys: &[u8]| Update::Closed {
-        slot: 11,
-        pubkeys: keys.iter().map(|key| [*key; 32]).collect(),
+    let closed = |keys: &[u8]| {
+        let pubkeys = keys.iter().map(|key| [*key; 32]).collect();
+        unnumbered(11, Content::Closed(pubkeys))
     };
     // Key 2 is recreated in the same slot. Its update arrives before or after the close.
     for updates in [
@@ -77,10 +78,7 @@ fn closes_count_towards_the_buffer_limit() {
         pubkey[..8].copy_from_slice(&key.to_be_bytes());
         pubkey
     });
-    let closed = Update::Closed {
-        slot: 11,
-        pubkeys: pubkeys.collect(),
-    };
+    let closed = unnumbered(11, Content::Closed(pubkeys.collect()));
     let (_, outcome) = run(LIMITS, &[closed]);
     assert!(matches!(outcome, Err(Fault::BufferFull { slot: 11, .. })));
 }
@@ -150,11 +148,11 @@ fn too_many_waiting_blocks_are_a_gap() {
 #[test]
 fn another_chain_is_a_gap_at_once() {
     let fork = |slot: u64, parent_slot: u64, parent: u64| {
-        let Update::Meta(mut meta) = meta(slot, parent_slot) else {
-            unreachable!()
+        let meta = BlockMeta {
+            parent_blockhash: hash(parent),
+            ..block_meta(slot, parent_slot)
         };
-        meta.parent_blockhash = hash(parent);
-        [Update::Meta(meta), confirmed(slot)]
+        [unnumbered(slot, Content::Meta(meta)), confirmed(slot)]
     };
     let gap = |slot, parent_slot, kind| {
         Err(Fault::Gap(Gap {
@@ -172,17 +170,13 @@ fn another_chain_is_a_gap_at_once() {
         run(LIMITS, &fork(11, 9, 9)).1,
         gap(11, 9, GapKind::OtherParent)
     );
-    let Update::Meta(mut other) = meta(10, 9) else {
-        unreachable!()
+    assert_eq!(run(LIMITS, &[meta(10, 9)]).1, Ok(()), "our own tip again");
+    let other = BlockMeta {
+        blockhash: hash(99),
+        ..block_meta(10, 9)
     };
     assert_eq!(
-        run(LIMITS, &[Update::Meta(other.clone())]).1,
-        Ok(()),
-        "our own tip again"
-    );
-    other.blockhash = hash(99);
-    assert_eq!(
-        run(LIMITS, &[Update::Meta(other)]).1,
+        run(LIMITS, &[unnumbered(10, Content::Meta(other))]).1,
         gap(10, 9, GapKind::OtherTip)
     );
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::too_many_lines, reason = "one strategy")]
 
+mod banks;
 mod capture;
 mod cases;
 mod messages;

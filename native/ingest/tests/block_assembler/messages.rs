@@ -1,6 +1,8 @@
 //! Messages of a synthetic chain, and a function that runs them through a block assembler.
 
-use ingest::geyser::{BlockAssembler, BlockMeta, BufferLimits, Fault, Ready, SlotState, Update};
+use ingest::geyser::{
+    BlockAssembler, BlockMeta, BufferLimits, Content, Fault, Ready, SlotState, Update,
+};
 use store::{AccountUpdate, TransactionUpdate};
 
 pub const LIMITS: BufferLimits = BufferLimits {
@@ -14,8 +16,17 @@ pub fn hash(slot: u64) -> [u8; 32] {
     hash
 }
 
-pub fn meta(slot: u64, parent_slot: u64) -> Update {
-    Update::Meta(BlockMeta {
+/// A message of a server that sends no numbers of banks.
+pub fn unnumbered(slot: u64, content: Content) -> Update {
+    Update {
+        slot,
+        bank: None,
+        content,
+    }
+}
+
+pub fn block_meta(slot: u64, parent_slot: u64) -> BlockMeta {
+    BlockMeta {
         slot,
         parent_slot,
         blockhash: hash(slot),
@@ -23,7 +34,11 @@ pub fn meta(slot: u64, parent_slot: u64) -> Update {
         block_height: slot,
         block_time: Some(1_000 + slot as i64),
         created_ms: Some(slot),
-    })
+    }
+}
+
+pub fn meta(slot: u64, parent_slot: u64) -> Update {
+    unnumbered(slot, Content::Meta(block_meta(slot, parent_slot)))
 }
 
 pub fn account(slot: u64, key: u8, write_version: u64, data: usize) -> Update {
@@ -35,30 +50,27 @@ pub fn account(slot: u64, key: u8, write_version: u64, data: usize) -> Update {
         owner: [9; 32],
         data: vec![key; data],
     };
-    Update::Account {
-        slot,
+    let content = Content::Account {
         write_version,
         account,
-    }
+    };
+    unnumbered(slot, content)
 }
 
 pub fn signature(slot: u64, index: u64) -> Update {
     let mut signature = [0; 64];
     signature[..8].copy_from_slice(&slot.to_be_bytes());
     signature[8..16].copy_from_slice(&index.to_be_bytes());
-    Update::Transaction {
-        slot,
-        index,
-        transaction: TransactionUpdate {
-            signature,
-            error: None,
-            details: None,
-        },
-    }
+    let transaction = TransactionUpdate {
+        signature,
+        error: None,
+        details: None,
+    };
+    unnumbered(slot, Content::Transaction { index, transaction })
 }
 
 pub fn status(slot: u64, state: SlotState) -> Update {
-    Update::Slot { slot, state }
+    unnumbered(slot, Content::Status(state))
 }
 
 pub fn confirmed(slot: u64) -> Update {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ingest::geyser::{BlockAssembler, BlockMeta, SlotState, Update};
+use ingest::geyser::{BlockAssembler, BlockMeta, Content, SlotState, Update};
 use proptest::prelude::*;
 
 use crate::messages::*;
@@ -84,7 +84,7 @@ fn deliveries() -> impl Strategy<Value = Delivery> {
     })
 }
 
-fn interleave(streams: Vec<Vec<Update>>, mut seed: u64) -> Vec<Update> {
+pub fn interleave(streams: Vec<Vec<Update>>, mut seed: u64) -> Vec<Update> {
     let mut streams: Vec<_> = streams.into_iter().map(Vec::into_iter).collect();
     let mut updates = Vec::new();
     while !streams.is_empty() {
@@ -147,11 +147,8 @@ proptest! {
             }
         }
         if let Some(tip) = tip {
-            let parent = Update::Meta(BlockMeta { slot: 1_000, ..match meta(999, tip) {
-                Update::Meta(meta) => meta,
-                _ => unreachable!(),
-            } });
-            let _ = slots.push(parent, &mut ready);
+            let parent = BlockMeta { slot: 1_000, ..block_meta(999, tip) };
+            let _ = slots.push(unnumbered(1_000, Content::Meta(parent)), &mut ready);
             let _ = slots.push(confirmed(1_000), &mut ready);
             prop_assert_eq!(slots_of(&ready), vec![1_000]);
             prop_assert_eq!(slots.buffered_bytes(), 0);

@@ -7,10 +7,10 @@ use yellowstone_grpc_proto::geyser::{
 };
 use yellowstone_grpc_proto::prost_types::Timestamp;
 
-use super::fields::{fixed, malformed};
+use super::fields::{bank_of, fixed, malformed};
 use super::taken::Taken;
 use super::transaction::{translate_status, translate_transaction};
-use crate::geyser::update::{BlockMeta, Fault, SlotState, Update};
+use crate::geyser::update::{BlockMeta, Content, Fault, SlotState, Update};
 use store::AccountUpdate;
 
 /// A converted message.
@@ -39,6 +39,11 @@ pub fn translate(update: SubscribeUpdate, taken: Taken) -> Result<Message, Fault
         }
         Some(UpdateOneof::TransactionStatus(status)) => translate_status(status).map(Some)?,
         Some(UpdateOneof::Slot(slot)) => translate_slot(&slot),
+        Some(UpdateOneof::EntryUpdateParent(change)) => Some(Update {
+            slot: change.slot,
+            bank: bank_of(change.cleared_bank_id),
+            content: Content::Status(SlotState::Abandoned),
+        }),
         Some(UpdateOneof::Ping(_)) => return Ok(Message::Ping),
         _ => None,
     };
@@ -54,12 +59,15 @@ fn translate_account(update: SubscribeUpdateAccount) -> Result<Option<Update>, F
     let account = update
         .account
         .ok_or_else(|| malformed(slot, "an account update without one"))?;
-    translate_state(slot, account).map(Some)
+    translate_state(slot, bank_of(update.bank_id), account).map(Some)
 }
 
-fn translate_state(slot: u64, account: SubscribeUpdateAccountInfo) -> Result<Update, Fault> {
-    Ok(Update::Account {
-        slot,
+fn translate_state(
+    slot: u64,
+    bank: Option<u64>,
+    account: SubscribeUpdateAccountInfo,
+) -> Result<Update, Fault> {
+    let content = Content::Account {
         write_version: account.write_version,
         account: AccountUpdate {
             pubkey: fixed(slot, "a pubkey", &account.pubkey)?,
@@ -69,6 +77,11 @@ fn translate_state(slot: u64, account: SubscribeUpdateAccountInfo) -> Result<Upd
             owner: fixed(slot, "an owner", &account.owner)?,
             data: account.data,
         },
+    };
+    Ok(Update {
+        slot,
+        bank,
+        content,
     })
 }
 
@@ -86,7 +99,7 @@ fn translate_block(
     }
     let accounts = block.accounts.into_iter();
     let mut updates = accounts
-        .map(|account| translate_state(slot, account))
+        .map(|account| translate_state(slot, bank_of(block.bank_id), account))
         .collect::<Result<Vec<_>, Fault>>()?;
     let meta = SubscribeUpdateBlockMeta {
         slot,
@@ -95,6 +108,7 @@ fn translate_block(
         block_height: block.block_height,
         parent_slot: block.parent_slot,
         parent_blockhash: block.parent_blockhash,
+        bank_id: block.bank_id,
         ..SubscribeUpdateBlockMeta::default()
     };
     updates.push(translate_meta(meta, created_ms)?);
@@ -110,7 +124,7 @@ fn translate_meta(
     let height = meta
         .block_height
         .ok_or_else(|| malformed(slot, "a block without its height"))?;
-    Ok(Update::Meta(BlockMeta {
+    let content = Content::Meta(BlockMeta {
         slot,
         parent_slot: meta.parent_slot,
         blockhash: decode_hash(slot, "a blockhash", &meta.blockhash)?,
@@ -118,7 +132,12 @@ fn translate_meta(
         block_height: height.block_height,
         block_time: meta.block_time.map(|time| time.timestamp),
         created_ms,
-    }))
+    });
+    Ok(Update {
+        slot,
+        bank: bank_of(meta.bank_id),
+        content,
+    })
 }
 
 fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
@@ -130,9 +149,10 @@ fn translate_slot(update: &SubscribeUpdateSlot) -> Option<Update> {
         // PROCESSED precedes all statuses used here. Unknown statuses come from newer servers.
         _ => return None,
     };
-    Some(Update::Slot {
+    Some(Update {
         slot: update.slot,
-        state,
+        bank: bank_of(update.bank_id),
+        content: Content::Status(state),
     })
 }
 

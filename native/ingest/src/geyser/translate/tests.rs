@@ -9,7 +9,7 @@ use yellowstone_grpc_proto::solana::storage::confirmed_block::{
 };
 
 use super::*;
-use crate::geyser::update::{BlockMeta, Fault, Update};
+use crate::geyser::update::{BlockMeta, Content, Fault, Update};
 
 const ALL: Taken = Taken {
     transactions: true,
@@ -132,14 +132,25 @@ fn a_block_becomes_account_updates_followed_by_its_metadata() {
     assert!(matches!(
         updates[..],
         [
-            Update::Account { slot: 7, .. },
-            Update::Account { slot: 7, .. },
-            Update::Meta(BlockMeta {
+            Update {
                 slot: 7,
-                parent_slot: 6,
-                block_height: 5,
+                content: Content::Account { .. },
                 ..
-            })
+            },
+            Update {
+                slot: 7,
+                content: Content::Account { .. },
+                ..
+            },
+            Update {
+                content: Content::Meta(BlockMeta {
+                    slot: 7,
+                    parent_slot: 6,
+                    block_height: 5,
+                    ..
+                }),
+                ..
+            }
         ]
     ));
     for sent in [0, 1] {
@@ -182,8 +193,11 @@ fn transfer(before: Vec<u64>, after: Vec<u64>) -> SubscribeUpdate {
 fn accounts_emptied_by_a_transaction_are_closed() {
     let closed = |before, after| translate(transfer(before, after), CLOSES);
     let one = |key: u8| {
-        let pubkeys = vec![[key; 32]];
-        Ok(Message::Updates(vec![Update::Closed { slot: 7, pubkeys }]))
+        Ok(Message::Updates(vec![Update {
+            slot: 7,
+            bank: None,
+            content: Content::Closed(vec![[key; 32]]),
+        }]))
     };
     assert_eq!(closed(vec![9, 9, 9], vec![9, 0, 9]), one(2));
     assert_eq!(closed(vec![9, 9, 9], vec![9, 9, 0]), one(4), "a loaded key");
@@ -248,7 +262,7 @@ proptest! {
                 let Ok(Message::Updates(updates)) = translate(update.clone(), taken) else {
                     continue;
                 };
-                let closed = updates.iter().filter(|update| matches!(update, Update::Closed { .. }));
+                let closed = updates.iter().filter(|update| matches!(update.content, Content::Closed(_)));
                 prop_assert!(closed.count() <= usize::from(taken.closes));
             }
         }

@@ -4,21 +4,25 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
 };
 
-use super::fields::{fixed, malformed};
+use super::fields::{bank_of, fixed, malformed};
 use super::taken::Taken;
-use crate::geyser::update::{Fault, Update};
+use crate::geyser::update::{Content, Fault, Update};
 use primitives::Pubkey;
 use store::{TransactionDetails, TransactionUpdate};
 
 pub(super) fn translate_status(status: SubscribeUpdateTransactionStatus) -> Result<Update, Fault> {
     let slot = status.slot;
-    Ok(Update::Transaction {
+    let transaction = TransactionUpdate {
+        signature: fixed(slot, "a signature", &status.signature)?,
+        error: status.err.map(|error| error.err),
+        details: None,
+    };
+    Ok(Update {
         slot,
-        index: status.index,
-        transaction: TransactionUpdate {
-            signature: fixed(slot, "a signature", &status.signature)?,
-            error: status.err.map(|error| error.err),
-            details: None,
+        bank: bank_of(status.bank_id),
+        content: Content::Transaction {
+            index: status.index,
+            transaction,
         },
     })
 }
@@ -27,7 +31,7 @@ pub(super) fn translate_transaction(
     update: SubscribeUpdateTransaction,
     taken: Taken,
 ) -> Result<Vec<Update>, Fault> {
-    let slot = update.slot;
+    let (slot, bank) = (update.slot, bank_of(update.bank_id));
     let lacks = |what: &str| malformed(slot, format!("a transaction without {what}"));
     let info = update.transaction.ok_or_else(|| lacks("its body"))?;
     let message = info.transaction.and_then(|transaction| transaction.message);
@@ -48,7 +52,11 @@ pub(super) fn translate_transaction(
         let balances = (meta.pre_balances.as_slice(), meta.post_balances.as_slice());
         let pubkeys = closed(slot, &keys, balances)?;
         if !pubkeys.is_empty() {
-            updates.push(Update::Closed { slot, pubkeys });
+            updates.push(Update {
+                slot,
+                bank,
+                content: Content::Closed(pubkeys),
+            });
         }
     }
     if taken.transactions {
@@ -61,10 +69,13 @@ pub(super) fn translate_transaction(
                 logs: meta.log_messages,
             }),
         };
-        updates.push(Update::Transaction {
+        updates.push(Update {
             slot,
-            index: info.index,
-            transaction,
+            bank,
+            content: Content::Transaction {
+                index: info.index,
+                transaction,
+            },
         });
     }
     Ok(updates)

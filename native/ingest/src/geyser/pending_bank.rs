@@ -1,14 +1,14 @@
-//! The content of one incomplete slot.
+//! The content of one bank, which becomes a block if the chain takes it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::update::{BlockMeta, Ready};
+use super::update::{BlockMeta, Origin, Ready};
 use primitives::Pubkey;
 use store::{AccountUpdate, Block, TransactionUpdate};
 
-/// Fixed memory cost of an open slot, in bytes.
-const SLOT_BYTES: usize = 512;
+/// Fixed memory cost of a bank, in bytes.
+const BANK_BYTES: usize = 512;
 /// Memory cost of an account without its data, in bytes: record, key, and hash table at its maximum
 /// load.
 const ACCOUNT_BYTES: usize = 384;
@@ -17,26 +17,24 @@ const TRANSACTION_BYTES: usize = 320;
 /// Memory cost of a log line without its text, in bytes.
 const LINE_BYTES: usize = 24;
 
-/// A slot whose block is not yet released.
-pub struct PendingSlot {
+/// A bank whose block is not yet released.
+pub struct PendingBank {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
     transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
     closed: HashSet<Pubkey>,
     pub meta: Option<BlockMeta>,
-    pub is_confirmed: bool,
     /// Memory cost, measured as for `buffer_bytes_max`.
     pub bytes: usize,
 }
 
-impl PendingSlot {
-    pub fn new() -> PendingSlot {
-        PendingSlot {
+impl PendingBank {
+    pub fn new() -> PendingBank {
+        PendingBank {
             accounts: HashMap::new(),
             transactions: HashMap::new(),
             closed: HashSet::new(),
             meta: None,
-            is_confirmed: false,
-            bytes: SLOT_BYTES,
+            bytes: BANK_BYTES,
         }
     }
 
@@ -103,7 +101,10 @@ impl PendingSlot {
         };
         Ready {
             block,
-            created_ms: meta.created_ms,
+            origin: Origin {
+                created_ms: meta.created_ms,
+                ..Origin::default()
+            },
             bytes: self.bytes,
         }
     }

@@ -1,0 +1,516 @@
+//! Slots with several banks. Each sequence ends in the state that the winning blocks alone give.
+
+use std::collections::BTreeMap;
+
+use ingest::geyser::{
+    BlockAssembler, BlockMeta, BufferLimits, Content, Fault, Gap, GapKind, Ready, SlotState, Update,
+};
+use proptest::prelude::*;
+
+use crate::messages::*;
+use crate::properties::interleave;
+
+/// What a store has: the tip, and lamports by account.
+type State = ((u64, [u8; 32]), BTreeMap<u8, u64>);
+
+const TIP: u64 = 99;
+const X: u8 = 1;
+const Y: u8 = 2;
+const Q: u8 = 3;
+const CLOCK: u8 = 4;
+
+fn of(slot: u64, bank: u64, content: Content) -> Update {
+    Update {
+        slot,
+        bank: Some(bank),
+        content,
+    }
+}
+
+fn state_of(slot: u64, bank: u64, state: SlotState) -> Update {
+    of(slot, bank, Content::Status(state))
+}
+
+fn created(slot: u64, bank: u64) -> Update {
+    state_of(slot, bank, SlotState::CreatedBank)
+}
+
+fn confirm(slot: u64, bank: u64) -> Update {
+    state_of(slot, bank, SlotState::Confirmed)
+}
+
+fn finalize(slot: u64, bank: u64) -> Update {
+    state_of(slot, bank, SlotState::Finalized)
+}
+
+/// The account `key` with that many lamports.
+fn write(slot: u64, bank: u64, key: u8, lamports: u64) -> Update {
+    Update {
+        bank: Some(bank),
+        ..account(slot, key, lamports, 1)
+    }
+}
+
+/// Block meta with blockhashes of any number; those of the bank, mostly.
+fn block(slot: u64, bank: u64, blockhash: u64, parent: (u64, u64)) -> Update {
+    let meta = BlockMeta {
+        blockhash: hash(blockhash),
+        parent_blockhash: hash(parent.1),
+        ..block_meta(slot, parent.0)
+    };
+    of(slot, bank, Content::Meta(meta))
+}
+
+fn assembler(tip: (u64, u64)) -> BlockAssembler {
+    BlockAssembler::new(Some((tip.0, hash(tip.1))), true, LIMITS)
+}
+
+struct Outcome {
+    ready: Vec<Ready>,
+    fault: Option<Fault>,
+    buffered_bytes: usize,
+}
+
+impl Outcome {
+    /// The tip and the accounts after all blocks; all accounts had 0 lamports.
+    fn state(&self) -> State {
+        let mut state: State = ((TIP, hash(TIP)), BTreeMap::new());
+        for Ready { block, .. } in &self.ready {
+            assert_eq!((block.parent_slot, block.parent_blockhash), state.0);
+            state.0 = (block.slot, block.blockhash);
+            let written = block.accounts.iter().map(|a| (a.pubkey[0], a.lamports));
+            state.1.extend(written);
+        }
+        state
+    }
+}
+
+fn outcome_of(mut slots: BlockAssembler, updates: &[Update]) -> Outcome {
+    let mut ready = Vec::new();
+    let pushed = updates.iter().cloned();
+    let fault = pushed
+        .map(|update| slots.push(update, &mut ready))
+        .find_map(Result::err);
+    Outcome {
+        ready,
+        fault,
+        buffered_bytes: slots.buffered_bytes(),
+    }
+}
+
+fn play(updates: &[Update]) -> Outcome {
+    outcome_of(assembler((TIP, TIP)), updates)
+}
+
+/// Plays a sequence, and its winning banks alone, and compares the end states.
+#[track_caller]
+fn expect(updates: &[Update], winners: &[(u64, u64)]) -> Outcome {
+    let outcome = play(updates);
+    assert_eq!(outcome.fault, None);
+    let is_of_winner = |update: &&Update| {
+        update
+            .bank
+            .is_some_and(|bank| winners.contains(&(update.slot, bank)))
+    };
+    let alone: Vec<Update> = updates.iter().filter(is_of_winner).cloned().collect();
+    let expected = play(&alone);
+    assert_eq!(expected.fault, None);
+    let slots: Vec<u64> = winners.iter().map(|(slot, _)| *slot).collect();
+    assert_eq!(slots_of(&expected.ready), slots, "the winning banks alone");
+    assert_eq!(outcome.state(), expected.state());
+    assert_eq!(slots_of(&outcome.ready), slots);
+    assert_eq!(outcome.buffered_bytes, 0, "nothing stays in the buffer");
+    outcome
+}
+
+#[test]
+fn late_writes_of_a_bank_that_was_handed_over_are_dropped() {
+    let start = [
+        created(100, 7),
+        write(100, 7, X, 1),
+        created(100, 8),
+        state_of(100, 7, SlotState::Abandoned),
+        write(100, 8, X, 2),
+        write(100, 7, Y, 9),
+        block(100, 8, 8, (99, 99)),
+        confirm(100, 8),
+        write(100, 7, Q, 5),
+        finalize(100, 8),
+    ];
+    let outcome = expect(&start, &[(100, 8)]);
+    assert_eq!(outcome.state().1, BTreeMap::from([(X, 2)]));
+    assert_eq!(outcome.ready[0].origin.dropped, 1, "Y; Q came after the block");
+    let untold: Vec<Update> = start
+        .iter()
+        .filter(|it| **it != start[3])
+        .cloned()
+        .collect();
+    expect(&untold, &[(100, 8)]);
+}
+
+#[test]
+fn of_two_banks_that_were_frozen_the_confirmed_one_counts() {
+    let start = [
+        created(100, 9),
+        write(100, 9, X, 3),
+        write(100, 9, Y, 3),
+        block(100, 9, 9, (99, 99)),
+        created(100, 10),
+        write(100, 10, X, 4),
+        block(100, 10, 10, (99, 99)),
+        confirm(100, 10),
+        finalize(100, 10),
+        block(100, 9, 9, (99, 99)),
+    ];
+    let outcome = expect(&start, &[(100, 10)]);
+    assert_eq!(outcome.state(), ((100, hash(10)), BTreeMap::from([(X, 4)])));
+    for second in [confirm(100, 9), finalize(100, 9)] {
+        let mut twice = start.to_vec();
+        twice.push(second);
+        let outcome = play(&twice);
+        assert_eq!(slots_of(&outcome.ready), [100]);
+        assert!(matches!(
+            outcome.fault,
+            Some(Fault::Malformed { slot: 100, .. })
+        ));
+    }
+    let mut before_the_block = start[..6].to_vec();
+    before_the_block.extend([confirm(100, 10), confirm(100, 9), start[6].clone()]);
+    let outcome = play(&before_the_block);
+    assert!(outcome.ready.is_empty() && outcome.fault.is_some());
+}
+
+#[test]
+fn a_dead_slot_comes_back() {
+    let updates = [
+        created(100, 11),
+        write(100, 11, X, 5),
+        status(100, SlotState::Dead),
+        created(100, 12),
+        write(100, 12, X, 6),
+        write(100, 11, Y, 7),
+        block(100, 12, 12, (99, 99)),
+        finalize(100, 12),
+    ];
+    let outcome = expect(&updates, &[(100, 12)]);
+    assert_eq!(outcome.state().1, BTreeMap::from([(X, 6)]));
+    let mut late = updates.to_vec();
+    late.insert(7, status(100, SlotState::Dead));
+    let outcome = play(&late);
+    assert!(
+        outcome.ready.is_empty() && outcome.fault.is_some(),
+        "the only bank left is reported dead, then final: start over"
+    );
+    late.swap(6, 7);
+    late.swap(7, 8);
+    assert!(play(&late).fault.is_some());
+    let decided_first = [
+        created(100, 12),
+        confirm(100, 12),
+        status(100, SlotState::Dead),
+        write(100, 12, X, 6),
+        block(100, 12, 12, (99, 99)),
+    ];
+    expect(&decided_first, &[(100, 12)]);
+}
+
+#[test]
+fn a_skipped_slot_with_data_is_freed_by_the_next_block() {
+    let updates = [
+        created(100, 13),
+        write(100, 13, Q, 1),
+        created(101, 14),
+        write(101, 14, X, 7),
+        block(101, 14, 14, (99, 99)),
+        confirm(101, 14),
+        write(100, 13, Q, 2),
+    ];
+    let outcome = expect(&updates, &[(101, 14)]);
+    assert_eq!(outcome.state().1, BTreeMap::from([(X, 7)]));
+}
+
+#[test]
+fn an_undecided_ancestor_is_the_bank_with_the_parent_blockhash() {
+    let updates = [
+        created(100, 15),
+        write(100, 15, X, 8),
+        block(100, 15, 15, (99, 99)),
+        created(100, 16),
+        write(100, 16, X, 9),
+        block(100, 16, 16, (99, 99)),
+        created(101, 17),
+        write(101, 17, Y, 1),
+        block(101, 17, 17, (100, 16)),
+        finalize(101, 17),
+    ];
+    let outcome = expect(&updates, &[(100, 16), (101, 17)]);
+    assert_eq!(outcome.state().1, BTreeMap::from([(X, 9), (Y, 1)]));
+    let mut other = updates.to_vec();
+    other.push(confirm(100, 15));
+    assert!(play(&other).fault.is_some(), "the child decided otherwise");
+}
+
+#[test]
+fn accounts_may_come_before_their_bank_and_the_status_before_the_block() {
+    let updates = [
+        write(100, 18, CLOCK, 1),
+        created(100, 18),
+        write(100, 18, X, 1),
+        confirm(100, 18),
+        block(100, 18, 18, (99, 99)),
+    ];
+    let outcome = expect(&updates, &[(100, 18)]);
+    assert_eq!(outcome.state().1, BTreeMap::from([(CLOCK, 1), (X, 1)]));
+    let mut early = updates.to_vec();
+    early.insert(0, finalize(100, 18));
+    expect(&early, &[(100, 18)]);
+}
+
+#[test]
+fn a_block_that_is_replayed_in_another_bank_is_committed_once() {
+    let updates = [
+        created(100, 19),
+        write(100, 19, X, 1),
+        block(100, 19, 1, (99, 99)),
+        created(100, 20),
+        write(100, 20, X, 1),
+        block(100, 20, 1, (99, 99)),
+        confirm(100, 20),
+    ];
+    let outcome = expect(&updates, &[(100, 20)]);
+    assert_eq!(outcome.ready.len(), 1);
+    assert_eq!(outcome.ready[0].block.accounts.len(), 1);
+    let mut undecided = updates[..6].to_vec();
+    undecided.extend([block(101, 21, 21, (100, 1)), confirm(101, 21)]);
+    assert_eq!(slots_of(&play(&undecided).ready), [100, 101]);
+}
+
+#[test]
+fn a_new_stream_knows_no_bank_of_the_former_one() {
+    let mut first = assembler((TIP, TIP));
+    let mut ready = Vec::new();
+    for update in [created(100, 21), write(100, 21, X, 1)] {
+        first.push(update, &mut ready).unwrap();
+    }
+    drop(first);
+    // Replayed from slot 98, before the tip: the numbers are those of another validator.
+    let second = [
+        created(98, 1),
+        block(98, 1, 98, (97, 97)),
+        confirm(98, 1),
+        created(99, 2),
+        write(99, 2, X, 9),
+        block(99, 2, 99, (98, 98)),
+        confirm(99, 2),
+        created(100, 3),
+        write(100, 3, X, 2),
+        block(100, 3, 3, (99, 99)),
+        confirm(100, 3),
+    ];
+    let outcome = play(&second);
+    assert_eq!(outcome.fault, None);
+    assert_eq!(outcome.state().1, BTreeMap::from([(X, 2)]));
+}
+
+#[test]
+fn the_tips_slot_is_compared_with_the_bank_that_was_taken() {
+    let other_tip = Some(Fault::Gap(Gap {
+        tip_slot: TIP,
+        slot: TIP,
+        parent_slot: TIP,
+        kind: GapKind::OtherTip,
+    }));
+    let [loser, winner] = [block(99, 4, 1_000, (98, 98)), block(99, 5, 99, (98, 98))];
+    for status in [confirm, finalize] {
+        for order in [
+            [loser.clone(), winner.clone(), status(99, 5)],
+            [status(99, 5), winner.clone(), loser.clone()],
+            [loser.clone(), status(99, 5), winner.clone()],
+        ] {
+            assert_eq!(play(&order).fault, None, "another bank of the tip's slot");
+        }
+        let outcome = play(&[winner.clone(), loser.clone(), status(99, 4)]);
+        assert_eq!(outcome.fault, other_tip);
+        assert!(play(&[status(99, 4), loser.clone()]).fault.is_some());
+        assert!(play(&[status(99, 4), status(99, 5)]).fault.is_some());
+    }
+    let many: Vec<Update> = (100..100_000)
+        .map(|bank| block(99, bank, bank, (98, 98)))
+        .collect();
+    assert_eq!(play(&many).fault, None, "bounded");
+}
+
+#[test]
+fn a_status_without_a_bank_means_the_only_one() {
+    let unnamed = |state| status(100, state);
+    for state in [SlotState::Confirmed, SlotState::Finalized] {
+        let one = [
+            write(100, 7, X, 1),
+            block(100, 7, 7, (99, 99)),
+            unnamed(state),
+        ];
+        assert_eq!(slots_of(&play(&one).ready), [100]);
+        let early = [
+            unnamed(state),
+            write(100, 7, X, 1),
+            block(100, 7, 7, (99, 99)),
+        ];
+        assert_eq!(slots_of(&play(&early).ready), [100]);
+        let several = [created(100, 7), created(100, 8), unnamed(state)];
+        assert!(play(&several).fault.is_some());
+        let late = [
+            unnamed(state),
+            created(100, 7),
+            created(100, 8),
+            unnamed(state),
+        ];
+        assert!(play(&late).fault.is_some());
+    }
+}
+
+#[test]
+fn messages_with_and_without_banks_do_not_mix_in_a_slot() {
+    let numbered = write(100, 7, X, 1);
+    let plain = account(100, X, 1, 1);
+    for updates in [[numbered.clone(), plain.clone()], [plain.clone(), numbered]] {
+        let Some(Fault::Malformed { slot: 100, what }) = play(&updates).fault else {
+            panic!("no fault")
+        };
+        assert_eq!(what, "messages with and without the number of a bank");
+    }
+    assert!(play(&[plain, confirm(100, 7)]).fault.is_some());
+}
+
+#[test]
+fn banks_are_bounded_in_bytes() {
+    let flood: Vec<Update> = (1..4_000).map(|bank| created(100, bank)).collect();
+    let full = play(&flood).fault;
+    assert!(matches!(full, Some(Fault::BufferFull { slot: 100, .. })));
+    let abandoned = |bank| state_of(100, bank, SlotState::Abandoned);
+    let flood: Vec<Update> = (1..40_000).map(abandoned).collect();
+    let full = play(&flood).fault;
+    assert!(matches!(full, Some(Fault::BufferFull { slot: 100, .. })));
+    // What is discarded makes room.
+    let mut turns = Vec::new();
+    for bank in 1..40 {
+        turns.extend([write(100, bank, X, 1), abandoned(bank)]);
+        turns.push(Update {
+            bank: Some(bank),
+            ..account(101 + bank, Y, 1, 20_000)
+        });
+    }
+    let small = BufferLimits {
+        buffer_bytes_max: 1 << 20,
+        ..LIMITS
+    };
+    let slots = BlockAssembler::new(Some((TIP, hash(TIP))), true, small);
+    assert_eq!(outcome_of(slots, &turns).fault, None);
+}
+
+/// A chain after the tip of which each slot has up to three banks, one of which wins.
+#[derive(Debug, Clone)]
+struct Delivery {
+    updates: Vec<Update>,
+    winners: Vec<(u64, u64)>,
+}
+
+fn deliveries() -> impl Strategy<Value = Delivery> {
+    let bank = prop::collection::vec((0u8..5, 1u64..100), 0..5);
+    // The banks, which one wins, how its status comes, and whether the losers are announced.
+    let slot = (
+        prop::collection::vec(bank, 1..4),
+        any::<prop::sample::Index>(),
+        0u8..4,
+        0u8..3,
+    );
+    let slots = prop::collection::vec(slot, 1..5);
+    (slots, any::<u64>()).prop_map(|(slots, seed)| {
+        let mut streams = Vec::new();
+        let mut winners: Vec<(u64, u64)> = Vec::new();
+        let mut next_bank = 0;
+        let count = slots.len();
+        for (at, (banks, winner, statuses, told)) in slots.into_iter().enumerate() {
+            let slot = TIP + 1 + at as u64;
+            let parent = winners
+                .last()
+                .map_or((TIP, TIP), |(slot, bank)| (*slot, *bank));
+            let winner = winner.index(banks.len());
+            let mut won = None;
+            for (nth, accounts) in banks.into_iter().enumerate() {
+                next_bank += 1;
+                let bank = next_bank;
+                let mut stream: Vec<Update> = accounts
+                    .iter()
+                    .map(|(key, lamports)| write(slot, bank, *key, *lamports))
+                    .collect();
+                stream.insert(stream.len() / 2, created(slot, bank));
+                stream.push(block(slot, bank, bank, parent));
+                if nth == winner {
+                    won = Some((slot, bank));
+                    // The last slot has a status; of others, the child decides, too.
+                    let (is_confirmed, is_final) = (statuses & 1 > 0, statuses & 2 > 0);
+                    if is_confirmed || (!is_final && at + 1 == count) {
+                        stream.push(confirm(slot, bank));
+                    }
+                    if is_final {
+                        stream.push(finalize(slot, bank));
+                    }
+                } else if told == 0 {
+                    stream.push(state_of(slot, bank, SlotState::Abandoned));
+                    stream.push(write(slot, bank, 9, 1));
+                }
+                streams.push(stream);
+            }
+            winners.extend(won);
+        }
+        let updates = interleave(streams, seed);
+        Delivery { updates, winners }
+    })
+}
+
+proptest! {
+    #[test]
+    fn any_interleaving_of_banks_gives_the_winning_blocks(delivery in deliveries()) {
+        let outcome = play(&delivery.updates);
+        prop_assert_eq!(&outcome.fault, &None);
+        let is_of_winner = |update: &&Update| {
+            update.bank.is_some_and(|bank| delivery.winners.contains(&(update.slot, bank)))
+        };
+        let alone: Vec<Update> =
+            delivery.updates.iter().filter(is_of_winner).cloned().collect();
+        prop_assert_eq!(outcome.state(), play(&alone).state());
+        prop_assert_eq!(outcome.ready.len(), delivery.winners.len());
+        prop_assert!(outcome.ready.iter().all(|ready| ready.origin.is_by_bank));
+    }
+
+    #[test]
+    fn any_messages_of_banks_keep_the_byte_count_correct(
+        messages in prop::collection::vec(
+            (97u64..105, prop::option::of(1u64..5), 0u8..9, 0u64..8, 95u64..105), 0..200,
+        )
+    ) {
+        let mut slots = assembler((TIP, TIP));
+        let mut ready = Vec::new();
+        for (slot, bank, kind, number, parent) in messages {
+            let update = match kind {
+                0 => block(slot, 0, number, (parent, number)),
+                1 => confirm(slot, 0),
+                2 => finalize(slot, 0),
+                3 => status(slot, SlotState::Dead),
+                4 => created(slot, 0),
+                5 => state_of(slot, 0, SlotState::Abandoned),
+                _ => account(slot, number as u8, number, number as usize),
+            };
+            // The assembler is not usable after a fault.
+            if slots.push(Update { bank, ..update }, &mut ready).is_err() {
+                return Ok(());
+            }
+        }
+        let tip = ready.last().map_or((TIP, hash(TIP)), |ready| (ready.block.slot, ready.block.blockhash));
+        let last = BlockMeta { parent_blockhash: tip.1, ..block_meta(1_000, tip.0) };
+        let _ = slots.push(of(1_000, 1, Content::Meta(last)), &mut ready);
+        let _ = slots.push(confirm(1_000, 1), &mut ready);
+        prop_assert_eq!(ready.last().map(|ready| ready.block.slot), Some(1_000));
+        prop_assert_eq!(slots.buffered_bytes(), 0);
+    }
+}
