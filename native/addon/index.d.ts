@@ -560,6 +560,10 @@ export interface FeedEvent {
   applyMicros: number
   feedLagMs?: number
   bufferedBytes: number
+  /** `committed` only: whether the server named the block's bank. */
+  isByBank: boolean
+  /** `committed` only: messages of abandoned banks since the block before. */
+  dropped: number
   retryInMs: number
 }
 
