@@ -64,6 +64,9 @@ export type BundleSent =
 export const isForged = (sent: Sent | BundleSent): boolean =>
   !sent.landed && sent.error === 'SignatureFailure'
 
+/** A block's place in the chain. */
+type ChainPoint = { readonly slot: number; readonly blockHeight: number }
+
 type OpenBlock = {
   readonly slot: number
   readonly parentSlot: number
@@ -94,7 +97,11 @@ export class Chain {
   private writeVersion = 0
   private open: OpenBlock
   private last: Block
-  private lastFinal: number
+  /** The newest final block. */
+  private lastFinal: ChainPoint
+  /** Blocks that are not final yet, the oldest first. */
+  private readonly pending: (ChainPoint & { readonly parentSlot: number })[] = []
+  private readonly skipped = new Set<number>()
 
   constructor(options: Partial<ChainOptions> = {}, now: () => number = Date.now) {
     this.options = { ...defaults, ...options }
@@ -122,7 +129,7 @@ export class Chain {
       transactions: [],
       accountUpdateCount: 0,
     }
-    this.lastFinal = this.last.slot
+    this.lastFinal = this.last
     this.recency.addBlock(this.genesis, this.last.blockHeight)
     this.open = this.createBlock()
   }
@@ -167,14 +174,12 @@ export class Chain {
 
   /** The newest final slot. Before the first one it is that of the genesis. */
   get finalizedSlot(): number {
-    return this.lastFinal
+    return this.lastFinal.slot
   }
 
   /** Slot and height of the newest block with at least this commitment. */
-  blockAt(commitment: Commitment): { slot: number; blockHeight: number } {
-    const { slot, blockHeight } = this.last
-    const depth = commitment === 'finalized' ? slot - this.lastFinal : 0
-    return { slot: slot - depth, blockHeight: blockHeight - depth }
+  blockAt(commitment: Commitment): ChainPoint {
+    return commitment === 'finalized' ? this.lastFinal : this.last
   }
 
   /** Blockhash for a new transaction, and the last block height that accepts it. */
@@ -289,6 +294,11 @@ export class Chain {
     this.publish(pubkey, state, undefined)
   }
 
+  /** No block is made in this future slot. */
+  skip(slot: number): void {
+    if (slot > this.slot) this.skipped.add(slot)
+  }
+
   /** Closes the open block and opens the next. */
   tick(): Block {
     const { slot, parentSlot } = this.open
@@ -299,16 +309,23 @@ export class Chain {
     this.emitter.emit('block', block)
     this.emitter.emit('status', slot, parentSlot, 'processed')
     this.emitter.emit('status', slot, parentSlot, 'confirmed')
-    const { finalizedAfterSlots, firstSlot } = this.options
-    const finalized = Math.max(slot - finalizedAfterSlots, firstSlot)
-    if (finalized > this.lastFinal) {
-      this.lastFinal = finalized
-      this.emitter.emit('status', finalized, finalized - 1, 'finalized')
-    }
+    this.pending.push(block)
+    this.finalize()
     this.sysvars.addSlotHash(slot, blockhash)
     this.open = this.createBlock()
     this.startSlot()
     return block
+  }
+
+  /** A block is final when it has enough descendants; the first one, at once. */
+  private finalize(): void {
+    const [oldest] = this.pending
+    if (oldest === undefined) return
+    const isFirst = oldest.slot === this.options.firstSlot
+    if (!isFirst && this.pending.length <= this.options.finalizedAfterSlots) return
+    this.pending.shift()
+    this.lastFinal = oldest
+    this.emitter.emit('status', oldest.slot, oldest.parentSlot, 'finalized')
   }
 
   private heightOf(commitment: Commitment): number {
@@ -317,8 +334,10 @@ export class Chain {
 
   private createBlock(): OpenBlock {
     const { slot, blockhash, blockHeight, blockTime } = this.last
+    let next = slot + 1
+    while (this.skipped.delete(next)) next++
     return {
-      slot: slot + 1,
+      slot: next,
       parentSlot: slot,
       parentBlockhash: blockhash,
       blockHeight: blockHeight + 1,

@@ -1,4 +1,5 @@
 import type { Chain } from '../chain/chain.js'
+import { BANK_FAULTS } from './bank-faults.js'
 import type { FeedFaults } from './feed-faults.js'
 
 /** A control command that is not valid; the message says why. */
@@ -19,7 +20,8 @@ const integer = (value: unknown, name: string, least: number, most: number): num
 }
 
 type Command = Readonly<Record<string, unknown>>
-type Inject = (feed: FeedFaults, command: Command, slot: () => number) => void
+/** `slot` reads the slot of the command, `next` is the one after the open slot. */
+type Inject = (feed: FeedFaults, command: Command, slot: () => number, next: number) => void
 
 const statusOf = ({ code, details = 'injected fault' }: Command) => {
   if (typeof details !== 'string') throw new ControlCommandError('details must be a text')
@@ -45,6 +47,15 @@ const FAULTS: Readonly<Record<string, readonly [members: readonly string[], inje
   swap: [['slot'], (feed, _command, slot) => feed.swapSlot(slot())],
   fork: [['slot'], (feed, _command, slot) => feed.forkSlot(slot())],
   orphan: [['slot'], (feed, _command, slot) => void feed.orphanSlot(slot())],
+  banks: [
+    ['slot', 'kind'],
+    (feed, { slot, kind }, _open, next) => {
+      const fault = BANK_FAULTS.find(known => known === kind)
+      if (fault === undefined)
+        throw new ControlCommandError(`kind must be one of ${BANK_FAULTS.join(', ')}`)
+      feed.splitSlot(integer(slot ?? next, 'slot', next, next + SLOTS_AHEAD_MAX), fault)
+    },
+  ],
   omitAccount: [['slot'], (feed, _command, slot) => feed.omitAccount(slot())],
   forgetReplay: [[], feed => feed.forgetReplay()],
   refuse: [
@@ -78,5 +89,5 @@ export const createControl =
     if (other !== undefined) throw new ControlCommandError(`${other} is unknown`)
     const slot = (): number =>
       integer(command['slot'] ?? chain.slot, 'slot', chain.slot, chain.slot + SLOTS_AHEAD_MAX)
-    inject(feed, command, slot)
+    inject(feed, command, slot, chain.slot + 1)
   }

@@ -5,12 +5,16 @@ import {
   encodeBlockMeta,
   encodeTransaction,
   encodeTransactionStatus,
+  insertBank,
   type SlotStatus,
 } from './messages.js'
 import type { Hidden } from './slot-faults.js'
 
+/** The bank of an update; absent if it belongs to none. */
+type OfBank = { readonly bank?: number }
+
 /** An account update, with the fields that filters need. Addresses are map keys. */
-export type AccountEntry = {
+export type AccountEntry = OfBank & {
   readonly kind: 'account'
   readonly pubkey: string
   readonly owner: string
@@ -22,7 +26,7 @@ export type AccountEntry = {
   readonly body: Buffer
 }
 
-export type TransactionEntry = {
+export type TransactionEntry = OfBank & {
   readonly kind: 'transaction' | 'transactionStatus'
   readonly signature: string
   readonly isFailed: boolean
@@ -32,7 +36,7 @@ export type TransactionEntry = {
 }
 
 /** A block, encoded only for subscribers that ask for it. */
-export type BlockEntry = {
+export type BlockEntry = OfBank & {
   readonly kind: 'block'
   readonly block: Block
   readonly accounts: readonly { readonly body: Buffer }[]
@@ -41,7 +45,7 @@ export type BlockEntry = {
   readonly atMs: number
 }
 
-export type SlotEntry = {
+export type SlotEntry = OfBank & {
   readonly kind: 'slot'
   readonly status: SlotStatus
   readonly body: Buffer
@@ -53,7 +57,7 @@ export type FeedEntry =
   | TransactionEntry
   | BlockEntry
   | SlotEntry
-  | { readonly kind: 'blockMeta'; readonly body: Buffer }
+  | (OfBank & { readonly kind: 'blockMeta'; readonly body: Buffer })
 
 /** The updates of one commitment level from the start of one slot to the start of the next. */
 export type Segment = {
@@ -86,6 +90,14 @@ export const toAccountEntry = (update: AccountUpdate, nowMs: number): AccountEnt
   dataByteCount: update.data.length,
   ...encodeAccount(update, nowMs),
 })
+
+/** The update with this bank. */
+export const withBank = <E extends FeedEntry>(entry: E, bank: number): E => {
+  if (entry.kind === 'block') return { ...entry, bank }
+  const { body, movedBytes } = insertBank(entry.kind, entry.body, bank)
+  const dataAt = entry.kind === 'account' ? { dataAt: entry.dataAt + movedBytes } : {}
+  return { ...entry, ...dataAt, body, bank }
+}
 
 /** A transaction, and its status alone. */
 export const toTransactionEntries = (

@@ -1,4 +1,5 @@
 import type { GrpcStatus } from './grpc-message.js'
+import type { BankFault } from './bank-faults.js'
 import type { Hidden } from './slot-faults.js'
 
 /** Faults that the feed can inject. Slots are open or future ones. */
@@ -26,6 +27,11 @@ export type FeedFaults = {
    * Answers its hash, which is also the address of an account that only this block writes.
    */
   orphanSlot(slot: number): string
+  /**
+   * Gives a future slot a second bank; `skipped` leaves it without a block. Answers the address of
+   * an account that only the lost bank writes.
+   */
+  splitSlot(slot: number, fault: BankFault): string
   /** Omits one account of a slot from its whole block, which announces it. */
   omitAccount(slot: number): void
   /** Makes slots before the open one unavailable for replay. */

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import type { AccountUpdate, Block, Commitment, TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import {
@@ -9,7 +10,9 @@ import {
   toBlockEntries,
   toTransactionEntries,
   type TransactionEntry,
+  withBank,
 } from './feed-entry.js'
+import { beginsWithLost, orderBanks, type BankEntries, type BankFault } from './bank-faults.js'
 import { createForks, createOrphan, type Fork } from './forks.js'
 import { encodeSlot, type SlotStatus } from './messages.js'
 import { COMMITMENT, type CommitmentNumber } from './request.js'
@@ -21,8 +24,17 @@ export const defaults = {
   replaySlotsMax: 9_000,
   /** Memory of the replay; the oldest slots are evicted first. */
   replayBytesMax: 256 * 1024 * 1024,
+  /** Whether updates name their bank: a server of Agave 4.3 and later does. */
+  hasBanks: true,
 }
 export type LogOptions = typeof defaults
+
+const ALL_LEVELS: readonly CommitmentNumber[] = [0, 1, 2]
+/** All but confirmed. */
+const OTHER_LEVELS: readonly CommitmentNumber[] = [0, 2]
+
+/** Slots to one whose hash a lost bank has; no chain of the sandbox gets so far. */
+export const LOST_OFFSET = 2_000_000_000
 
 /** Estimated memory of an entry without its body. */
 const ENTRY_BYTES = 512
@@ -30,6 +42,8 @@ const ENTRY_BYTES = 512
 /** The data of a slot, which every level sends. */
 type SlotData = {
   readonly slot: number
+  /** The bank that becomes a block. */
+  readonly bank: number
   readonly accounts: Map<string, AccountEntry>
   readonly transactions: TransactionEntry[]
   byteCount: number
@@ -54,6 +68,9 @@ export class FeedLog {
   /** Slots that are not final yet or can still be replayed. */
   private readonly slots: SlotData[] = []
   private byteCount = 0
+  /** Each validator counts its own banks: those of two servers have nothing in common. */
+  private lastBank = randomInt(2 ** 32)
+  private readonly lostBanks = new Map<number, number>()
   private notifyAppended: () => void = () => {}
 
   constructor(chain: Chain, options: LogOptions, now: () => number) {
@@ -107,8 +124,10 @@ export class FeedLog {
   }
 
   private startSlot(slot: number, parentSlot: number): void {
+    const bank = this.createBank()
     this.slots.push({
       slot,
+      bank,
       accounts: new Map(),
       transactions: [],
       byteCount: 0,
@@ -127,12 +146,15 @@ export class FeedLog {
     })
     this.evict()
     this.appendStatus(slot, parentSlot, 'firstShredReceived')
-    this.appendStatus(slot, parentSlot, 'createdBank')
+    const fault = this.faults.banks.get(slot)
+    if (fault === 'early') return
+    const first = beginsWithLost(fault) ? this.lostBankOf(slot) : bank
+    this.appendStatus(slot, parentSlot, 'createdBank', first)
   }
 
   private addAccount(update: AccountUpdate): void {
-    const entry = toAccountEntry(update, this.now())
-    const { accounts } = this.openSlot()
+    const { accounts, bank } = this.openSlot()
+    const entry = this.withBank(toAccountEntry(update, this.now()), bank)
     // Deleted first, so that the map stays ordered by last write.
     accounts.delete(entry.pubkey)
     accounts.set(entry.pubkey, entry)
@@ -141,8 +163,9 @@ export class FeedLog {
   }
 
   private addTransaction(record: TransactionRecord): void {
-    const { transactions } = this.openSlot()
-    for (const entry of toTransactionEntries(record, this.now())) {
+    const { transactions, bank } = this.openSlot()
+    for (const unnumbered of toTransactionEntries(record, this.now())) {
+      const entry = this.withBank(unnumbered, bank)
       transactions.push(entry)
       this.append(COMMITMENT.processed, entry)
     }
@@ -155,7 +178,7 @@ export class FeedLog {
       : closed
     const slot = this.openSlot()
     slot.block = block
-    this.appendBlock(COMMITMENT.processed, block, slot.accounts)
+    this.appendBlock(COMMITMENT.processed, { ...slot, block })
     this.appendStatus(block.slot, block.parentSlot, 'completed')
   }
 
@@ -165,7 +188,9 @@ export class FeedLog {
       return
     }
     if (status === 'finalized') this.finalize(slot)
-    this.appendStatus(slot, parentSlot, status)
+    const isHidden = status === 'finalized' && this.faults.banks.get(slot) === 'undecided'
+    const levels = isHidden ? OTHER_LEVELS : ALL_LEVELS
+    this.appendStatus(slot, parentSlot, status, this.dataOf(slot)?.bank, levels)
     this.notifyAppended()
   }
 
@@ -181,11 +206,17 @@ export class FeedLog {
   /** Sends a slot at confirmed, with the faults of that slot. */
   private confirm(slot: number, parentSlot: number): void {
     const { faults } = this
+    // What a skipped slot wrote is sent with the next block.
+    const fault = faults.banks.get(Math.min(slot, parentSlot + 1))
+    if (fault !== undefined) {
+      this.appendBanks(slot, parentSlot, fault)
+      return this.notifyAppended()
+    }
     for (const next of faults.order({ slot, parentSlot })) {
       const data = this.dataOf(next.slot)
       for (let count = 0; count <= faults.repeatsOf(next.slot); count++) {
         if (data !== undefined) this.appendSlot(COMMITMENT.confirmed, data)
-        this.appendStatus(next.slot, next.parentSlot, 'confirmed')
+        this.appendStatus(next.slot, next.parentSlot, 'confirmed', data?.bank)
       }
     }
     if (faults.isForked(slot)) this.appendForks(slot)
@@ -193,12 +224,71 @@ export class FeedLog {
     this.notifyAppended()
   }
 
+  /** Sends a slot at confirmed with a second bank. */
+  private appendBanks(slot: number, parentSlot: number, fault: BankFault): void {
+    const parent = this.dataOf(parentSlot)?.block
+    const data = this.dataOf(slot)
+    if (parent === undefined || data?.block === undefined) return
+    const now = this.now()
+    const statusOf =
+      (ofSlot: number, bank: number) =>
+      (status: SlotStatus): FeedEntry =>
+        this.toStatus(ofSlot, parentSlot, status, bank)
+    const taken: BankEntries = {
+      writes: [...data.accounts.values(), ...data.transactions],
+      block: toBlockEntries(data.block, [...data.accounts.values()], now).map(entry =>
+        this.withBank(entry, data.bank),
+      ),
+      status: statusOf(slot, data.bank),
+    }
+    const blockhash = this.chain.blockhashOf(parent.slot + 1 + LOST_OFFSET)
+    const orphan = createOrphan(parent, [...data.accounts.values()], blockhash, now)
+    const bank = this.lostBankOf(slot)
+    const entries = orphan.entries.map(entry => this.withBank(entry, bank))
+    const lost: BankEntries = {
+      writes: entries.filter(({ kind }) => kind !== 'block' && kind !== 'blockMeta'),
+      block: entries.filter(({ kind }) => kind === 'block' || kind === 'blockMeta'),
+      status: statusOf(orphan.slot, bank),
+    }
+    for (const entry of orderBanks(fault, taken, lost)) this.append(COMMITMENT.confirmed, entry)
+    this.appendStatus(slot, parentSlot, 'confirmed', data.bank, OTHER_LEVELS)
+  }
+
+  private toStatus(
+    slot: number,
+    parentSlot: number,
+    status: SlotStatus,
+    bank: number | undefined,
+  ): FeedEntry {
+    const body = encodeSlot(slot, parentSlot, status, this.now())
+    const entry: FeedEntry = { kind: 'slot', status, body }
+    // A server does not say which bank has failed.
+    return bank === undefined || status === 'dead' ? entry : this.withBank(entry, bank)
+  }
+
+  private withBank<E extends FeedEntry>(entry: E, bank: number): E {
+    return this.options.hasBanks ? withBank(entry, bank) : entry
+  }
+
+  private createBank(): number {
+    return ++this.lastBank
+  }
+
+  /** The second bank of a slot. */
+  private lostBankOf(slot: number): number {
+    const known = this.lostBanks.get(slot)
+    if (known !== undefined) return known
+    const bank = this.createBank()
+    this.lostBanks.set(slot, bank)
+    return bank
+  }
+
   private appendForks(parentSlot: number): void {
     const { block, accounts } = this.dataOf(parentSlot) ?? {}
     if (block === undefined || accounts === undefined) return
     const blockhashOf = (slot: number): string => this.chain.blockhashOf(slot)
     for (const fork of createForks(block, [...accounts.values()], blockhashOf, this.now())) {
-      this.appendFork(fork)
+      this.appendFork(fork, this.createBank())
       if (fork.isDead) this.appendStatus(fork.slot, fork.parentSlot, 'dead')
     }
   }
@@ -208,33 +298,41 @@ export class FeedLog {
     if (block === undefined || accounts === undefined) return
     const blockhash = this.faults.orphaned.get(parentSlot) ?? ''
     const orphan = createOrphan(block, [...accounts.values()], blockhash, this.now())
-    this.appendFork(orphan)
-    this.appendStatus(orphan.slot, orphan.parentSlot, 'confirmed')
+    const bank = this.createBank()
+    this.appendFork(orphan, bank)
+    this.appendStatus(orphan.slot, orphan.parentSlot, 'confirmed', bank)
   }
 
-  private appendFork({ entries }: Fork): void {
-    for (const entry of entries) this.append(COMMITMENT.confirmed, entry)
+  private appendFork({ entries }: Fork, bank: number): void {
+    for (const entry of entries) this.append(COMMITMENT.confirmed, this.withBank(entry, bank))
   }
 
-  private appendSlot(level: CommitmentNumber, { accounts, transactions, block }: SlotData): void {
-    for (const entry of accounts.values()) this.append(level, entry)
-    for (const entry of transactions) this.append(level, entry)
-    if (block !== undefined) this.appendBlock(level, block, accounts)
+  private appendSlot(level: CommitmentNumber, data: SlotData): void {
+    for (const entry of data.accounts.values()) this.append(level, entry)
+    for (const entry of data.transactions) this.append(level, entry)
+    this.appendBlock(level, data)
   }
 
   private appendBlock(
     level: CommitmentNumber,
-    block: Block,
-    accounts: ReadonlyMap<string, AccountEntry>,
+    { block, bank, accounts }: Pick<SlotData, 'block' | 'bank' | 'accounts'>,
   ): void {
+    if (block === undefined) return
     const isShortened = this.faults.shortened.has(block.slot)
     for (const entry of toBlockEntries(block, [...accounts.values()], this.now(), isShortened))
-      this.append(level, entry)
+      this.append(level, this.withBank(entry, bank))
   }
 
-  private appendStatus(slot: number, parentSlot: number, status: SlotStatus): void {
-    const body = encodeSlot(slot, parentSlot, status, this.now())
-    for (const level of [0, 1, 2] as const) this.append(level, { kind: 'slot', status, body })
+  /** `bank` is absent for a status of the slot as a whole. */
+  private appendStatus(
+    slot: number,
+    parentSlot: number,
+    status: SlotStatus,
+    bank?: number,
+    levels = ALL_LEVELS,
+  ): void {
+    const entry = this.toStatus(slot, parentSlot, status, bank)
+    for (const level of levels) this.append(level, entry)
   }
 
   private append(index: CommitmentNumber, entry: FeedEntry): void {
@@ -249,7 +347,7 @@ export class FeedLog {
   }
 
   private dataOf(slot: number): SlotData | undefined {
-    return this.slots[slot - this.firstKeptSlot]
+    return this.slots.findLast(data => data.slot === slot)
   }
 
   private openSlot(): SlotData {

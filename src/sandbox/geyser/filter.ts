@@ -177,7 +177,13 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
     const sent = entry.isShortened ? bodies.slice(0, -1) : bodies
     return labels.length === 0
       ? []
-      : [...labels, encodeBlock(entry.block, sent, entry.atMs, bodies.length)]
+      : [
+          ...labels,
+          encodeBlock(entry.block, sent, entry.atMs, {
+            announced: bodies.length,
+            bank: entry.bank,
+          }),
+        ]
   }
   return entry => {
     if (entry.kind === 'block') return toBlocks(entry)

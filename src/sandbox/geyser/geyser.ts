@@ -1,7 +1,7 @@
 import type { Chain } from '../chain/chain.js'
 import { createControl } from './control-command.js'
 import type { FeedFaults } from './feed-faults.js'
-import { defaults as logDefaults, FeedLog } from './feed-log.js'
+import { defaults as logDefaults, FeedLog, LOST_OFFSET } from './feed-log.js'
 import { defaults as streamDefaults, FeedStreams, type StreamsOptions } from './feed-streams.js'
 import { GRPC_STATUS, type GrpcStatus } from './grpc-message.js'
 import { openGrpcServer } from './grpc-server.js'
@@ -57,6 +57,11 @@ export const openGeyser = async (
       const blockhash = chain.blockhashOf(slot + ORPHAN_OFFSET)
       log.faults.orphaned.set(slot, blockhash)
       return blockhash
+    },
+    splitSlot: (slot, fault) => {
+      if (fault === 'skipped') chain.skip(slot)
+      log.faults.banks.set(slot, fault)
+      return chain.blockhashOf(slot + LOST_OFFSET)
     },
     omitAccount: slot => void log.faults.shortened.add(slot),
     forgetReplay: () => void (log.faults.replayFloor = chain.slot),

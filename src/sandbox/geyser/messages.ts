@@ -46,6 +46,38 @@ const update = (field: number, message: MessageWriter, nowMs: number): Buffer =>
     .pack()
 }
 
+/** The field of the bank in each kind of update that names one. */
+const BANK_FIELD = {
+  account: 4,
+  slot: 5,
+  transaction: 3,
+  transactionStatus: 6,
+  blockMeta: 10,
+} as const
+export type BankKind = keyof typeof BANK_FIELD
+
+/**
+ * Adds the bank to an update, or replaces it: of two values of a field the last one counts. Also
+ * returns how far the update's own fields moved, in bytes.
+ */
+export const insertBank = (
+  kind: BankKind,
+  body: Buffer,
+  bank: number,
+): { body: Buffer; movedBytes: number } => {
+  const field = new MessageWriter(12).uint(BANK_FIELD[kind], bank).finish()
+  const [message] = decodeFields(body)
+  if (message === undefined) return { body, movedBytes: 0 }
+  const { number, bytes } = message
+  const headBytes = bytes.byteOffset - body.byteOffset
+  const head = new MessageWriter(12).prefix(number, bytes.length + field.length).finish()
+  const rest = body.subarray(headBytes + bytes.length)
+  return {
+    body: Buffer.concat([head, bytes, field, rest]),
+    movedBytes: head.length - headBytes,
+  }
+}
+
 /** The label of a matching filter, to prepend to the body of an update. */
 export const encodeLabel = (label: string): Buffer =>
   new MessageWriter(label.length + 8).stringAlways(UPDATE.filters, label).finish()
@@ -131,7 +163,7 @@ export const encodeBlock = (
   block: Block,
   accounts: readonly Buffer[],
   nowMs: number,
-  announced = accounts.length,
+  { announced = accounts.length, bank = 0 }: { announced?: number; bank?: number | undefined } = {},
 ): Buffer => {
   const message = new MessageWriter(4096)
     .uint(1, block.slot)
@@ -143,6 +175,7 @@ export const encodeBlock = (
     .string(8, block.parentBlockhash)
     .uint(9, block.transactions.length)
     .uint(10, announced)
+    .uint(14, bank)
   for (const body of accounts) message.bytesAlways(11, accountInfoOf(body))
   return update(UPDATE.block, message, nowMs)
 }

@@ -1,3 +1,5 @@
+import type { BankFault } from './bank-faults.js'
+
 /** Whether a hidden slot is omitted always, or from live streams but not from replays. */
 export type Hidden = 'always' | 'live'
 
@@ -19,6 +21,8 @@ export class SlotFaults {
   readonly orphaned = new Map<number, string>()
   /** Slots whose whole block lacks one of the accounts that it announces. */
   readonly shortened = new Set<number>()
+  /** Slots with a second bank. */
+  readonly banks = new Map<number, BankFault>()
   /** Earlier slots cannot be replayed. */
   replayFloor = 0
   private delayed: Confirmed | undefined

@@ -193,11 +193,10 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getSignaturesForAddress,
   getBlock,
   getEpochInfo: ({ chain, history }, [options]) => {
-    const absoluteSlot = history.slotAt(toCommitment(toOptions(options)))
-    const { tip } = chain
+    const { slot: absoluteSlot, blockHeight } = chain.blockAt(toCommitment(toOptions(options)))
     return {
       absoluteSlot,
-      blockHeight: tip.blockHeight - (tip.slot - absoluteSlot),
+      blockHeight,
       epoch: Math.floor(absoluteSlot / SLOTS_IN_EPOCH),
       slotIndex: absoluteSlot % SLOTS_IN_EPOCH,
       slotsInEpoch: SLOTS_IN_EPOCH,

@@ -17,6 +17,8 @@ const silent: GeyserEvent = {
   accounts: 0,
   applyMicros: 0,
   bufferedBytes: 0,
+  isByBank: false,
+  dropped: 0,
   retryInMs: 0,
 }
 
@@ -56,13 +58,31 @@ const cases: [name: string, event: Partial<GeyserEvent>, expected: object[]][] =
       applyMicros: 5,
       feedLagMs: 4,
       bufferedBytes: 2,
+      isByBank: true,
+      dropped: 6,
     },
-    [{ slot: 9, blockHeight: 7, accountCount: 3, applyMicros: 5, lagMs: 4, bufferedBytes: 2 }],
+    [
+      { level: 'info', text: 'blocks are assembled by slot and bank' },
+      {
+        slot: 9,
+        blockHeight: 7,
+        accountCount: 3,
+        applyMicros: 5,
+        lagMs: 4,
+        bufferedBytes: 2,
+        isByBank: true,
+        droppedCount: 6,
+      },
+    ],
   ],
   [
     'a block without the server’s stamp',
     { kind: 'committed', slot: 9, feedLagMs: null },
     [
+      {
+        level: 'info',
+        text: 'blocks are assembled by slot: the server does not number banks',
+      },
       {
         slot: 9,
         blockHeight: 0,
@@ -70,6 +90,8 @@ const cases: [name: string, event: Partial<GeyserEvent>, expected: object[]][] =
         applyMicros: 0,
         lagMs: undefined,
         bufferedBytes: 0,
+        isByBank: false,
+        droppedCount: 0,
       },
     ],
   ],

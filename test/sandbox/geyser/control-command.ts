@@ -20,6 +20,10 @@ const open = () => {
     swapSlot: note('swapSlot'),
     forkSlot: note('forkSlot'),
     omitAccount: note('omitAccount'),
+    splitSlot: (slot, fault) => {
+      note('splitSlot')(slot, fault)
+      return ''
+    },
     orphanSlot: slot => {
       note('orphanSlot')(slot)
       return ''
@@ -43,6 +47,8 @@ const commands: readonly [command: object, done: unknown[]][] = [
   [{ fault: 'swap' }, ['swapSlot', 7]],
   [{ fault: 'fork' }, ['forkSlot', 7]],
   [{ fault: 'omitAccount' }, ['omitAccount', 7]],
+  [{ fault: 'banks', kind: 'dead' }, ['splitSlot', 8, 'dead']],
+  [{ fault: 'banks', kind: 'skipped', slot: 9 }, ['splitSlot', 9, 'skipped']],
   [{ fault: 'orphan' }, ['orphanSlot', 7]],
   [{ fault: 'forgetReplay' }, ['forgetReplay']],
   [{ fault: 'refuse', code: 8 }, ['refuse', { code: 8, details: 'injected fault' }, 1]],
@@ -63,6 +69,8 @@ const wrong: readonly [text: string, message: RegExp][] = [
   ['{"fault":"omit","slot":6}', /slot must be a whole number from 7/],
   ['{"fault":"stall"}', /ms must be a whole number/],
   ['{"fault":"burst","slots":0}', /slots must be a whole number from 1/],
+  ['{"fault":"banks","kind":"none"}', /kind must be one of handover, equivocation/],
+  ['{"fault":"banks","kind":"dead","slot":7}', /slot must be a whole number from 8/],
   ['{"fault":"refuse","code":17}', /code must be a whole number from 1 to 16/],
   ['{"fault":"drop","code":1,"details":5}', /details must be a text/],
 ]

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::event::{Gap, GapKind};
-use super::slot_banks::{SlotBanks, second_decision};
+use super::slot_banks::SlotBanks;
 use super::update::{BlockMeta, Content, Fault, Ready, SlotState, Update};
 
 /// Released slots whose banks are known, the newest ones: more than the slots between CONFIRMED and
@@ -133,23 +133,21 @@ impl BlockAssembler {
                 }
             }
             (Content::Status(SlotState::Confirmed | SlotState::Finalized), Some(bank)) => {
+                let mut is_other = self.released.get(&slot).is_some_and(|taken| *taken != bank);
                 if slot == tip_slot && !self.released.contains_key(&slot) {
                     self.released.insert(slot, bank);
-                    let is_other =
-                        |(of, blockhash): &(u64, _)| *of == bank && *blockhash != tip_blockhash;
-                    if self.tip_banks.iter().any(is_other) {
-                        return Err(Fault::Gap(Gap {
-                            tip_slot,
-                            slot,
-                            parent_slot: slot,
-                            kind: GapKind::OtherTip,
-                        }));
-                    }
+                    is_other = (self.tip_banks.iter())
+                        .any(|(of, blockhash)| *of == bank && *blockhash != tip_blockhash);
                 }
-                match self.released.get(&slot) {
-                    Some(taken) if *taken != bank => Err(second_decision(slot, *taken, bank)),
-                    _ => Ok(()),
+                if !is_other {
+                    return Ok(());
                 }
+                Err(Fault::Gap(Gap {
+                    tip_slot,
+                    slot,
+                    parent_slot: slot,
+                    kind: GapKind::OtherTip,
+                }))
             }
             _ => Ok(()),
         }

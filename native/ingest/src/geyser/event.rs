@@ -11,7 +11,8 @@ pub enum GapKind {
     Missing,
     /// Its parent has the tip's slot and another blockhash, or a slot before the tip.
     OtherParent,
-    /// The feed has another block in the tip's slot: another cluster, or a restarted chain.
+    /// The feed has another block in a slot that was applied: another cluster, or a restarted
+    /// chain.
     OtherTip,
 }
 

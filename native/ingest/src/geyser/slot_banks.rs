@@ -78,7 +78,8 @@ impl SlotBanks {
         self.check_numbered(Some(bank))?;
         match self.decision {
             Some(Decision::Bank(taken)) if taken != bank => {
-                return Err(second_decision(self.slot, taken, bank));
+                // The chain cannot take both: one of the statuses is wrong.
+                return Err(self.fault(format!("bank {bank} was confirmed after bank {taken}")));
             }
             _ => self.decision = Some(Decision::Bank(bank)),
         }
@@ -188,10 +189,4 @@ impl SlotBanks {
             what,
         }
     }
-}
-
-/// The chain cannot take two banks of a slot: one of the statuses is wrong.
-pub fn second_decision(slot: u64, taken: u64, bank: u64) -> Fault {
-    let what = format!("bank {bank} was confirmed after bank {taken}");
-    Fault::Malformed { slot, what }
 }

@@ -139,7 +139,10 @@ fn late_writes_of_a_bank_that_was_handed_over_are_dropped() {
     ];
     let outcome = expect(&start, &[(100, 8)]);
     assert_eq!(outcome.state().1, BTreeMap::from([(X, 2)]));
-    assert_eq!(outcome.ready[0].origin.dropped, 1, "Y; Q came after the block");
+    assert_eq!(
+        outcome.ready[0].origin.dropped, 1,
+        "Y; Q came after the block"
+    );
     let untold: Vec<Update> = start
         .iter()
         .filter(|it| **it != start[3])
@@ -169,10 +172,10 @@ fn of_two_banks_that_were_frozen_the_confirmed_one_counts() {
         twice.push(second);
         let outcome = play(&twice);
         assert_eq!(slots_of(&outcome.ready), [100]);
-        assert!(matches!(
-            outcome.fault,
-            Some(Fault::Malformed { slot: 100, .. })
-        ));
+        let Some(Fault::Gap(gap)) = outcome.fault else {
+            panic!("no gap")
+        };
+        assert_eq!((gap.slot, gap.kind), (100, GapKind::OtherTip));
     }
     let mut before_the_block = start[..6].to_vec();
     before_the_block.extend([confirm(100, 10), confirm(100, 9), start[6].clone()]);
