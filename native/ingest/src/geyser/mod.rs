@@ -1,5 +1,5 @@
-//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot and bank and applied
-//! block by block.
+//! The Yellowstone reader: one gRPC subscription at CONFIRMED, buffered by slot and bank and
+//! applied block by block.
 //!
 //! A separate runtime reads the stream. A queue limited in bytes passes blocks to a writer thread,
 //! so a slow commit does not block the socket. A block is applied only if it continues the tip's

@@ -2,6 +2,8 @@
 
 #![allow(clippy::too_many_lines, reason = "one strategy")]
 
+mod bank_messages;
+mod bank_properties;
 mod banks;
 mod capture;
 mod cases;
