@@ -1,6 +1,6 @@
 import type { Chain } from '../chain/chain.js'
-import { BANK_FAULTS } from './bank-faults.js'
 import type { FeedFaults } from './feed-faults.js'
+import { BANK_FAULTS } from './slot-faults.js'
 
 /** A control command that is not valid; the message says why. */
 export class ControlCommandError extends Error {

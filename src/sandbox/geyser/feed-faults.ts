@@ -1,6 +1,5 @@
 import type { GrpcStatus } from './grpc-message.js'
-import type { BankFault } from './bank-faults.js'
-import type { Hidden } from './slot-faults.js'
+import type { BankFault, Hidden } from './slot-faults.js'
 
 /** Faults that the feed can inject. Slots are open or future ones. */
 export type FeedFaults = {

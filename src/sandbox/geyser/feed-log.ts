@@ -12,11 +12,11 @@ import {
   type TransactionEntry,
   withBank,
 } from './feed-entry.js'
-import { beginsWithLost, orderBanks, type BankEntries, type BankFault } from './bank-faults.js'
+import { beginsWithLost, orderBanks, type BankEntries } from './bank-faults.js'
 import { createForks, createOrphan, type Fork } from './forks.js'
 import { encodeSlot, type SlotStatus } from './messages.js'
 import { COMMITMENT, type CommitmentNumber } from './request.js'
-import { type Hidden, SlotFaults } from './slot-faults.js'
+import { type BankFault, type Hidden, SlotFaults } from './slot-faults.js'
 
 /** Bounds of the replay. */
 export const defaults = {

@@ -1,4 +1,24 @@
-import type { BankFault } from './bank-faults.js'
+/**
+ * How a slot gets a second bank, or its bank's messages an unusual order:
+ *
+ * - `handover`: the leader abandons the bank for one with another parent; its writes come late.
+ * - `equivocation`: two banks are frozen, and one is confirmed; the other's block comes again.
+ * - `dead`: the slot fails, another version of it becomes final without having been confirmed.
+ * - `skipped`: the slot has writes and no block.
+ * - `undecided`: two banks are frozen and no status comes: the child's parent hash decides.
+ * - `early`: accounts come before their bank, and the status before the block.
+ * - `replayed`: the block is replayed in another bank.
+ */
+export const BANK_FAULTS = [
+  'handover',
+  'equivocation',
+  'dead',
+  'skipped',
+  'undecided',
+  'early',
+  'replayed',
+] as const
+export type BankFault = (typeof BANK_FAULTS)[number]
 
 /** Whether a hidden slot is omitted always, or from live streams but not from replays. */
 export type Hidden = 'always' | 'live'

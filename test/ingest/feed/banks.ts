@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { defaults, type Plan } from '../../../src/ingest/feed/geyser.js'
 import type { StoreOptions } from '../../../src/native/store.js'
-import { BANK_FAULTS } from '../../../src/sandbox/geyser/bank-faults.js'
+import { BANK_FAULTS } from '../../../src/sandbox/geyser/slot-faults.js'
 import { injectFeedFault, SCOPE, startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 
 const PLANS: readonly [plan: Plan, scope: StoreOptions['scope']][] = [
