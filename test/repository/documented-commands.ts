@@ -98,3 +98,35 @@ t.test('every configuration has known options and valid values', async t => {
   t.strictSame(faults, [])
   t.ok(textsOf('toml').length > 5)
 })
+
+/** Full names of options and their tables, as docs/configuration.md lists them. */
+const optionNames = (): ReadonlySet<string> => {
+  const names = new Set<string>()
+  for (const section of readPage('docs/configuration.md').split('\n## ').slice(1)) {
+    const [, table = ''] = /^`\[+([\w.]+)\]+`/.exec(section) ?? []
+    const options = Array.from(section.matchAll(/^\| `(\w+)` \|/gm), ([, name = '']) => name)
+    for (const name of [[], ...options.map(option => [option])]) {
+      const words = [...table.split('.'), ...name].filter(word => word !== '')
+      words.forEach((_, index) => names.add(words.slice(0, index + 1).join('.')))
+    }
+  }
+  return names
+}
+
+/** Names of methods, files and webhooks that look like names of options. */
+const NO_OPTIONS = new Set(['rpc.discover', 'access.key', 'access.test', 'pools.ts'])
+
+t.test('every option that a page names in full exists', async t => {
+  const known = optionNames()
+  const tables = Array.from(known).filter(name => !name.includes('.'))
+  const option = new RegExp(`\`((?:${tables.join('|')})(?:\\.[a-z]\\w*)+)\``, 'g')
+  const named = pages()
+    .filter(page => page !== 'CHANGELOG.md' && !page.startsWith('docs/decisions/'))
+    .flatMap(page => Array.from(readPage(page).matchAll(option), ([, name = '']) => [page, name]))
+  t.ok(named.length > 50, `${named.length} names are found`)
+  const isKnown = (name: string): boolean => known.has(name) || NO_OPTIONS.has(name)
+  t.strictSame(
+    named.filter(([, name = '']) => !isKnown(name)).map(([page, name]) => `${page}: ${name}`),
+    [],
+  )
+})
