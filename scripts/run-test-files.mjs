@@ -9,7 +9,11 @@ import { recordUsage } from './record-usage.mjs'
 const root = join(import.meta.dirname, '..')
 const timeout = Number(process.env['TAP_TIMEOUT']) * 1000
 
-for (const file of process.argv.slice(2)) {
+const files = process.argv.slice(2)
+// What they share ends with the process: it counts for the last one.
+process.on('exit', () => recordUsage(files.at(-1)))
+
+for (const file of files) {
   // Tells scripts/test.mjs too, which ends the process if the file blocks it. A file that waits
   // ends earlier, and the next one runs.
   tap.setTimeout(timeout * 1.1)

@@ -102,18 +102,24 @@ const failuresIn = output => {
 /** Processor time by file: one that starts others that outlive it counts without them. */
 const readUsage = () => {
   if (!existsSync(usageFile)) return new Map()
-  const lines = readFileSync(usageFile, 'utf8').trim().split('\n')
-  return new Map(lines.map(line => line.split(' ')))
+  const usage = new Map()
+  for (const line of readFileSync(usageFile, 'utf8').trim().split('\n')) {
+    const [file, seconds] = line.split(' ')
+    usage.set(file, (usage.get(file) ?? 0) + Number(seconds))
+  }
+  return usage
 }
 
 const writeSlowest = times => {
   const usage = readUsage()
-  const rows = times.map(row => ({ ...row, cpuSeconds: Number(usage.get(row.file) ?? 0) }))
+  const rows = times.map(row => ({ ...row, cpuSeconds: usage.get(row.file) ?? 0 }))
   const total = rows.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
   process.stdout.write(`# ${Math.round(total)} s of processor time; the slowest files:\n`)
   const slowest = rows.toSorted((one, other) => other.seconds - one.seconds)
   for (const { file, seconds, cpuSeconds } of slowest.slice(0, SLOWEST_SHOWN))
-    process.stdout.write(`#   ${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds} s\n`)
+    process.stdout.write(
+      `#   ${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds.toFixed(1)} s\n`,
+    )
 }
 
 const files = listTests()

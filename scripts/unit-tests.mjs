@@ -1,11 +1,12 @@
 /**
  * Folders of test/ whose files share a process, file after file; those of test/browser/ share a
- * Chromium too. Not in the list are other ones that start services, and test/native/: a process has
- * one set of native pools, of the first options.
+ * Chromium too, those of test/clients/ a sandbox. Not in the list are other ones that start
+ * services, and test/native/: a process has one set of native pools, of the first options.
  */
 export const UNIT_FOLDERS = [
   'access',
   'browser',
+  'clients',
   'config',
   'control',
   'dashboard',
@@ -26,6 +27,9 @@ export const OWN_PROCESS = [
   // Measure the memory of their process.
   'test/edge/direct-heap.ts',
   'test/ingest/accounts-rpc/memory.ts',
-  // Starts a service.
+  // Start a service, those of clients with other options than the sandbox that the others share.
   'test/sandbox/process.ts',
+  'test/clients/forward.ts',
+  'test/clients/sandbox.ts',
+  'test/clients/submission.ts',
 ]

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { RefusedClientReport, RefusedClientStart } from '../fixtures/clients/refused-client.js'
+import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
 import { scriptPath } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
 
@@ -22,7 +22,7 @@ const CPU_MS_MAX = 1_500
 /** Linux counts processor time in ticks of 10 ms. */
 const TICK_MS = 10
 
-const deployment = await startDeployment(t, { args: ['--edges', '1', '--slot-ms', '100'] })
+const deployment = await sharedSandbox()
 const { port } = deployment
 const WIDE = { requestsPerSecondMax: 100_000, requestsBurstMax: 100_000, socketsMax: 100 }
 
@@ -148,8 +148,4 @@ t.test('stock clients survive every refusal', { jobs: 8 }, async t => {
     const before = (await report()).errorCount
     await until('the reader is told', async () => (await report()).errorCount > before)
   })
-})
-
-t.test('it stops', async t => {
-  t.equal(await deployment.stop(), 0)
 })

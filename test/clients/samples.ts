@@ -9,7 +9,8 @@ import {
   type SampleCall,
 } from '../../src/dashboard/pages/lib/sample-text.js'
 import { checkSample, payerFile, samplesOf } from '../fixtures/docs/samples.js'
-import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
+import type { Deployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
 import { pythonWith } from '../fixtures/sandbox/python.js'
 import { skipAbsent } from '../fixtures/skip-absent.js'
@@ -36,7 +37,7 @@ t.test('every sample of the dashboard does what it says', async t => {
     kit: process.execPath,
     python: 'python' in python ? python.python : undefined,
   }
-  const deployment = await startDeployment(t, { args: ['--edges', '1', '--slot-ms', '100'] })
+  const deployment = await sharedSandbox()
   const sample = await samplesOf(deployment)
   const dir = join(deployment.dataDir, 'samples')
   mkdirSync(dir)

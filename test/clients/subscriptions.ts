@@ -27,7 +27,8 @@ import {
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
-import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
+import type { Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -224,10 +225,7 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
 }
 
 t.test('subscriptions of real clients work over reconnects', async t => {
-  const deployment = await startDeployment(t, {
-    args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
-  })
+  const deployment = await sharedSandbox()
   await t.test('web3.js', async t => checkWeb3(t, deployment))
   await t.test('kit', async t => checkKit(t, deployment))
-  t.equal(await deployment.stop(), 0)
 })
