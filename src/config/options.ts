@@ -6,6 +6,9 @@ export type FoundOption = {
   readonly marks: Readonly<Record<string, unknown>>
 }
 
+/** Whether a key of a path is the position in a list. */
+export const isIndex = (key: string): boolean => /^\d+$/.test(key)
+
 type Unwrapped = {
   readonly inner: v.GenericSchema
   readonly isList: boolean
@@ -38,10 +41,26 @@ export function* walkOptions(
     yield* walkOptions(entry, [...table, name])
 }
 
+/** The schema of the option or table at a path, in which elements of lists have their indexes. */
+export const schemaAt = (
+  schema: v.GenericSchema,
+  keys: readonly string[],
+): v.GenericSchema | undefined => {
+  let at: v.GenericSchema | undefined = schema
+  for (const key of keys) {
+    if (at === undefined) return undefined
+    const { inner, isList } = unwrap(at)
+    if (isList && isIndex(key)) at = inner
+    else at = 'entries' in inner ? ((inner.entries as Table)[key] as v.GenericSchema) : undefined
+  }
+  return at
+}
+
 /** A table of a configuration, which may be one that is not checked yet. */
 export type Table = Record<string, unknown>
 
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null
+export const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null
 
 /** The tables that have the option at `keys`, each with the path of that option. */
 export function* tablesWith(
@@ -75,8 +94,6 @@ export const mapTexts = (
       )
   }
 }
-
-const isIndex = (key: string): boolean => /^\d+$/.test(key)
 
 /** An option's path as errors show it. */
 export const formatPath = (keys: readonly string[]): string =>

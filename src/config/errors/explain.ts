@@ -1,29 +1,20 @@
 import type * as v from 'valibot'
 import { closestWord } from './closest-word.js'
 import { toPrintable } from '../printable.js'
-import { formatPath } from '../options.js'
+import { formatPath, isIndex, schemaAt, unwrap } from '../options.js'
 import { configSchema } from '../schema.js'
 
 /** A failed check of the schema. */
 export type Issue = v.BaseIssue<unknown>
-type TableSchema = v.GenericSchema & { readonly entries: Readonly<Record<string, unknown>> }
-
-const isIndex = (key: string): boolean => /^\d+$/.test(key)
 
 /** Path of an issue's value. */
 export const keysOf = (issue: Issue): string[] => issue.path?.map(({ key }) => String(key)) ?? []
 
-/** Schema of the table at this path, or undefined. */
-const tableAt = (keys: readonly string[]): TableSchema | undefined => {
-  let at: unknown = configSchema
-  for (const key of [...keys, '']) {
-    while (typeof at === 'object' && at !== null && !('entries' in at))
-      at = 'wrapped' in at ? at.wrapped : 'item' in at ? at.item : undefined
-    if (typeof at !== 'object' || at === null) return undefined
-    if (key === '') return at as TableSchema
-    if (!isIndex(key)) at = (at as TableSchema).entries[key]
-  }
-  return undefined
+/** Names of the options beside the one at this path. */
+const namesBeside = (keys: readonly string[]): string[] => {
+  const table = schemaAt(configSchema, keys.slice(0, -1))
+  const inner = table && unwrap(table).inner
+  return inner !== undefined && 'entries' in inner ? Object.keys(Object(inner.entries)) : []
 }
 
 const formatGiven = (given: unknown, key: string): string => {
@@ -36,10 +27,7 @@ const formatGiven = (given: unknown, key: string): string => {
 /** Explains an unknown option by the most similar known option. */
 const explainUnknown = (keys: readonly string[]): string => {
   const path = formatPath(keys)
-  const option = keys.at(-1) ?? ''
-  const table = tableAt(keys.slice(0, -1))
-  if (table === undefined) return `${path} is unknown`
-  const closest = closestWord(option, Object.keys(table.entries))
+  const closest = closestWord(keys.at(-1) ?? '', namesBeside(keys))
   return `${path} is unknown${closest === undefined ? '' : `; did you mean ${closest}?`}`
 }
 
@@ -67,8 +55,10 @@ export const withoutConsequences = (issues: readonly Issue[]): Issue[] => {
   const replaced = new Set(
     unknown.map(issue => {
       const keys = keysOf(issue)
-      const known = Object.keys(tableAt(keys.slice(0, -1))?.entries ?? {})
-      return formatPath([...keys.slice(0, -1), closestWord(keys.at(-1) ?? '', known) ?? ''])
+      return formatPath([
+        ...keys.slice(0, -1),
+        closestWord(keys.at(-1) ?? '', namesBeside(keys)) ?? '',
+      ])
     }),
   )
   const others = issues.filter(

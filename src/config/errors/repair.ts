@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { unwrap, type Table } from '../options.js'
+import { isTable, schemaAt, type Table } from '../options.js'
 import { configSchema } from '../schema.js'
 import { keysOf, type Issue } from './explain.js'
 
@@ -15,19 +15,6 @@ const valuesFor = (number: number): readonly unknown[] => [
   [{ host: 'unknown.invalid', port: 1 + number }],
   1 + number,
 ]
-
-const isTable = (value: unknown): value is Table => typeof value === 'object' && value !== null
-
-const schemaAt = (keys: readonly string[]): v.GenericSchema | undefined => {
-  let at: v.GenericSchema | undefined = configSchema
-  for (const key of keys) {
-    if (at === undefined) return undefined
-    const { inner, isList } = unwrap(at)
-    if (isList && /^\d+$/.test(key)) at = inner
-    else at = 'entries' in inner ? ((inner.entries as Table)[key] as v.GenericSchema) : undefined
-  }
-  return at
-}
 
 const tableAt = (root: unknown, keys: readonly string[]): Table | undefined => {
   let at = root
@@ -49,7 +36,7 @@ export const repair = (given: unknown, issues: readonly Issue[]): unknown => {
     const table = tableAt(repaired, keys.slice(0, -1))
     const name = keys.at(-1)
     if (table === undefined || name === undefined) continue
-    const schema = schemaAt(keys)
+    const schema = schemaAt(configSchema, keys)
     if (Array.isArray(table)) table[Number(name)] = undefined
     else delete table[name]
     if (schema === undefined || v.is(schema, undefined)) continue
