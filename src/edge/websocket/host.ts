@@ -1,4 +1,3 @@
-import type { UsageLimiter } from '../../access/limiter/usage-limiter.js'
 import type { ByteBudget } from '../../shared/byte-budget.js'
 import type { Log } from '../../shared/log.js'
 import type { LoopTurn } from '../../shared/event-loop/loop-turn.js'
@@ -19,29 +18,33 @@ export type SocketOptions = BackoffOptions &
     readonly socketPingMs: number
   }
 
-/** Subscription methods for one socket; undefined where there are none. */
-export type Connect = (socket: Socket, limits: SubscriptionLimits) => Connection | undefined
-
-/** What the sessions of one network at one location share. */
-export type SocketHost = {
-  readonly location: string
-  readonly view: ServedNetwork
-  readonly limiter: UsageLimiter
+/** What the WebSockets of one location need. */
+export type EdgeSocketsParts = AdmissionParts & {
+  readonly views: ReadonlyMap<string, ServedNetwork>
   /** Registers admitted tokens with the compiled server. */
   readonly direct?: DirectReads | undefined
-  readonly options: SocketOptions
-  /** Of long replies that wait for their WebSockets, over a whole edge. */
+  readonly log: Log
+  readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
+  readonly timers: Timers
+  /** Shared by all locations. */
   readonly budget: ByteBudget
+  /** Shared by all locations. */
   readonly pauses: AccessPauses
+  /** What messages can submit; nothing where it is absent. */
+  readonly submissions?: SocketSubmissions | undefined
+  /** Subscription methods of a network for one socket. */
+  readonly connect: (
+    network: string,
+    socket: Socket,
+    limits: SubscriptionLimits,
+  ) => Connection | undefined
+}
+
+/** What the sessions of one network at one location share. */
+export type SocketHost = Omit<EdgeSocketsParts, 'views' | 'connect'> & {
+  readonly view: ServedNetwork
   /** The time of a turn that replies are collected for. */
   readonly turn: LoopTurn
-  /** Unix milliseconds. */
-  readonly now: () => number
-  readonly timers: Timers
-  readonly onRefusal: AdmissionParts['onRefusal']
-  readonly log: Log
   readonly isLogged: boolean
-  readonly connect: Connect
-  /** What messages can submit. */
-  readonly submissions?: SocketSubmissions | undefined
+  readonly connect: (socket: Socket, limits: SubscriptionLimits) => Connection | undefined
 }

@@ -1,47 +1,11 @@
-import type { ByteBudget } from '../../shared/byte-budget.js'
 import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import { isReply, type Reply, type Request } from '../../shared/http.js'
-import type { Log } from '../../shared/log.js'
-import type { Connection, Socket, SocketRoute, SubscriptionLimits } from '../../shared/socket.js'
-import {
-  createAdmit,
-  headerToken,
-  pathToken,
-  refusalOf,
-  UNAUTHORIZED,
-  type AdmissionParts,
-} from '../admission.js'
-import type { DirectReads } from '../direct-reads.js'
-import type { ServedNetwork } from '../networks/network-view.js'
-import type { Timers } from '../../shared/event-loop/timers.js'
-import type { AccessPauses } from './access-pauses.js'
+import type { SocketRoute } from '../../shared/socket.js'
+import { createAdmit, headerToken, pathToken, refusalOf, UNAUTHORIZED } from '../admission.js'
 import { SocketGroup } from './group.js'
-import type { SocketHost, SocketOptions } from './host.js'
+import type { EdgeSocketsParts, SocketHost } from './host.js'
 import { SocketSession } from './session.js'
-import type { SocketSubmissions } from './submission-calls.js'
 import type { SocketSubscriptions } from './subscription-counts.js'
-
-/** What the WebSockets of one location need. */
-export type EdgeSocketsParts = AdmissionParts & {
-  readonly views: ReadonlyMap<string, ServedNetwork>
-  /** Registers admitted tokens with the compiled server. */
-  readonly direct?: DirectReads | undefined
-  readonly log: Log
-  readonly options: SocketOptions & { readonly socketFrameBytesMax: number }
-  readonly timers: Timers
-  /** Shared by all locations. */
-  readonly budget: ByteBudget
-  /** Shared by all locations. */
-  readonly pauses: AccessPauses
-  /** What messages can submit; nothing where it is absent. */
-  readonly submissions?: SocketSubmissions | undefined
-  /** Subscription methods of a network for one socket. */
-  readonly connect: (
-    network: string,
-    socket: Socket,
-    limits: SubscriptionLimits,
-  ) => Connection | undefined
-}
 
 /** The WebSockets of one location. */
 export type EdgeSockets = {
@@ -62,28 +26,15 @@ const TURN_MS = 1
 const SEEN_MS = 3_600_000
 
 const createHosts = (parts: EdgeSocketsParts): ReadonlyMap<string, SocketHost> => {
-  const { location, views, log, limiter, direct, now, timers, options, onRefusal } = parts
-  const isLogged = log.isLevelEnabled('debug')
-  const { submissions, budget, pauses } = parts
-  const turn = new LoopTurn(TURN_MS, timers.now)
-  const common = {
-    location,
-    limiter,
-    direct,
-    options,
-    budget,
-    pauses,
-    turn,
-    now,
-    timers,
-    onRefusal,
-  }
-  const shared = { ...common, log, isLogged, submissions }
+  const isLogged = parts.log.isLevelEnabled('debug')
+  const turn = new LoopTurn(TURN_MS, parts.timers.now)
   return new Map(
-    Array.from(views, ([network, view]) => [
+    Array.from(parts.views, ([network, view]) => [
       network,
       {
-        ...shared,
+        ...parts,
+        isLogged,
+        turn,
         view,
         connect: (socket, limits) => parts.connect(network, socket, limits),
       },
