@@ -13,7 +13,7 @@ import { describePort } from './port.js'
 import { ReplyScheduler } from './http/reply-scheduler.js'
 import type { ServerContext } from './context.js'
 import type { AppOptions, Handle } from './compiled/functions.js'
-import { loadCompiled, type App, type Library } from './compiled/library.js'
+import { createApp, type App } from './compiled/library.js'
 import type { ListenerTls } from './tls/certificate.js'
 import { ListenerCertificates, type CertificateState } from './tls/listener-certificates.js'
 import { mountSockets } from './websocket/mount.js'
@@ -119,7 +119,6 @@ const createContext = (options: Options, parts: ServerParts): ServerContext => {
 
 class OpenServer implements Server {
   readonly ports: number[] = []
-  private readonly library: Library
   private readonly app: App
   private readonly context: ServerContext
   private readonly registry: SocketRegistry
@@ -130,14 +129,12 @@ class OpenServer implements Server {
   private isClosed = false
 
   constructor(parts: {
-    readonly library: Library
     readonly app: App
     readonly context: ServerContext
     readonly registry: SocketRegistry
     readonly now: () => number
     readonly direct: ServerParts['direct']
   }) {
-    this.library = parts.library
     this.app = parts.app
     this.context = parts.context
     this.registry = parts.registry
@@ -147,12 +144,12 @@ class OpenServer implements Server {
 
   /** Throws one line where the port cannot be listened on, or a certificate cannot be used. */
   listen({ host, port, tls, descriptor }: Listener): void {
-    const { app, library } = this
-    const socket = descriptor === undefined ? app.listen(host, port) : app.listenOn(descriptor)
+    const { app } = this
+    const socket = app.listen(host, port, descriptor)
     if (socket === undefined) throw new Error(describePort({ host, port }, undefined))
     this.listening.push(socket)
     if (tls !== undefined) this.useTls(socket, tls)
-    this.ports.push(library.us_socket_local_port(socket))
+    this.ports.push(app.localPort(socket))
   }
 
   stats(): ServerStats {
@@ -212,20 +209,20 @@ class OpenServer implements Server {
   }
 
   private useTls(listener: Handle, tls: ListenerTls): void {
-    const { library, context } = this
+    const { app, context } = this
     const { log, options, failures } = context
     const plainReply = toClosingReply(failures.tlsRequired)
     const certificates = new ListenerCertificates(tls, {
       log,
       checkMs: options.certificateCheckSeconds * 1_000,
-      set: (index, pem) => library.setCertificate(listener, index, pem, plainReply),
+      set: (index, pem) => app.setCertificate(listener, index, pem, plainReply),
     })
     this.tls.push(certificates)
   }
 
   private stopListening(): void {
     for (const certificates of this.tls.splice(0)) certificates.close()
-    for (const socket of this.listening.splice(0)) this.library.us_listen_socket_close(socket)
+    for (const socket of this.listening.splice(0)) this.app.closeListener(socket)
   }
 }
 
@@ -260,22 +257,20 @@ const appOptions = ({ failures, options, proxies }: ServerContext): AppOptions =
  */
 export const openServer = (parts: ServerParts): Server => {
   const { routes, sockets = [], listeners, log, now, direct } = parts
-  const library = loadCompiled()
   const options: Options = { ...defaults, ...parts.options }
   const context = createContext(options, parts)
-  const app = library.createApp(appOptions(context))
+  const app = createApp(appOptions(context))
   app.filter(change => {
     context.connections += change
   })
   const registry = new SocketRegistry({ app, options, log, now, scheduler: context.scheduler })
-  const compression = registry.isCompressed ? library.SHARED_COMPRESSOR : library.DISABLED
   // Before the routes, which answer all other requests at the same paths.
-  mountSockets(app, sockets, { server: context, registry, compression })
+  mountSockets(app, sockets, { server: context, registry })
   mountRoutes(app, routes, context)
 
   direct?.mount(app.index, linesAfterType(JSON_RPC_TYPE))
 
-  const server = new OpenServer({ library, app, context, registry, now, direct })
+  const server = new OpenServer({ app, context, registry, now, direct })
   try {
     for (const listener of listeners) server.listen(listener)
   } catch (error) {

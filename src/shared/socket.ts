@@ -34,16 +34,16 @@ export type Socket = {
   subscribe(topic: string): void
   unsubscribe(topic: string): void
   /**
-   * Has the compiled server answer canonical point reads of this token before JavaScript, where it
-   * can; an empty token ends it.
+   * Has the server answer canonical point reads of this token before JavaScript; an empty token
+   * ends it.
    */
-  answerDirectly?(token: string): void
+  answerDirectly(token: string): void
   /**
-   * Reads no further messages until `resume`, where the server can; of one that is read now a few
-   * more may follow. A client that has left meanwhile is closed by `resume`, whatever it sent.
+   * Reads no further messages until `resume`; of one that is read now a few more may follow. A
+   * client that has left meanwhile is closed by `resume`, whatever it sent.
    */
-  pause?(): void
-  resume?(): void
+  pause(): void
+  resume(): void
   /**
    * Sends nothing more but the close frame. With `discards`, and by default with `CLOSE.policy`,
    * what is queued is not sent either, and then no close frame.
@@ -68,7 +68,7 @@ export type SocketRoute<T = unknown> = {
   onOpen(context: T, socket: Socket): void
   /** A whole message; `body` is valid only during the call. */
   onMessage(context: T, socket: Socket, body: Uint8Array, isBinary: boolean): void
-  /** So many frames came that are no message, as pings; where the server counts them. */
+  /** So many frames came that are no message, as pings. */
   onIdleFrames?(context: T, socket: Socket, count: number): void
   /** True while a message waits for its reply: a server that drains does not close it yet. */
   isBusy?(context: T): boolean

@@ -73,7 +73,7 @@ export class AccessPause {
   private pause(socket: PausedSocket): void {
     if (this.paused.has(socket) || !this.sockets.has(socket)) return
     this.paused.add(socket)
-    socket.pause?.()
+    socket.pause()
   }
 
   private end(): void {
@@ -82,7 +82,7 @@ export class AccessPause {
     this.count = 0
     this.sinceMs = this.timers.now()
     // Each may close its socket, and so remove it.
-    for (const socket of Array.from(this.paused)) socket.resume?.()
+    for (const socket of Array.from(this.paused)) socket.resume()
     this.paused.clear()
     if (this.sockets.size === 0) this.forgetLater()
   }

@@ -120,7 +120,7 @@ export class SocketSession implements MessageSession {
     const message = new SocketMessage(this, principal)
     const reply = host.view.dispatch.handle(body, message)
     if (!(reply instanceof Promise)) return this.reply(message, reply, false)
-    if (++this.callCount >= options.socketCallsMax) socket.answerDirectly?.('')
+    if (++this.callCount >= options.socketCallsMax) socket.answerDirectly('')
     reply
       .then(settled => {
         this.callCount--
@@ -296,7 +296,7 @@ export class SocketSession implements MessageSession {
   private refuse(socket: Socket, body: Uint8Array, error: RpcError): void {
     const { host } = this
     // The next accepted message must be counted here.
-    socket.answerDirectly?.('')
+    socket.answerDirectly('')
     this.countRefusal(socket, body)
     if (socket.isClosed) return
     const reply = host.view.dispatch.refuse(body, error, { id: socket.id })
@@ -311,7 +311,7 @@ export class SocketSession implements MessageSession {
     if (direct === undefined) return
     const { token, version } = this.group
     direct.register(principal, { token, version, lane: view.lane })
-    socket.answerDirectly?.(token)
+    socket.answerDirectly(token)
   }
 
   private log(body: Uint8Array): void {

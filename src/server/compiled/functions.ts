@@ -87,6 +87,9 @@ export type AppOptions = {
   readonly versionUnsupported: string
 }
 
+/** Codes of `CompressOptions` in uWebSockets: none, or one compressor for all sockets. */
+export const COMPRESSION = { none: 0, shared: 1 } as const
+
 export type SocketOptions = {
   readonly compression: number
   readonly idleTimeout: number

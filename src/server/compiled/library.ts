@@ -2,39 +2,33 @@ import {
   loadFunctions,
   slotOf,
   type AppOptions,
-  type ExceededBound,
   type Functions,
   type Handle,
-  type Handlers,
   type Received,
   type Sendable,
+  type SocketOptions,
 } from './functions.js'
 import { HttpRequest } from './request.js'
-import { HttpResponse } from './response.js'
-import { WebSocket, type SocketBehavior } from './socket.js'
+import { HttpResponse, type SocketContext } from './response.js'
+import { WebSocket, type SocketHandlers } from './socket.js'
 
 export type RequestHandler = (res: HttpResponse, req: HttpRequest) => void
+export type UpgradeHandler = (res: HttpResponse, req: HttpRequest, context: SocketContext) => void
 
 /** A certificate with its chain, and its key, in PEM. */
 export type Pem = { readonly chain: Uint8Array; readonly key: Uint8Array }
 
-/** Codes of `CompressOptions` in uWebSockets. */
-const DISABLED = 0
-const SHARED_COMPRESSOR = 1
-
 /** Bytes of the longest message, or chunk of a body, that needs no memory of its own. */
 const RECEIVED_BYTES = 1024 ** 2
 
-/** A behaviour with the data of the socket that opens under it. */
-type Opening = { readonly behavior: SocketBehavior<unknown>; readonly data: unknown }
-
 /** Live responses and WebSockets by slot, and what happens to them. */
-class Events implements Handlers {
+class Events {
   private readonly functions: Functions
   private readonly responses: (HttpResponse | undefined)[] = []
-  private readonly sockets: (WebSocket<unknown> | undefined)[] = []
+  private readonly sockets: (SocketHandlers | undefined)[] = []
   private readonly received = new ArrayBuffer(RECEIVED_BYTES)
-  private opening: Opening | undefined
+  /** Of the socket that opens during a call. */
+  private opening: SocketHandlers | undefined
 
   constructor(functions: Functions) {
     this.functions = functions
@@ -45,9 +39,9 @@ class Events implements Handlers {
         onWritable: (slot, offset) => this.onWritable(slot, offset),
         onOpen: handle => this.onOpen(handle),
         onMessage: (slot, message, isBinary) => this.onMessage(slot, message, isBinary),
-        onDrain: slot => this.onDrain(slot),
-        onExceeded: (slot, bound) => this.onExceeded(slot, bound),
-        onIdleFrames: (slot, count) => this.onIdleFrames(slot, count),
+        onDrain: slot => this.sockets[slot]?.onDrain(),
+        onExceeded: (slot, bound) => this.sockets[slot]?.onExceeded(bound),
+        onIdleFrames: (slot, count) => this.sockets[slot]?.onIdleFrames(count),
         onClose: (slot, code) => this.onClose(slot, code),
       },
       this.received,
@@ -55,63 +49,46 @@ class Events implements Handlers {
   }
 
   /** The object of a response that C++ has just registered. A slot is reused after its end. */
-  openResponse(handle: Handle, behavior?: SocketBehavior<unknown>): HttpResponse {
-    const response = new HttpResponse(this.functions, handle, (data, upgrade) => {
-      if (behavior === undefined) throw new Error('not a request for a WebSocket')
-      this.opening = { behavior, data }
-      upgrade()
-    })
+  openResponse(handle: Handle): HttpResponse {
+    const response = new HttpResponse(this.functions, handle, this.openSocket)
     this.responses[slotOf(handle)] = response
     return response
   }
 
-  onData(slot: number, chunk: Received, isLast: boolean): void {
+  private readonly openSocket = (handlers: SocketHandlers, upgrade: () => void): void => {
+    this.opening = handlers
+    upgrade()
+  }
+
+  private onData(slot: number, chunk: Received, isLast: boolean): void {
     this.responses[slot]?.dataHandler?.(this.toBytes(chunk), isLast)
   }
 
-  onAborted(slot: number): void {
+  private onAborted(slot: number): void {
     const response = this.responses[slot]
     this.responses[slot] = undefined
     response?.abortHandler?.()
   }
 
-  onWritable(slot: number, offset: number): boolean {
+  private onWritable(slot: number, offset: number): boolean {
     return this.responses[slot]?.writableHandler?.(offset) ?? true
   }
 
-  onOpen(handle: Handle): void {
+  private onOpen(handle: Handle): void {
     const { opening } = this
     this.opening = undefined
-    if (opening === undefined) return
-    const socket = new WebSocket(this.functions, handle, opening)
-    this.sockets[slotOf(handle)] = socket
-    opening.behavior.open(socket)
+    this.sockets[slotOf(handle)] = opening
+    opening?.onOpen(new WebSocket(this.functions, handle))
   }
 
-  onMessage(slot: number, message: Received, isBinary: boolean): void {
-    const socket = this.sockets[slot]
-    socket?.behavior.message(socket, this.toBytes(message), isBinary)
+  private onMessage(slot: number, message: Received, isBinary: boolean): void {
+    this.sockets[slot]?.onMessage(this.toBytes(message), isBinary)
   }
 
-  onDrain(slot: number): void {
-    const socket = this.sockets[slot]
-    socket?.behavior.drain(socket)
-  }
-
-  onExceeded(slot: number, bound: ExceededBound): void {
-    const socket = this.sockets[slot]
-    socket?.behavior.exceeded(socket, bound)
-  }
-
-  onIdleFrames(slot: number, count: number): void {
-    const socket = this.sockets[slot]
-    socket?.behavior.idleFrames(socket, count)
-  }
-
-  onClose(slot: number, code: number): void {
+  private onClose(slot: number, code: number): void {
     const socket = this.sockets[slot]
     this.sockets[slot] = undefined
-    socket?.behavior.close(socket, code)
+    socket?.onClose(code)
   }
 
   private toBytes(received: Received): Uint8Array {
@@ -134,31 +111,16 @@ export class App {
     this.index = functions.createApp(options)
   }
 
-  get(pattern: string, handler: RequestHandler): void {
-    this.mount('GET', pattern, handler)
+  /** A method, or `*` for any. */
+  on(method: string, pattern: string, handler: RequestHandler): void {
+    this.functions.mount(this.index, method, pattern, (handle, head) =>
+      handler(this.events.openResponse(handle), new HttpRequest(head)),
+    )
   }
 
-  head(pattern: string, handler: RequestHandler): void {
-    this.mount('HEAD', pattern, handler)
-  }
-
-  post(pattern: string, handler: RequestHandler): void {
-    this.mount('POST', pattern, handler)
-  }
-
-  options(pattern: string, handler: RequestHandler): void {
-    this.mount('OPTIONS', pattern, handler)
-  }
-
-  any(pattern: string, handler: RequestHandler): void {
-    this.mount('*', pattern, handler)
-  }
-
-  ws<Data>(pattern: string, behavior: SocketBehavior<Data>): void {
-    // The data of a socket is what `upgrade` of the same route was given.
-    const known = behavior as SocketBehavior<unknown>
-    this.functions.mountSockets(this.index, pattern, behavior, (handle, head, context) =>
-      known.upgrade(this.events.openResponse(handle, known), new HttpRequest(head), context),
+  ws(pattern: string, options: SocketOptions, upgrade: UpgradeHandler): void {
+    this.functions.mountSockets(this.index, pattern, options, (handle, head, context) =>
+      upgrade(this.events.openResponse(handle), new HttpRequest(head), context),
     )
   }
 
@@ -167,16 +129,27 @@ export class App {
     this.functions.filter(this.index, handle)
   }
 
-  /** Undefined where it failed. */
-  listen(host: string, port: number): Handle | undefined {
-    const listener = this.functions.listen(this.index, host, port, false)
+  /** On an inherited socket that listens already, or on a port. Undefined where it failed. */
+  listen(host: string, port: number, descriptor?: number): Handle | undefined {
+    const isInherited = descriptor !== undefined
+    const listener = this.functions.listen(this.index, host, descriptor ?? port, isInherited)
     return listener === -1 ? undefined : listener
   }
 
-  /** The same on an inherited socket that listens already. */
-  listenOn(descriptor: number): Handle | undefined {
-    const listener = this.functions.listen(this.index, '', descriptor, true)
-    return listener === -1 ? undefined : listener
+  localPort(listener: Handle): number {
+    return this.functions.localPort(listener)
+  }
+
+  closeListener(listener: Handle): void {
+    this.functions.closeListener(listener)
+  }
+
+  /**
+   * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
+   * throws where OpenSSL refuses it. `plainReply` answers requests without TLS.
+   */
+  setCertificate(listener: Handle, index: number, { chain, key }: Pem, plainReply: string): void {
+    this.functions.setCertificate(listener, index, chain, key, plainReply)
   }
 
   publish(topic: string, frame: Sendable, isBinary = false, isCompressed = false): void {
@@ -201,43 +174,15 @@ export class App {
   close(): void {
     this.functions.closeApp(this.index)
   }
-
-  private mount(method: string, pattern: string, handler: RequestHandler): void {
-    this.functions.mount(this.index, method, pattern, (handle, head) =>
-      handler(this.events.openResponse(handle), new HttpRequest(head)),
-    )
-  }
 }
 
-/** The server in the addon, under the names of uWebSockets.js. */
-export type Library = {
-  createApp(options: AppOptions): App
-  us_listen_socket_close(listener: Handle): void
-  us_socket_local_port(listener: Handle): number
-  /**
-   * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
-   * throws where OpenSSL refuses it. `plainReply` answers requests without TLS.
-   */
-  setCertificate(listener: Handle, index: number, pem: Pem, plainReply: string): void
-  readonly SHARED_COMPRESSOR: number
-  readonly DISABLED: number
-}
+let loaded: { readonly functions: Functions; readonly events: Events } | undefined
 
-let loaded: Library | undefined
-
-/** The server for this thread's event loop. Throws one line where the addon has none. */
-export const loadCompiled = (): Library => {
-  if (loaded !== undefined) return loaded
-  const functions = loadFunctions()
-  const events = new Events(functions)
-  loaded = {
-    createApp: options => new App(functions, events, options),
-    us_listen_socket_close: listener => functions.closeListener(listener),
-    us_socket_local_port: listener => functions.localPort(listener),
-    setCertificate: (listener, index, { chain, key }, plainReply) =>
-      functions.setCertificate(listener, index, chain, key, plainReply),
-    SHARED_COMPRESSOR,
-    DISABLED,
+/** An app on this thread's event loop. Throws one line where the addon has no server. */
+export const createApp = (options: AppOptions): App => {
+  if (loaded === undefined) {
+    const functions = loadFunctions()
+    loaded = { functions, events: new Events(functions) }
   }
-  return loaded
+  return new App(loaded.functions, loaded.events, options)
 }

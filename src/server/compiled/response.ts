@@ -1,7 +1,11 @@
 import type { Functions, Handle, Sendable } from './functions.js'
+import type { SocketHandlers } from './socket.js'
 
 /** Names the route of a handshake; passed to `upgrade` unchanged. */
 export type SocketContext = number
+
+/** Has the WebSocket that opens during a call get its handlers. */
+export type OpenSocket = (handlers: SocketHandlers, upgrade: () => void) => void
 
 const TAKEN = 1
 const DONE = 2
@@ -16,14 +20,9 @@ export class HttpResponse {
   writableHandler: ((offset: number) => boolean) | undefined
   private readonly functions: Functions
   private readonly handle: Handle
-  private readonly openSocket: (data: unknown, upgrade: () => void) => void
+  private readonly openSocket: OpenSocket
 
-  /** `openSocket` has the WebSocket that opens during a call get its data. */
-  constructor(
-    functions: Functions,
-    handle: Handle,
-    openSocket: (data: unknown, upgrade: () => void) => void,
-  ) {
+  constructor(functions: Functions, handle: Handle, openSocket: OpenSocket) {
     this.functions = functions
     this.handle = handle
     this.openSocket = openSocket
@@ -100,14 +99,14 @@ export class HttpResponse {
     this.functions.watchWritable(this.handle)
   }
 
-  upgrade<Data>(
-    data: Data,
+  upgrade(
+    handlers: SocketHandlers,
     key: string,
     protocol: string,
     extensions: string,
     context: SocketContext,
   ): void {
     const { functions, handle } = this
-    this.openSocket(data, () => functions.upgrade(handle, key, protocol, extensions, context))
+    this.openSocket(handlers, () => functions.upgrade(handle, key, protocol, extensions, context))
   }
 }

@@ -1,41 +1,26 @@
-import type { ExceededBound, Functions, Handle, Sendable, SocketOptions } from './functions.js'
-import type { HttpRequest } from './request.js'
-import type { HttpResponse, SocketContext } from './response.js'
+import type { ExceededBound, Functions, Handle, Sendable } from './functions.js'
 
-/** Handlers and bounds of the WebSockets of one pattern. */
-export type SocketBehavior<Data> = SocketOptions & {
-  upgrade(res: HttpResponse, req: HttpRequest, context: SocketContext): void
-  open(ws: WebSocket<Data>): void
+/** What happens to one WebSocket. */
+export type SocketHandlers = {
+  onOpen(ws: WebSocket): void
   /** The message is valid until the handler returns. */
-  message(ws: WebSocket<Data>, message: Uint8Array, isBinary: boolean): void
-  drain(ws: WebSocket<Data>): void
+  onMessage(message: Uint8Array, isBinary: boolean): void
+  onDrain(): void
   /** The client does not take what is sent to it. */
-  exceeded(ws: WebSocket<Data>, bound: ExceededBound): void
+  onExceeded(bound: ExceededBound): void
   /** Pings, pongs and small fragments, which are no message. */
-  idleFrames(ws: WebSocket<Data>, count: number): void
-  close(ws: WebSocket<Data>, code: number): void
+  onIdleFrames(count: number): void
+  onClose(code: number): void
 }
 
-/** One WebSocket, with the handlers of its route. Every call throws after it was closed. */
-export class WebSocket<Data> {
-  readonly behavior: SocketBehavior<Data>
+/** One WebSocket. Every call throws after it was closed. */
+export class WebSocket {
   private readonly functions: Functions
   private readonly handle: Handle
-  private readonly data: Data
 
-  constructor(
-    functions: Functions,
-    handle: Handle,
-    { behavior, data }: { readonly behavior: SocketBehavior<Data>; readonly data: Data },
-  ) {
+  constructor(functions: Functions, handle: Handle) {
     this.functions = functions
     this.handle = handle
-    this.behavior = behavior
-    this.data = data
-  }
-
-  getUserData(): Data {
-    return this.data
   }
 
   send(frame: Sendable, isBinary = false, isCompressed = false): void {

@@ -71,7 +71,6 @@ export class Exchange extends Responder {
       (claimedBytes !== undefined && claimedBytes > server.options.lingerBytesMax)
 
     const refusal = this.open()
-    request.onHeadersHandled()
     if (refusal !== undefined) return this.refuseHead(refusal)
     if (contentType !== undefined && !isAccepted(contentType, headers.contentType)) {
       return this.refuseHead(mounted.contentTypeRefused)

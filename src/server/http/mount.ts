@@ -24,7 +24,7 @@ const createHandler = (server: ServerContext, route: Route, method?: string): Re
     new Exchange(server, mounted, {
       res,
       req,
-      method: method ?? req.getCaseSensitiveMethod(),
+      method: method ?? req.method,
     }).begin()
 }
 
@@ -35,10 +35,10 @@ export const mountRoutes = (app: App, given: readonly Route[], server: ServerCon
     for (const pattern of patternsOf(route.pattern)) routes.push({ ...route, pattern })
   for (const route of routes) {
     if (route.method === 'POST') {
-      app.post(route.pattern, createHandler(server, route, 'POST'))
+      app.on('POST', route.pattern, createHandler(server, route, 'POST'))
     } else {
-      app.get(route.pattern, createHandler(server, route, 'GET'))
-      app.head(route.pattern, createHandler(server, route, 'HEAD'))
+      app.on('GET', route.pattern, createHandler(server, route, 'GET'))
+      app.on('HEAD', route.pattern, createHandler(server, route, 'HEAD'))
     }
   }
   // A refused request's body is skipped up to the longest accepted one; then the connection stays
@@ -58,16 +58,16 @@ export const mountRoutes = (app: App, given: readonly Route[], server: ServerCon
 
   const preflight = refuse(ANY_PATH, PREFLIGHT)
   const badPreflight = refuse(ANY_PATH, server.failures.badRequest)
-  app.options(ANY_PATH, (res, req) => {
+  app.on('OPTIONS', ANY_PATH, (res, req) => {
     if (scanHeaders(req).isWellFormed) preflight(res, req)
     else badPreflight(res, req)
   })
   for (const [pattern, allow] of allowedMethods(routes)) {
     const route = routes.find(one => one.pattern === pattern)
-    app.any(pattern, refuse(pattern, server.failures.methodNotAllowed(allow), route))
+    app.on('*', pattern, refuse(pattern, server.failures.methodNotAllowed(allow), route))
   }
   if (!routes.some(route => route.pattern === ANY_PATH)) {
-    app.any(ANY_PATH, refuse(ANY_PATH, server.failures.notFound))
+    app.on('*', ANY_PATH, refuse(ANY_PATH, server.failures.notFound))
   }
 }
 

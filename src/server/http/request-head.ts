@@ -6,7 +6,7 @@ import type { ServerContext } from '../context.js'
 import { formatAddress } from './address.js'
 import { scanHeaders, type ScannedHeaders } from './scan-headers.js'
 
-/** A request as handlers see it. Each value is looked up at its first use. */
+/** A request as handlers see it. */
 export class RequestHead implements Request {
   readonly method: string
   readonly headers: ScannedHeaders
@@ -14,11 +14,7 @@ export class RequestHead implements Request {
   private readonly server: ServerContext
   /** Undefined once the client has disconnected or the reply is sent. */
   private res: HttpResponse | undefined
-  /** Undefined once the headers are handled: a reply that is awaited does not keep them. */
-  private req: HttpRequest | undefined
-  private knownPath: string | undefined
-  private knownQuery: string | undefined
-  private knownHeaders: Map<string, string> | undefined
+  private readonly req: HttpRequest
   private knownId: string | undefined
   private knownAddress: string | undefined
   private forwardedFor: string | undefined
@@ -32,11 +28,11 @@ export class RequestHead implements Request {
   }
 
   get path(): string {
-    return (this.knownPath ??= this.liveRequest().getUrl())
+    return this.req.url
   }
 
   get query(): string {
-    return (this.knownQuery ??= this.liveRequest().getQuery())
+    return this.req.query
   }
 
   get id(): string {
@@ -48,12 +44,7 @@ export class RequestHead implements Request {
   }
 
   header(name: string): string {
-    const known = this.knownHeaders?.get(name)
-    if (known !== undefined) return known
-    const value = this.liveRequest().getHeader(name)
-    this.knownHeaders ??= new Map()
-    this.knownHeaders.set(name, value)
-    return value
+    return this.req.getHeader(name)
   }
 
   /**
@@ -64,7 +55,7 @@ export class RequestHead implements Request {
     if (this.server.proxies === undefined || !this.headers.isForwarded) return
     // All lines: a proxy that adds one of its own leaves the client's before it.
     const lines: string[] = []
-    this.liveRequest().forEach((name, value) => {
+    this.req.forEach((name, value) => {
       if (name === 'x-forwarded-for') lines.push(value)
     })
     this.forwardedFor = lines.join(',')
@@ -74,19 +65,9 @@ export class RequestHead implements Request {
     return this.forwardedFor !== undefined
   }
 
-  /** The headers are handled: `req` becomes invalid. */
-  onHeadersHandled(): void {
-    this.req = undefined
-  }
-
   /** The reply is sent or the client has disconnected: `res` becomes invalid. */
   onGone(): void {
     this.res = undefined
-  }
-
-  private liveRequest(): HttpRequest {
-    if (this.req !== undefined) return this.req
-    throw new Error('Read it in open(): the head is not kept after its headers are handled')
   }
 
   private findAddress(): string {

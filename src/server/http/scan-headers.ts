@@ -65,10 +65,10 @@ export const scanHeaders = (req: HttpRequest): ScannedHeaders => {
   const isLengthValid = lengthCount === 0 || (lengthCount === 1 && contentLength !== undefined)
   const isEncodingValid = encodingCount === 0 || (encodingCount === 1 && isChunked)
   // HTTP/1.0 has no Host, and no Transfer-Encoding.
-  const isAncient = req.isAncient()
+  const { isAncient, isBodyDue } = req
   const isHostValid = isHost && (hostCount === 1 || (isAncient && hostCount === 0))
   const isWellFormed = isHostValid && isLengthValid && isEncodingValid
-  const isBodyComing = !isExpecting && contentLength !== undefined && req.isBodyDue()
+  const isBodyComing = !isExpecting && contentLength !== undefined && isBodyDue
   return {
     isAncient,
     isWellFormed,

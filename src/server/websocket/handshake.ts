@@ -4,7 +4,7 @@ import type { Reply, Request } from '../../shared/http.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import type { ServerContext } from '../context.js'
 import { Exchange, type MountedRoute } from '../http/exchange.js'
-import { ServerSocket, type SocketData } from './server-socket.js'
+import { ServerSocket } from './server-socket.js'
 import type { SocketRegistry } from './socket-registry.js'
 
 const KEY = 'sec-websocket-key'
@@ -29,10 +29,6 @@ export const refuseHandshake = (
   { server, registry }: Pick<MountedSocket, 'server' | 'registry'>,
 ): Reply | undefined => {
   const { failures } = server
-  // Read now, because `upgrade` needs them after the headers are freed.
-  request.header(KEY)
-  request.header(EXTENSIONS)
-  request.header(PROTOCOLS)
   if (registry.isClosing) return failures.unavailable
   const isUpgrade =
     request.header('upgrade').toLowerCase() === 'websocket' &&
@@ -60,14 +56,13 @@ export class Handshake extends Exchange {
   protected override run(): void {
     const { registry, route, server } = this.socket
     const handle = new ServerSocket(registry, route, this.context)
-    const data: SocketData = { handle }
     this.finish()
     server.connections--
     try {
-      // Synchronous: this build of uWebSockets may crash on a later upgrade. Opens the socket
-      // before it returns. Clients that ask for a subprotocol close a socket without one.
+      // Opens the socket before it returns. Clients that ask for a subprotocol close a socket
+      // without one.
       const protocol = FIRST_TOKEN.exec(this.header(PROTOCOLS))?.[1] ?? ''
-      this.res.upgrade(data, this.header(KEY), protocol, this.header(EXTENSIONS), this.native)
+      this.res.upgrade(handle, this.header(KEY), protocol, this.header(EXTENSIONS), this.native)
     } catch (error) {
       server.log.error({ err: error, requestId: this.id }, 'a WebSocket could not be opened')
       handle.onClose(0)

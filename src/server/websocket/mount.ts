@@ -1,13 +1,8 @@
 import { patternsOf } from '../http/patterns.js'
 import type { App } from '../compiled/library.js'
-import type { SocketBehavior } from '../compiled/socket.js'
+import { COMPRESSION } from '../compiled/functions.js'
 import type { SocketRoute } from '../../shared/socket.js'
 import { Handshake, refuseHandshake, type MountedSocket } from './handshake.js'
-import type { SocketData } from './server-socket.js'
-
-type MountParts = Pick<MountedSocket, 'server' | 'registry'> & {
-  readonly compression: number
-}
 
 /**
  * Opens WebSockets at the pattern of each route. Other requests there are answered by the HTTP
@@ -16,9 +11,14 @@ type MountParts = Pick<MountedSocket, 'server' | 'registry'> & {
 export const mountSockets = (
   app: App,
   routes: readonly SocketRoute[],
-  { server, registry, compression }: MountParts,
+  { server, registry }: Pick<MountedSocket, 'server' | 'registry'>,
 ): void => {
   const { options, failures } = server
+  const socketOptions = {
+    compression: registry.isCompressed ? COMPRESSION.shared : COMPRESSION.none,
+    idleTimeout: options.socketIdleSeconds,
+    maxPayloadLength: options.socketReadBytesMax,
+  }
   for (const route of routes) {
     const socket: MountedSocket = {
       route,
@@ -36,18 +36,9 @@ export const mountSockets = (
         contentTypeRefused: failures.badRequest,
       },
     }
-    const behavior: SocketBehavior<SocketData> = {
-      compression,
-      idleTimeout: options.socketIdleSeconds,
-      maxPayloadLength: options.socketReadBytesMax,
-      upgrade: (res, req, context) => new Handshake(socket, { res, req, context }).begin(),
-      open: ws => ws.getUserData().handle.onOpen(ws),
-      message: (ws, message, isBinary) => ws.getUserData().handle.onMessage(message, isBinary),
-      drain: ws => ws.getUserData().handle.onDrain(),
-      idleFrames: (ws, count) => ws.getUserData().handle.onIdleFrames(count),
-      exceeded: (ws, bound) => ws.getUserData().handle.onExceeded(bound),
-      close: (ws, code) => ws.getUserData().handle.onClose(code),
-    }
-    for (const pattern of patternsOf(route.pattern)) app.ws(pattern, behavior)
+    for (const pattern of patternsOf(route.pattern))
+      app.ws(pattern, socketOptions, (res, req, context) =>
+        new Handshake(socket, { res, req, context }).begin(),
+      )
   }
 }

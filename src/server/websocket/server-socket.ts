@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { EXCEEDED, type ExceededBound } from '../compiled/functions.js'
-import type { WebSocket } from '../compiled/socket.js'
+import type { SocketHandlers, WebSocket } from '../compiled/socket.js'
 import type { SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Socket, type SocketRoute } from '../../shared/socket.js'
 import { FrameStream } from './frame-stream.js'
 import type { RegisteredSocket, SocketRegistry } from './socket-registry.js'
 
-/** User data of a WebSocket in uWebSockets. */
-export type SocketData = { readonly handle: ServerSocket }
-
 /** One WebSocket. Most of the sockets are idle, so state is allocated only when it is needed. */
-export class ServerSocket implements Socket, RegisteredSocket {
+export class ServerSocket implements Socket, SocketHandlers, RegisteredSocket {
   private readonly registry: SocketRegistry
   private readonly route: SocketRoute
   private readonly context: unknown
-  /**
-   * Undefined before the upgrade and after the close: uWebSockets throws on any use of a closed
-   * socket.
-   */
-  private ws: WebSocket<SocketData> | undefined
+  /** Undefined before the upgrade and after the close: any use of a closed socket throws. */
+  private ws: WebSocket | undefined
   private knownId: string | undefined
   /** A long message, behind which all others wait. */
   private stream: FrameStream | undefined
@@ -131,7 +125,7 @@ export class ServerSocket implements Socket, RegisteredSocket {
     this.answerDirectly('')
   }
 
-  onOpen(ws: WebSocket<SocketData>): void {
+  onOpen(ws: WebSocket): void {
     this.ws = ws
     this.registry.add(this)
     this.guard(() => this.route.onOpen(this.context, this))

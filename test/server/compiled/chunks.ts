@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadCompiled } from '../../../src/server/compiled/library.js'
+import { createApp } from '../../../src/server/compiled/library.js'
 import { connect } from '../../fixtures/server/server.js'
 
 const BODY = 'abcdefghij'.repeat(20)
@@ -7,8 +7,7 @@ const HEAD = 'POST /t HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 /** A server that answers with the body, and the bytes of its pieces. */
 const openApp = () => {
-  const library = loadCompiled()
-  const app = library.createApp({
+  const app = createApp({
     idleSeconds: 10,
     connectionsMax: 10,
     connectionsPerAddressMax: 10,
@@ -26,7 +25,7 @@ const openApp = () => {
   })
   const pieces: number[] = []
   let body = ''
-  app.post('/t', response => {
+  app.on('POST', '/t', response => {
     response.onAborted(() => {})
     response.onData((chunk, isLast) => {
       pieces.push(chunk.byteLength)
@@ -35,7 +34,7 @@ const openApp = () => {
     })
   })
   const listener = app.listen('127.0.0.1', 0)
-  const port = listener === undefined ? 0 : library.us_socket_local_port(listener)
+  const port = listener === undefined ? 0 : app.localPort(listener)
   return { port, pieces, close: () => app.close() }
 }
 

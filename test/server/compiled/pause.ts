@@ -18,11 +18,11 @@ t.test('a paused socket is read later, and others are read meanwhile', async t =
       const message = Buffer.from(body).toString()
       received.push(message)
       if (message === 'pause') {
-        socket.pause?.()
-        setTimeout(() => socket.resume?.(), PAUSE_MS)
+        socket.pause()
+        setTimeout(() => socket.resume(), PAUSE_MS)
       }
       if (message === 'end') {
-        socket.pause?.()
+        socket.pause()
         return socket.close(CLOSE.overload, 'end')
       }
       socket.send(body)
