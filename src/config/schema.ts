@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import * as pools from '../native/pool-options.js'
 import * as store from '../native/store-options.js'
 import * as pubsub from '../pubsub/options.js'
-import * as rpc from '../rpc/options.js'
+import { defaults as rpcDefaults, options as rpcOptions } from '../rpc/options.js'
 import * as server from '../server/options.js'
 import * as log from '../shared/log-options.js'
 import { defaults as status } from '../storage/status-options.js'
@@ -15,7 +15,10 @@ import { dashboardSection } from './sections/dashboard.js'
 import { location } from './sections/location.js'
 import { metricsSection } from './sections/metrics.js'
 import { network } from './sections/network/network.js'
-import * as processes from './sections/process-options.js'
+import {
+  defaults as processDefaults,
+  options as processOptions,
+} from './sections/process-options.js'
 import { product } from './sections/product.js'
 import {
   constantsTable,
@@ -56,14 +59,14 @@ export const configSchema = v.strictObject({
     'The machines that share their accesses; absent on a machine by itself.',
   ),
   server: optionsTable(server),
-  rpc: optionsTable(rpc),
+  rpc: optionsTable({ defaults: rpcDefaults, options: rpcOptions }),
   store: optionsTable(store),
   pools: optionsTable(pools),
   access: section(accessSection),
   dashboard: section(dashboardSection),
   pubsub: optionsTable(pubsub),
   submissionStore: optionsTable(submissionStore),
-  processes: optionsTable(processes),
+  processes: optionsTable({ defaults: processDefaults, options: processOptions }),
   verify: constantsTable(verify),
   status: constantsTable(status),
   bootstrap: section(bootstrapSection),
