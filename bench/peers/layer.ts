@@ -6,7 +6,7 @@ import { createAuthenticate } from '../../src/access/authenticate.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
 import { openReader as openAccess } from '../../src/access/store/store.js'
-import { openUsage } from '../../src/access/usage/usage.js'
+import { openLiveCells } from '../../src/usage/live-cells.js'
 import { createEdgeRoutes } from '../../src/edge/rpc-routes.js'
 import type { ServedNetwork } from '../../src/edge/networks/network-view.js'
 import { openServer } from '../../src/server/server.js'
@@ -67,7 +67,7 @@ const edgeRoutes = async (
   // Apart from the edge's own: each counts alone.
   const dir = mkdtempSync(join(config.dataDir, 'layer-'))
   const limits = new AccessLimiter(openLimitTable(dir, 1, config.access.limits), 0)
-  const usage = openUsage(dir, 0, {
+  const usage = openLiveCells(dir, 0, {
     options: config.access.usage,
     onFault: fault => log.error({ err: fault }, 'counts are not stored'),
   })

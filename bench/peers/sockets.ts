@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm'
 import uws, { type WebSocket } from 'uWebSockets.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
 import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
-import { openUsage } from '../../src/access/usage/usage.js'
+import { openLiveCells } from '../../src/usage/live-cells.js'
 import { AccessPauses } from '../../src/edge/websocket/access-pauses.js'
 import { SYSTEM_TIMERS } from '../../src/shared/event-loop/timers.js'
 import { createEdgeSockets } from '../../src/edge/websocket/routes.js'
@@ -174,7 +174,7 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
   }
   const limiter = new UsageLimiter(
     new AccessLimiter(openLimitTable(dir, 1), 0),
-    openUsage(dir, 0, { onFault }),
+    openLiveCells(dir, 0, { onFault }),
   )
   const { routes } = createEdgeSockets({
     location: 'bench',

@@ -356,6 +356,52 @@ export declare class TransactionChecks {
   waiting(): number
 }
 
+/** The cells of one edge. */
+export declare class UsageCells {
+  /** Opens those in the folder of an edge; without one, cells that end with the process. */
+  constructor(dir: string | undefined | null, slots: number)
+  cells(): Float64Array
+  /**
+   * Begins to count for a key in a slot of its own, and returns the slot's first cell; 0 where
+   * no slot is free. `key`: access, network, location and name, with zero bytes between them.
+   */
+  begin(kind: number, minute: number, key: string): number
+  /**
+   * The cell of the state of the slot that begins at a cell. As long as it counts for the same
+   * key, its state is the same.
+   */
+  stateAt(at: number): number
+  /** Ends to count in the slot that begins at a cell. */
+  close(at: number): void
+  /** Hands an event to the recorder; false where it is too far behind, or the JSON too long. */
+  addEvent(kind: number, json: string): boolean
+  /** Events that the recorder has not taken, and how many may wait. */
+  waitingEvents(): Array<number>
+}
+
+/** Reads the store, and what edges have counted since. */
+export declare class UsageReader {
+  constructor(path: string, edges: string, schema: UsageSchema)
+  /**
+   * Resolves to the rows of a query as JSON, `rows_max` at most. Of what is not in the store
+   * yet it sees that of some accesses, in the turn of the first, or without one, everything.
+   */
+  query(sql: string, parametersJson: string, accesses: Array<string>, [limitMs, rowsMax]: [number, number]): Promise<UsageResult>
+}
+
+/** Adds what edges have counted to the store. One process of a machine has it. */
+export declare class UsageRecorder {
+  /** `path`: the store. `edges`: the folder of the folders of edges. */
+  constructor(path: string, edges: string, schema: UsageSchema)
+  /** Adds what was closed. Resolves to how much it was. */
+  record(): Promise<UsageResult>
+  /**
+   * Runs statements in one transaction, with the same parameters. Resolves to the bytes of the
+   * store that are in use.
+   */
+  run(statements: Array<string>, parametersJson: string): Promise<UsageResult>
+}
+
 /** One account at the end of a block. `lamports` 0 deletes it. */
 export interface AccountData {
   pubkey: Uint8Array
@@ -382,14 +428,14 @@ export interface Admission {
   intervalNs: bigint
   burstNs: bigint
   /**
-   * Cells of the place's usage: the half cell that counts requests in this minute, the cells
-   * that count those of each method of the fast lane in this day, the half cells where the
-   * buckets of its durations begin, and the end of the minute.
+   * The edge's cells of usage; in them the first cell of the slot of this minute and the cell
+   * of its state, the first cell of the slot of each method of the fast lane, or 0, and the end
+   * of the minute.
    */
   usage: Float64Array
-  usageAt: number
+  minuteAt: number
+  stateAt: number
   methodsAt: Array<number>
-  durationsAt: Array<number>
   minuteEndsMs: number
 }
 
@@ -901,6 +947,18 @@ export declare function setSlice(micros: number): void
 /** Maps `count` 8-byte cells that every process which maps the same file sees. */
 export declare function sharedCells(path: string, count: number): Float64Array
 
+export declare function slotLayout(): SlotLayout
+
+/** Where the parts of a slot are: in cells from its first one. */
+export interface SlotLayout {
+  figuresAt: number
+  figures: number
+  latenciesAt: number
+  latencies: number
+  codesAt: number
+  codes: number
+}
+
 /** Bounds of a spool and of its replay. */
 export interface SpoolOptions {
   bytesMax: number
@@ -998,6 +1056,27 @@ export interface TransactionRules {
   exemptPrograms: readonly string[]
   /** Which signatures are valid. */
   signatureRule: 'strict' | 'cofactored'
+}
+
+/** What was done: `failure`, or a JSON text. */
+export interface UsageResult {
+  failure?: Failure
+  json?: string
+}
+
+/** Tables and statements; see `src/usage/schema.ts`. */
+export interface UsageSchema {
+  tables: Array<UsageTable>
+  more: Array<string>
+  rows: Array<string>
+  events: Array<string>
+}
+
+/** A table of the store. */
+export interface UsageTable {
+  name: string
+  columns: Array<string>
+  key: string
 }
 
 /** Verdict on a request's transactions. */

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
@@ -787,6 +787,9 @@ export { Spool }
 export { StoreInspector }
 export { StoreLoader }
 export { TransactionChecks }
+export { UsageCells }
+export { UsageReader }
+export { UsageRecorder }
 export { allocateFile }
 export { bootMs }
 export { boundUnsent }
@@ -805,5 +808,6 @@ export { setOrdinary }
 export { setRealtime }
 export { setSlice }
 export { sharedCells }
+export { slotLayout }
 export { systemAuthorities }
 export const __napiBindingTarget = __napiLoadedBindingTarget

@@ -5,7 +5,8 @@ import type { AccessStore } from './store/access-store.js'
 import { findToken } from './store/tables.js'
 import { isKept } from './tokens/former-tokens.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
-import type { Place, RefusalReason } from './usage/layout.js'
+import type { RefusalReason } from '../usage/calls.js'
+import type { TokenScope } from '../usage/scope.js'
 
 export type Options = Readonly<typeof defaults>
 
@@ -37,7 +38,7 @@ export type RefusalError = (typeof REFUSAL_ERRORS)[keyof typeof REFUSAL_ERRORS]
 /** Why a token is refused, and what is known of it. */
 export type Refusal = {
   readonly reason: keyof typeof REFUSAL_ERRORS
-  readonly place?: Place
+  readonly place?: TokenScope
   /** The last characters of a token that was regenerated or revoked. */
   readonly formerTail?: string
 }

@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander'
-import type { DayRow } from '../access/usage/days.js'
+import type { DayRow } from '../usage/days.js'
 import type { Config } from '../config/config.js'
 import { toCsvLine } from '../dashboard/http/csv.js'
 import { collect, day, instant, instantOrMs, instantOrNever, integer, limits } from './arguments.js'
@@ -199,9 +199,18 @@ async function* readOwn(
   { dataDir }: Config,
   { from = 0, until = Infinity, access: accessId }: UsageOptions,
 ): AsyncGenerator<UsageRow> {
-  const { readDays } = await import('../access/usage/day-reader.js')
-  const { formatDay } = await import('../access/usage/days.js')
-  for await (const { day, rows } of readDays(dataDir, { from, until, accessId }))
+  const [{ openUsageReader }, { readDays }, { formatDay }] = await Promise.all([
+    import('../usage/store.js'),
+    import('../usage/days.js'),
+    import('../usage/scope.js'),
+  ])
+  const ask = openUsageReader(dataDir)
+  const days = readDays(
+    { from, until, accessId },
+    async (name, parameters) => [await ask(name, parameters)],
+    ([own = []]) => own,
+  )
+  for await (const { day, rows } of days)
     for (const row of rows) yield { day: formatDay(day), ...row }
 }
 
@@ -211,7 +220,7 @@ async function* readSums(
   { from, until, access }: UsageOptions,
 ): AsyncGenerator<UsageRow> {
   const { callAdmin, targetOf } = await import('./admin/admin-client.js')
-  const { formatDay } = await import('../access/usage/days.js')
+  const { formatDay } = await import('../usage/scope.js')
   const missing = new Set<string>()
   let first = from === undefined ? undefined : formatDay(from)
   do {

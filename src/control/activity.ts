@@ -1,8 +1,7 @@
-import { readDays, type DayQuery, type UsageDays } from '../access/usage/day-reader.js'
 import { openLimitTable } from '../access/limiter/access-limiter.js'
 import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
-import type { PeerStream } from '../cluster/peers/peer-server.js'
+import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
@@ -19,11 +18,18 @@ import { findSubmission } from '../submission/store/find-submission.js'
 import { StoreReaders } from '../submission/store/store-readers.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { Submission } from '../submission/store/submission.js'
-import { createAccessUsage } from './access-usage.js'
-import { openRates } from './open-rates.js'
+import type { DayQuery, UsageDays } from '../usage/days.js'
+import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
-import { createOwnTraffic, createTrafficRoute, createTrafficSum, keepTraffic } from './traffic.js'
 import { toPageView } from './submission-view.js'
+import {
+  createAsk,
+  createTraffic,
+  keepTraffic,
+  createUsage,
+  createUsageDays,
+  createUsageRoute,
+} from './usage.js'
 
 /** What edges have counted and recorded, on every machine of the cluster where there is one. */
 export type Activity = {
@@ -50,58 +56,30 @@ export type ActivityParts = {
   readonly metrics: Metrics
 }
 
-/** Adds the other machines up. A machine by itself loads none of this. */
-const addOthers = async (
+/** What control reads of the other machines. A machine by itself loads none of this. */
+const openOthers = async (
   cluster: NonNullable<ControlConfig['cluster']>,
-  { dataDir, locations }: Pick<ControlConfig, 'dataDir' | 'locations'>,
   directory: MachineDirectory,
-  own: PeerRouteParts & Pick<Activity, 'submissions' | 'traffic'>,
+  own: PeerRouteParts & Pick<Activity, 'submissions'>,
+  usageRoute: PeerRoute,
   parts: ActivityParts,
-): Promise<Activity> => {
+) => {
   const { openClusterPeers } = await import('./cluster/cluster-peers.js')
-  const { createSubmissionsSum, createUsageSum } = await import('./cluster-sums.js')
-  const { createDayRoutes, sumUsageDays } = await import('./usage-days.js')
-  const routes = [
-    ...createPeerRoutes(own),
-    ...createDayRoutes(dataDir, Date.now),
-    createTrafficRoute(own.traffic, parts.accessService),
-  ]
+  const { createSubmissionsSum } = await import('./submissions-sum.js')
+  const routes = [...createPeerRoutes(own), usageRoute]
   const peers = await openClusterPeers(cluster, { ...parts, directory, routes })
-  return {
-    usage: createUsageSum(own.usage, peers.client),
-    submissions: createSubmissionsSum(own.submissions, peers.client),
-    traffic: keepTraffic(
-      createTrafficSum(own.traffic, peers.client, parts.accessService),
-      Date.now,
-    ),
-    usageDays: sumUsageDays({
-      dataDir,
-      peers: peers.client,
-      locations: locations.map(({ id }) => id),
-      limitMs: cluster.peerDaysMs,
-    }),
-    find: query => peers.find(query),
-    close: () => peers.close(),
-  }
+  return { peers, submissions: createSubmissionsSum(own.submissions, peers.client) }
 }
 
 export const openActivity = async (
   config: ControlConfig,
   parts: ActivityParts,
 ): Promise<Activity> => {
-  const { cluster, dataDir, submissionStore: options } = config
+  const { cluster, dataDir, locations, submissionStore: options } = config
   const { accessService, machines } = parts
   const table = openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits)
-  const { rates, close: closeRates } = openRates(config, table, parts.log)
-  const usage = createAccessUsage({
-    dataDir,
-    table,
-    rates,
-    accessService,
-    now: Date.now,
-  })
+  const own = openOwnUsage(config, table, parts.log)
   const readers = new StoreReaders(dataDir, undefined, options)
-  const traffic = keepTraffic(createOwnTraffic({ dataDir, accessService, now: Date.now }), Date.now)
   const search = async (
     { before, limit, ...filter }: SubmissionSearch,
     limitMs: number,
@@ -112,35 +90,34 @@ export const openActivity = async (
     return toPageView(await readers.search(filter, start), times)
   }
   const submissions: Submissions = wanted => search(wanted, options.searchMs)
-  if (cluster === undefined || machines === undefined) {
-    const usageDays = (query: DayQuery): UsageDays => ({ days: readDays(dataDir, query) })
-    const close = async (): Promise<void> => {
-      closeRates()
-      await readers.close()
-    }
-    return { usage, submissions, traffic, usageDays, find: async () => undefined, close }
-  }
   const find = (id: Uint8Array): Promise<Submission | undefined> =>
     findSubmission(id, { read: () => readers.find(id), now: Date.now, options })
-  const all = await addOthers(
-    cluster,
-    config,
-    machines,
-    {
-      usage,
-      submissions,
-      traffic,
-      // The caller waits `peerMs` for the answer.
-      search: wanted => search(wanted, Math.min(options.searchMs, cluster.peerMs / 2)),
-      find,
-    },
-    parts,
-  )
+  const others =
+    cluster &&
+    machines &&
+    (await openOthers(
+      cluster,
+      machines,
+      {
+        submissions,
+        // The caller waits `peerMs` for the answer.
+        search: wanted => search(wanted, Math.min(options.searchMs, cluster.peerMs / 2)),
+        find,
+      },
+      createUsageRoute(own.ask),
+      parts,
+    ))
+  const ask = createAsk(own.ask, others?.peers.client)
+  const ids = locations.map(({ id }) => id)
   return {
-    ...all,
+    usage: createUsage(ask, Date.now),
+    submissions: others?.submissions ?? submissions,
+    traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
+    usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
+    find: async query => others?.peers.find(query),
     close: async () => {
-      closeRates()
-      await all.close()
+      await others?.peers.close()
+      await own.close()
       await readers.close()
     },
   }

@@ -2,7 +2,7 @@ import { createAuthenticate, type Authenticate } from '../access/authenticate.js
 import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
 import { UsageLimiter } from '../access/limiter/usage-limiter.js'
 import { openReader } from '../access/store/store.js'
-import { openUsage } from '../access/usage/usage.js'
+import { openLiveCells, SWEEP_MS } from '../usage/live-cells.js'
 import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 
@@ -32,18 +32,18 @@ export const openAccess = async (
   const table = openLimitTable(dataDir, edgeCount, options.limits)
   // Requests that were in flight when this edge last ended.
   table.clearEdge(index)
-  const usage = openUsage(dataDir, index, {
+  const usage = openLiveCells(dataDir, index, {
     options: options.usage,
     onFault: fault => log.error({ err: fault }, 'usage cannot be counted'),
   })
   const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
-  void limiter.sweep(Date.now())
-  const sweep = setInterval(() => void limiter.sweep(Date.now()), options.usage.sweepMs)
+  const sweep = setInterval(() => usage.sweep(Date.now()), SWEEP_MS)
   return {
     authenticate: createAuthenticate(store, version, options.authenticate),
     limiter,
     close: async () => {
       clearInterval(sweep)
+      usage.close()
       await store.close()
     },
   }

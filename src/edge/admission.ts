@@ -11,7 +11,7 @@ import {
   type Exceeded,
   type ExceedableLimit,
 } from '../access/limiter/access-limiter.js'
-import type { CallFailure } from '../access/usage/meter.js'
+import type { CallFailure } from '../usage/calls.js'
 import { RpcError, type CallError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'

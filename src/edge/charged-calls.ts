@@ -1,6 +1,6 @@
 import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
-import { NO_METHOD } from '../access/usage/meter.js'
+import { NO_METHOD } from '../usage/calls.js'
 import type { CallContext } from '../rpc/call-context.js'
 import type { CallError, RpcError } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'

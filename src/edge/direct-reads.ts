@@ -77,9 +77,7 @@ export class DirectReads {
       known.minuteEndsMs === usage.endsMs &&
       known.lane === lane
     if (isKnown || state.rate.burstNs > BURST_NS_MAX) return
-    const { cells, at, endsMs: minuteEndsMs } = usage
-    const methodsAt = [...usage.methodsAt(FAST_METHODS)]
-    const durationsAt = [...usage.durationsAt(FAST_METHODS)]
+    const { cells, endsMs: minuteEndsMs, minuteAt } = usage
     this.registered.set(principal, { version, row: state.row, minuteEndsMs, lane })
     const { validFromMs, validUntilMs } = grant
     const place = this.limiter.placeOf(principal)
@@ -89,9 +87,9 @@ export class DirectReads {
       validFromMs,
       validUntilMs,
       usage: cells,
-      usageAt: at,
-      methodsAt,
-      durationsAt,
+      minuteAt,
+      stateAt: meter.stateAt,
+      methodsAt: meter.slotsOf(FAST_METHODS),
       minuteEndsMs,
     }
     this.native.register(token, admission, lane)

@@ -1,6 +1,4 @@
 import t from 'tap'
-import { defaults } from '../../src/access/usage/options.js'
-import { openUsage } from '../../src/access/usage/usage.js'
 import {
   axeFaults,
   look,
@@ -13,6 +11,7 @@ import {
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { openUsage } from '../fixtures/usage/usage.js'
 import type { Test } from 'tap'
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
@@ -45,10 +44,7 @@ const setUp = async (t: Test, count: number) => {
   const [accessId = ''] = ids
   const scope = { accessId, network: 'main', location: 'nyc' }
   const { tail } = await accessService.generate(scope)
-  const onFault = (fault: unknown): never => {
-    throw fault
-  }
-  const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(scope)
+  const meter = openUsage(dataDir).meterOf(scope)
   for (let hour = 23; hour >= 0; hour--)
     meter.addRequests(1_000 + ((hour * 7_919) % 5_000), clock.nowMs - hour * 3_600_000)
   meter.addRefused('address', '192.0.2.7', clock.nowMs)

@@ -1,8 +1,6 @@
 import t from 'tap'
-import { openLimitTable } from '../../src/access/limiter/access-limiter.js'
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/access/usage/layout.js'
-import { openUsage } from '../../src/access/usage/usage.js'
-import { createAccessUsage } from '../../src/control/access-usage.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/usage/scope.js'
+import { UsageWriter } from '../../src/usage/store.js'
 import {
   choose,
   look,
@@ -11,9 +9,10 @@ import {
   show,
   signIn,
 } from '../fixtures/dashboard/browser.js'
-import { ADA, NO_ACCESS_USAGE, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { openUsage, usageIn } from '../fixtures/usage/usage.js'
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
 const VIEWS = [
@@ -28,16 +27,11 @@ const requestsAt = (atMs: number): number => 40 + ((Math.floor(atMs / HOUR_MS) *
 
 /** Counts what an edge would have until now; returns the requests, and those with a method. */
 const countDays = async (dataDir: string, accessId: string, nowMs: number) => {
-  let atMs = nowMs
-  const usage = openUsage(dataDir, 0, {
-    now: () => atMs,
-    onFault: fault => {
-      throw fault
-    },
-  })
+  const usage = openUsage(dataDir)
+  const writer = new UsageWriter(dataDir)
   let [total, calls] = [0, 0]
   const firstMs = (Math.floor(nowMs / DAY_MS) - DAYS + 1) * DAY_MS
-  for (atMs = firstMs; atMs <= nowMs; atMs += HOUR_MS) {
+  for (let atMs = firstMs; atMs <= nowMs; atMs += HOUR_MS) {
     const meter = usage.meterOf({ accessId, network: 'main', location: 'fra' })
     meter.addRequests(requestsAt(atMs), atMs)
     for (let count = 0; count < CALLS; count++) {
@@ -46,7 +40,8 @@ const countDays = async (dataDir: string, accessId: string, nowMs: number) => {
     }
     total += requestsAt(atMs)
     calls += CALLS
-    await usage.sweep(atMs)
+    usage.sweep(atMs)
+    await writer.record()
   }
   return { total, calls }
 }
@@ -55,13 +50,7 @@ const browser = await openBrowser(t)
 if (browser !== undefined) {
   const dataDir = ownDir(t)
   const nowMs = Date.now()
-  const usage = createAccessUsage({
-    dataDir,
-    table: openLimitTable(dataDir, 1),
-    rates: { ratesOf: () => NO_ACCESS_USAGE },
-    accessService: { find: () => undefined },
-    now: Date.now,
-  })
+  const usage = usageIn(dataDir, Date.now)
   const dashboard = await startDashboard(t, { usage, pagesDir: PAGES })
   const { accessId } = await dashboard.grant(ADA.subject)
   const { total, calls } = await countDays(dataDir, accessId, nowMs)

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { createAuthenticate } from '../../src/access/authenticate.js'
 import { openReader } from '../../src/access/store/store.js'
-import { readUsage } from '../../src/access/usage/reader.js'
 import { createAdmit } from '../../src/edge/admission.js'
 import { SocketGroup } from '../../src/edge/websocket/group.js'
 import type { Request } from '../../src/shared/http.js'
 import { createLog } from '../../src/shared/log.js'
 import { NEW_ACCESS, NOW_MS, openControl, openUsageLimiter } from '../fixtures/access/access.js'
+import { usageIn } from '../fixtures/usage/usage.js'
 
 t.test('a refused request is counted once, a revalidated WebSocket never', async t => {
   const dir = t.testdir()
@@ -30,16 +30,17 @@ t.test('a refused request is counted once, a revalidated WebSocket never', async
   }
   const request = { address: '192.0.2.1' } as Request
   const admit = createAdmit({ ...parts, location: 'nyc' })
-  const refusedCount = () => readUsage(dir, scope, NOW_MS).refused.length
+  const usage = usageIn(dir, () => NOW_MS)
+  const refusedCount = async () => (await usage.ofPlace(scope)).refused.length
   t.match(admit(token, request), { status: 401 })
-  t.equal(refusedCount(), 1)
+  t.equal(await refusedCount(), 1)
   t.match(createAdmit({ ...parts, location: 'fra' })(token, request), { accessId })
   for (const text of ['', 'x'.repeat(1_000_000), `${token} `, token.slice(1)])
     t.match(admit(text, request), { status: 401 }, 'could not be a token')
 
   const log = createLog('test', () => {})
   t.match(admit(token, request), { status: 401 })
-  t.equal(refusedCount(), 2)
+  t.equal(await refusedCount(), 2)
   const opened = createAdmit({ ...parts, location: 'fra' })(token, request)
   if (!('accessId' in opened)) throw new Error('not admitted')
   const group = new SocketGroup(
@@ -49,9 +50,9 @@ t.test('a refused request is counted once, a revalidated WebSocket never', async
   await control.tokenManager.revoke(scope)
   version++
   t.equal(group.revalidateOrClose(NOW_MS), false)
-  t.equal(refusedCount(), 2)
+  t.equal(await refusedCount(), 2)
   version = Number.NaN
   t.match(admit(token, request), { status: 503 })
-  t.equal(refusedCount(), 2, 'nothing is known of the token')
+  t.equal(await refusedCount(), 2, 'nothing is known of the token')
   t.strictSame(errors, [...Array<string>(6).fill('unauthorized'), 'leaseExpired'])
 })

@@ -73,6 +73,9 @@ t.test('exports', async t => {
     'StoreLoader',
     'Spool',
     'TransactionChecks',
+    'UsageCells',
+    'UsageReader',
+    'UsageRecorder',
   ]
   t.strictSame(
     Object.keys(addon).sort(),

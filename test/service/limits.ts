@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
-import { readUsage } from '../../src/access/usage/reader.js'
 import { storeAccesses, type StoredAccess } from '../fixtures/access/stored-accesses.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'
@@ -14,6 +13,7 @@ import {
 } from '../fixtures/server/server.js'
 import { setFault } from '../fixtures/sandbox/upstream.js'
 import { until } from '../fixtures/until.js'
+import { usageIn } from '../fixtures/usage/usage.js'
 import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const EDGES = 2
@@ -95,9 +95,10 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   const deployment = await start(t, dataDir)
   const { port } = deployment
   const table = openLimitTable(dataDir, SLOTS)
-  const countOf = (access: StoredAccess) => {
+  const usage = usageIn(dataDir, Date.now)
+  const countOf = async (access: StoredAccess) => {
     const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
-    for (const { startMs: _, ...counts } of readUsage(dataDir, placeOf(access), Date.now()).minutes)
+    for (const { startMs: _, ...counts } of (await usage.ofPlace(placeOf(access))).minutes)
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
     return sum
   }
@@ -112,8 +113,12 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.ok(passed <= most + 1 && passed >= most - 45, `${passed} passed of at most ${most}`)
     t.ok((statuses.get(429) ?? 0) > 20, `${statuses.get(429)} were refused`)
     t.equal(statuses.size, 2)
-    t.match(countOf(rated), { requests: passed + (statuses.get(429) ?? 0), errors: 0, refused: 0 })
-    t.equal(countOf(rated).rateLimited, statuses.get(429))
+    t.match(await countOf(rated), {
+      requests: passed + (statuses.get(429) ?? 0),
+      errors: 0,
+      refused: 0,
+    })
+    t.equal((await countOf(rated)).rateLimited, statuses.get(429))
   })
 
   await t.test('a 429 names its limit', async t => {
@@ -169,7 +174,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   })
 
   await t.test('errors are counted', async t => {
-    const before = countOf(narrow)
+    const before = await countOf(narrow)
     t.match(
       await ask(deployment, `/${narrow.token}`, CALL.replace('LatestBlockhash', 'AccountInfo')),
       {
@@ -184,7 +189,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     await setFault(deployment.description.landerUrl, { status: 500, times: 1 })
     const send = `{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":["AAAA",{"encoding":"base64"}]}`
     t.match(await ask(deployment, `/${narrow.token}/lander`, send), { status: 500 })
-    const { requests, errors } = countOf(narrow)
+    const { requests, errors } = await countOf(narrow)
     t.strictSame([requests - before.requests, errors - before.errors], [8, 7])
   })
 
@@ -244,7 +249,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal(minutes.length, 1_440)
     t.equal(
       minutes.reduce((sum, { requests }) => sum + requests, 0),
-      countOf(rated).requests,
+      (await countOf(rated)).requests,
     )
     const gone = hanging.shift()
     gone?.socket.destroy()
@@ -275,21 +280,21 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
     t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
-    const refusedOf = (access: StoredAccess) =>
-      readUsage(dataDir, placeOf(access), Date.now()).refused
-    await until('they are counted', () => refusedOf(ending).length > 0)
-    t.match(refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
-    t.match(refusedOf(ending), [{ address: '127.0.0.1', reason: 'ended' }])
-    t.ok(Math.abs(Date.now() - (refusedOf(ending)[0]?.atMs ?? 0)) < 5_000)
+    const refusedOf = async (access: StoredAccess) => (await usage.ofPlace(placeOf(access))).refused
+    await until('they are counted', async () => (await refusedOf(ending)).length > 0)
+    t.match(await refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
+    const ended = await refusedOf(ending)
+    t.match(ended, [{ address: '127.0.0.1', reason: 'ended' }])
+    t.ok(Math.abs(Date.now() - (ended[0]?.atMs ?? 0)) < 5_000)
   })
 
   await t.test('counts survive a restart, requests in flight do not', async t => {
-    const before = countOf(rated)
+    const before = await countOf(rated)
     t.equal(await deployment.stop(), 0)
     const again = await start(t, dataDir)
-    t.strictSame(countOf(rated), before)
+    t.strictSame(await countOf(rated), before)
     t.equal((await ask(again, `/${rated.token}`)).status, 200)
-    t.equal(countOf(rated).requests, before.requests + 1)
+    t.equal((await countOf(rated)).requests, before.requests + 1)
     t.strictSame(readUtilisation(openLimitTable(dataDir, SLOTS), rated.accessId), {
       requestsInFlight: 0,
       sockets: 0,

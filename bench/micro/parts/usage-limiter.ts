@@ -14,9 +14,9 @@ import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { createLocalJournal } from '../../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openWriter } from '../../../src/access/store/store.js'
-import type { Place } from '../../../src/access/usage/layout.js'
-import { readUsage } from '../../../src/access/usage/reader.js'
-import { openUsage } from '../../../src/access/usage/usage.js'
+import { openLiveCells } from '../../../src/usage/live-cells.js'
+import type { TokenScope } from '../../../src/usage/scope.js'
+import { openUsageReader } from '../../../src/usage/store.js'
 import { createAdmit, createAcquire, pathToken } from '../../../src/edge/admission.js'
 import { isReply, type Reply, type Request } from '../../../src/shared/http.js'
 
@@ -43,7 +43,7 @@ const limits = {
   subscriptionsPerSocketMax: many,
 }
 const paths: Buffer[] = []
-const places: Place[] = []
+const places: TokenScope[] = []
 for (let nth = 0; nth < TOKENS; nth++) {
   const { accessId } = await accessManager.grant({
     subject: 'bench',
@@ -73,7 +73,7 @@ const parts = {
   authenticate: createAuthenticate(reader, () => versions[0] ?? 0),
   limiter: new UsageLimiter(
     new AccessLimiter(openLimitTable(dir, EDGES), 0),
-    openUsage(dir, 0, { onFault }),
+    openLiveCells(dir, 0, { onFault }),
   ),
   version: () => versions[0] ?? 0,
   now: Date.now,
@@ -134,8 +134,10 @@ for (const [stride, clients] of [
 }
 
 let counted = 0
-for (const place of places)
-  for (const { requests } of readUsage(dir, place, Date.now()).minutes) counted += requests
+const ask = openUsageReader(dir)
+for (const { accessId, network, location } of places)
+  for (const { requests } of await ask('minutes', [accessId, network, location, 0, 2 ** 31]))
+    counted += requests
 assert.equal(counted, 2 * 6 * ROUNDS)
 await reader.close()
 rmSync(dir, { recursive: true })

@@ -25,6 +25,7 @@ mod store_inspector;
 mod tasks;
 mod transactions;
 mod upstream;
+mod usage_store;
 
 use std::sync::Mutex;
 use std::time::Duration;

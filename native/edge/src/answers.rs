@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering::Relaxed, Ordering::SeqCs
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ::sys::boot_clock::boot_ms;
+use usage::{FIGURES_AT, LATENCIES_AT};
 
 use crate::cells::Cells;
 use crate::counts::Counts;
@@ -32,15 +33,39 @@ pub struct Entry<R> {
     pub valid_from_ms: f64,
     pub valid_until_ms: f64,
     pub limit: Limit,
-    /// The counts of its place: the half cell of the requests of this minute, the cells of those of
-    /// each method in this day, the half cells where the buckets of its durations begin, and when
-    /// the minute ends.
+    /// What is counted of its scope: the slot of this minute, those of the methods (0: none),
+    /// and when the minute ends. A slot is closed no earlier than that of the minute.
     pub usage: Cells,
-    pub usage_at: usize,
+    pub minute: Slot,
     pub methods_at: Box<[usize]>,
-    pub durations_at: Box<[usize]>,
     pub minute_ends_ms: f64,
     pub reads: R,
+}
+
+/// A slot of `native/usage` that counts for one key as long as its state is the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    /// Its first cell.
+    pub at: usize,
+    /// The cell of its state, and the state when the entry was made.
+    pub state_at: usize,
+    pub state: i64,
+}
+
+impl Slot {
+    pub fn new(cells: &Cells, at: usize, state_at: usize) -> Option<Slot> {
+        let state = cells.word(state_at)?.load(SeqCst);
+        Some(Slot {
+            at,
+            state_at,
+            state,
+        })
+    }
+
+    fn is_open(&self, cells: &Cells) -> bool {
+        let state = cells.word(self.state_at);
+        state.is_some_and(|word| word.load(Relaxed) == self.state)
+    }
 }
 
 /// Unix nanoseconds in whole milliseconds, by the clock that `Date.now` reads.
@@ -132,8 +157,9 @@ impl<R: PointReads> Answers<R> {
             && is_leased(f64::from_bits(lease_end))
             && now_ms >= entry.valid_from_ms
             && now_ms < entry.valid_until_ms
-            && now_ms < entry.minute_ends_ms;
-        let usage = entry.usage.half(entry.usage_at)?;
+            && now_ms < entry.minute_ends_ms
+            && entry.minute.is_open(&entry.usage);
+        let usage = entry.usage.word(entry.minute.at + FIGURES_AT)?;
         // The rate first, which costs a load: a client over it costs no read.
         if !is_current || !entry.limit.allows(&self.limits, clock) {
             return None;
@@ -141,15 +167,16 @@ impl<R: PointReads> Answers<R> {
         let started = Instant::now();
         self.reply.clear();
         let method = entry.reads.answer(body, &mut self.reply)?;
-        let calls = entry.usage.word(*entry.methods_at.get(method)?)?;
-        let durations_at = *entry.durations_at.get(method)?;
+        let slot = *entry.methods_at.get(method).filter(|slot| **slot > 0)?;
+        let calls = entry.usage.word(slot + FIGURES_AT)?;
+        let durations_at = (slot + LATENCIES_AT) * 2;
         entry.usage.half(durations_at + BUCKETS - 1)?;
         if !entry.limit.take(&self.limits, clock) {
             return None;
         }
         let requests = self.reply.len().div_ceil(self.reply_bytes);
         entry.limit.charge_reply(&self.limits, requests, clock);
-        usage.fetch_add(1, SeqCst);
+        add_one(usage);
         add_one(calls);
         entry.limit.release(&self.limits);
         let elapsed = started.elapsed();

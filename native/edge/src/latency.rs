@@ -1,10 +1,10 @@
 //! Buckets of durations, four in each doubling: a quarter of a value wide at most.
-//! `src/access/usage/latency.ts` has the same ones.
+//! `src/usage/latency.ts` has the same ones.
 
 use std::time::Duration;
 
 /// From 4 µs to 33.5 s; the last one has what takes longer, too.
-pub const BUCKETS: usize = 88;
+pub const BUCKETS: usize = usage::LATENCIES;
 const UNIT_NS: u32 = 4_000;
 const UNITS_A_SECOND: u64 = 1_000_000_000 / UNIT_NS as u64;
 

@@ -10,7 +10,7 @@ mod counts;
 mod latency;
 mod limit;
 
-pub use answers::{Answers, Entry, PointReads, now_ns};
+pub use answers::{Answers, Entry, PointReads, Slot, now_ns};
 pub use cells::Cells;
 pub use counts::Counts;
 pub use limit::{Clock, Limit};

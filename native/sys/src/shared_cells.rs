@@ -9,7 +9,16 @@ use crate::allocate::allocate_path;
 use crate::error::{Error, Result};
 
 /// Upper bound of cells in a file. Rejects a wrong argument before it uses address space.
-pub const CELLS_MAX: usize = 1 << 20;
+pub const CELLS_MAX: usize = 1 << 25;
+
+fn bytes_of(count: usize) -> Result<usize> {
+    if count == 0 || count > CELLS_MAX {
+        return Err(Error::Internal(format!(
+            "{count} shared cells; 1 to {CELLS_MAX} can be mapped"
+        )));
+    }
+    Ok(count * size_of::<f64>())
+}
 
 /// The mapping; unmapped on drop.
 #[derive(Debug)]
@@ -27,25 +36,23 @@ impl SharedCells {
     /// Maps `count` cells of `path`. Creates the file or extends it with zeros if needed. All of it
     /// is on disk: a full disk is an error here, and no signal at a later write.
     pub fn open(path: &Path, count: usize) -> Result<SharedCells> {
-        if count == 0 || count > CELLS_MAX {
-            return Err(Error::Internal(format!(
-                "{count} shared cells; 1 to {CELLS_MAX} can be mapped"
-            )));
-        }
-        let bytes = count * size_of::<f64>();
+        let bytes = bytes_of(count)?;
         let file = allocate_path(path, bytes as u64)?;
-        // SAFETY: a fresh shared mapping of an open file that is at least `bytes` long; the result
-        // is checked.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
+        SharedCells::map(libc::MAP_SHARED, file.as_raw_fd(), count)
+    }
+
+    /// Cells of zeros that no other process has and no file keeps.
+    pub fn anonymous(count: usize) -> Result<SharedCells> {
+        bytes_of(count)?;
+        SharedCells::map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, count)
+    }
+
+    fn map(flags: libc::c_int, file: libc::c_int, count: usize) -> Result<SharedCells> {
+        let bytes = bytes_of(count)?;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping of an open file that is at least `bytes` long, or of none; the
+        // result is checked.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, 0) };
         if address == libc::MAP_FAILED {
             return Err(std::io::Error::last_os_error().into());
         }

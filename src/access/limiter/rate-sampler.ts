@@ -1,6 +1,6 @@
 import { LIMIT_NAMES } from '../../shared/access-limits.js'
 import { keyOfAccess, NO_ROW, type LimitTable } from './limit-table.js'
-import type { RateHistory, Recorded } from './rate-history.js'
+import type { PeakRow } from '../../usage/store.js'
 
 /** Time between two samples. */
 export const SAMPLE_MS = 1_000
@@ -51,8 +51,21 @@ type Last = {
   readonly perSecond: number
 }
 
+/** A quarter of an hour. */
+const QUARTER_MS = 900_000
+
+/** The highest rate of an access in the present quarter-hour, and what it was refused since. */
+type Peak = {
+  readonly key: string
+  quarter: number
+  perSecond: number
+  atMs: number
+  refused: readonly number[]
+  isRecorded: boolean
+}
+
 /** What an access did lately on this machine. */
-export type AccessRates = Recorded & {
+export type AccessRates = {
   /** Requests that the limiter has charged in the last second. */
   readonly requestsLastSecond: number
   readonly means: Means
@@ -75,7 +88,8 @@ const gainOf = (count: number, before: number): number => {
 /** Measures accesses by the counts of the limit table, which edges keep in any case. */
 export class RateSampler {
   readonly #table: LimitTable
-  readonly #history: RateHistory
+  /** Of this quarter-hour, and earlier ones that were not taken. */
+  readonly #peaks = new Map<string, Peak>()
   readonly #windowLength: number
   readonly #now: () => number
   /** Milliseconds of a clock that nobody sets. */
@@ -85,7 +99,6 @@ export class RateSampler {
 
   constructor(
     table: LimitTable,
-    history: RateHistory,
     parts: {
       /** Of each of them one sample is kept. */
       readonly windowSeconds: number
@@ -95,7 +108,6 @@ export class RateSampler {
   ) {
     this.#windowLength = parts.windowSeconds
     this.#table = table
-    this.#history = history
     this.#now = parts.now
     this.#elapsed = parts.elapsed
   }
@@ -116,7 +128,7 @@ export class RateSampler {
       window.add(this.#useOf(row, perSecond))
       found.set(key, { row, charged, refused, perSecond, window })
       if (perSecond > 0 || refusedNow.some(count => count > 0))
-        this.#history.record(key, { perSecond, refused: refusedNow }, this.#now())
+        this.#addPeak(key, perSecond, refusedNow)
     }
     this.#last = found
     this.#sampledMs = atMs
@@ -128,8 +140,45 @@ export class RateSampler {
     return {
       requestsLastSecond: last?.perSecond ?? 0,
       means: last?.window.means() ?? NO_MEANS,
-      ...this.#history.read(key, this.#now()),
     }
+  }
+
+  /** The peaks that have risen since the last call, and what was refused since. */
+  takePeaks(): readonly PeakRow[] {
+    const rows: PeakRow[] = []
+    const quarter = Math.floor(this.#now() / QUARTER_MS)
+    for (const [name, peak] of this.#peaks) {
+      if (!peak.isRecorded) {
+        const refusals = Object.fromEntries(
+          [...peak.refused.entries()].filter(([, count]) => count > 0),
+        )
+        const { perSecond, atMs } = peak
+        rows.push([peak.key, peak.quarter, perSecond, atMs, JSON.stringify(refusals)])
+      }
+      peak.isRecorded = true
+      peak.refused = NONE
+      if (peak.quarter < quarter) this.#peaks.delete(name)
+    }
+    return rows
+  }
+
+  #addPeak(key: bigint, perSecond: number, refused: readonly number[]): void {
+    const nowMs = this.#now()
+    const quarter = Math.floor(nowMs / QUARTER_MS)
+    const name = `${key} ${quarter}`
+    const peak = this.#peaks.get(name) ?? {
+      key: String(key),
+      quarter,
+      perSecond: 0,
+      atMs: 0,
+      refused: NONE,
+      isRecorded: true,
+    }
+    if (perSecond > peak.perSecond)
+      Object.assign(peak, { perSecond, atMs: nowMs, isRecorded: false })
+    if (refused.some(count => count > 0)) peak.isRecorded = false
+    peak.refused = peak.refused.map((count, index) => count + (refused[index] ?? 0))
+    this.#peaks.set(name, peak)
   }
 
   #useOf(row: number, perSecond: number): readonly number[] {

@@ -1,7 +1,8 @@
 import type { Grant } from '../../shared/grant.js'
 import type { Peer, Refusal } from '../authenticate.js'
-import { NO_METHOD, OPEN_SOCKET, type Meter } from '../usage/meter.js'
-import type { Usage } from '../usage/usage.js'
+import { NO_METHOD, OPEN_SOCKET } from '../../usage/calls.js'
+import type { LiveCells } from '../../usage/live-cells.js'
+import type { Meter } from '../../usage/meter.js'
 import {
   FULL,
   LimiterState,
@@ -28,11 +29,11 @@ export class Principal {
 /** Enforces the limits of authenticated requests and counts them. */
 export class UsageLimiter {
   readonly #limiter: AccessLimiter
-  readonly #usage: Usage
+  readonly #usage: LiveCells
   readonly #principals = new WeakMap<Grant, Principal>()
   #last: Principal | undefined
 
-  constructor(limiter: AccessLimiter, usage: Usage) {
+  constructor(limiter: AccessLimiter, usage: LiveCells) {
     this.#limiter = limiter
     this.#usage = usage
   }
@@ -49,9 +50,9 @@ export class UsageLimiter {
   principalOf(grant: Grant): Principal {
     const last = this.#last
     // A busy client sends its next request at once.
-    if (last !== undefined && last.grant === grant && !last.meter.isEvicted) return last
+    if (last !== undefined && last.grant === grant) return last
     let principal = this.#principals.get(grant)
-    if (principal === undefined || principal.meter.isEvicted) {
+    if (principal === undefined) {
       principal = new Principal(grant, this.#usage.meterOf(grant))
       this.#principals.set(grant, principal)
     }
@@ -147,10 +148,5 @@ export class UsageLimiter {
 
   releaseSocket(principal: Principal): void {
     this.#limiter.releaseSocket(principal.state)
-  }
-
-  /** Writes the days that are over, and removes the minutes of places unused for a day. */
-  sweep(nowMs: number): Promise<void> {
-    return this.#usage.sweep(nowMs)
   }
 }

@@ -1,3 +1,4 @@
+import type { TokenScope } from '../../usage/scope.js'
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
 import type { TableRow } from './table.js'
@@ -117,12 +118,8 @@ export type StoredAccess = Readonly<v.InferOutput<typeof access>>
 /** What a store knows of its cluster. */
 export type ClusterState = NonNullable<v.InferOutput<typeof meta>['cluster']>
 
-/** What a token is for. */
-export type TokenScope = {
-  readonly accessId: string
-  readonly network: string
-  readonly location: string
-}
+export type { TokenScope }
+
 /** Key of the index of accesses by subject. */
 export type SubjectKey = [subject: string, accessId: string]
 

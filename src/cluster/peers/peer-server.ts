@@ -15,8 +15,8 @@ const REQUEST_MS = 5_000
 /** An unused connection is closed after this: longer than a client keeps it. */
 const IDLE_MS = 60_000
 const HEADER_BYTES_MAX = 8 * 1024
-/** A parameter in a path: every id of ours. */
-const PARAMETER = /^[A-Za-z0-9_-]{1,64}$/
+/** A parameter in a path: an id of ours, or a question in base64url. */
+const PARAMETER = /^[A-Za-z0-9_-]{1,1024}$/
 
 /** What other machines may read. */
 export type PeerRoute = {

@@ -3,7 +3,7 @@ import * as audit from '../../access/audit/options.js'
 import { defaults as authenticate } from '../../access/authenticate.js'
 import * as limits from '../../access/limiter/options.js'
 import * as store from '../../access/store/options.js'
-import * as usage from '../../access/usage/options.js'
+import * as usage from '../../usage/options.js'
 import { constantsTable, described, optionsTable } from '../validators/options-schema.js'
 import { filePath } from '../validators/validators.js'
 

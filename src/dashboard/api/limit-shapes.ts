@@ -1,38 +1,10 @@
 import * as v from 'valibot'
 import { WARNING_KINDS } from '../warnings/kinds.js'
-import { mapLimits } from '../../shared/access-limits.js'
 import { count, described, instantMs, limits, missing, text } from './shape-parts.js'
 
 const peak = v.object({
   perSecond: count,
   atMs: instantMs,
-})
-
-const NO_MEANS = { requestsPerSecond: 0, requestsInFlight: 0, sockets: 0, subscriptionsOfSocket: 0 }
-const NO_REFUSALS = mapLimits(() => 0)
-
-/** Of one machine; one of an older build has less. */
-export const utilisation = v.object({
-  requestsPerSecond: count,
-  requestsLastSecond: v.optional(count, 0),
-  requestsInFlight: count,
-  sockets: count,
-  subscriptions: v.optional(count, 0),
-  subscriptionsOfSocket: v.optional(count, 0),
-  means: v.optional(
-    v.object({
-      requestsPerSecond: count,
-      requestsInFlight: count,
-      sockets: count,
-      subscriptionsOfSocket: count,
-    }),
-    NO_MEANS,
-  ),
-  peaks: v.optional(
-    v.pipe(v.array(v.object({ startMs: instantMs, ...peak.entries })), v.readonly()),
-    [],
-  ),
-  refused: v.optional(limits, NO_REFUSALS),
 })
 
 export const accessUsage = v.object({

@@ -139,12 +139,6 @@ export const tokenUsage = v.object({
 
 const client = { address: text, lastSeenMs: instantMs }
 
-/** What the machines of a cluster answer to each other. */
-export const placeUsage = v.object({
-  ...tokenUsage.entries,
-  clients: v.pipe(v.array(v.object(client)), v.readonly()),
-})
-
 export const clientsQuery = v.strictObject({
   address: v.optional(v.pipe(text, v.maxLength(256, 'must be at most 256 characters')), ''),
 })
@@ -238,24 +232,3 @@ export type MachineView = v.InferOutput<typeof machines>['machines'][number]
 
 /** A location as the page shows it. */
 export type LocationView = v.InferOutput<typeof locations>['locations'][number]
-
-const wholeCount = v.pipe(v.number(), v.integer(), v.minValue(0))
-
-/** Days since 1970 that a machine of a cluster has counts of. */
-export const usageDayList = v.object({ days: v.array(wholeCount) })
-
-/** Some of the rows of one of these days. */
-export const usageDayRows = v.object({
-  rows: v.array(
-    v.object({
-      accessId: text,
-      network: text,
-      location: text,
-      method: text,
-      requests: wholeCount,
-      errors: wholeCount,
-      rateLimited: wholeCount,
-    }),
-  ),
-  isLast: v.boolean(),
-})

@@ -1,7 +1,6 @@
-import type { FailedRequest } from '../../access/usage/failure-log.js'
 import type { Awaitable, Missing } from './answers.js'
 import type { Limits } from '../../shared/access-limits.js'
-import type { TokenScope } from '../../access/store/tables.js'
+import type { TokenScope } from '../../usage/scope.js'
 
 /** Counts of one network at one location of an access in one minute. */
 export type UsageMinute = {
@@ -41,6 +40,19 @@ export type MethodUsage = {
   readonly codes: readonly { readonly code: number; readonly count: number }[]
   /** How many calls took how long, by `bucketOf`. */
   readonly latencies: readonly number[]
+}
+
+/** A request that failed. */
+export type FailedRequest = {
+  readonly atMs: number
+  readonly network: string
+  readonly location: string
+  readonly method: string
+  /** Of the JSON-RPC error, or the status of the answer. */
+  readonly code: number
+  readonly text: string
+  readonly origin: 'service' | 'upstream'
+  readonly address: string
 }
 
 /** Failed requests of an access, newest first. */

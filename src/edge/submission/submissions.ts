@@ -1,6 +1,6 @@
 import type { TransactionChecks } from '../../native/transactions.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
-import type { CallFailure } from '../../access/usage/meter.js'
+import type { CallFailure } from '../../usage/calls.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'

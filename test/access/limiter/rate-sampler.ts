@@ -2,8 +2,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { AccessLimiter, LimiterState } from '../../../src/access/limiter/access-limiter.js'
 import { LimitTable } from '../../../src/access/limiter/limit-table.js'
-import { RateHistory } from '../../../src/access/limiter/rate-history.js'
 import { RateSampler } from '../../../src/access/limiter/rate-sampler.js'
+import { useOf } from '../../../src/control/own-usage.js'
+import { createAsk, createUsage } from '../../../src/control/usage.js'
+import type { Parameter, QuestionName, RowOf } from '../../../src/usage/queries.js'
+import { openUsageReader, UsageWriter } from '../../../src/usage/store.js'
 import { mapLimits } from '../../../src/shared/access-limits.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
@@ -17,7 +20,7 @@ const openSampler = (t: Test, rowCount = 8) => {
   const table = new LimitTable(join(dir, 'limits'), { edgeCount: 2, rowCount })
   const clock = { nowMs: NOW_MS }
   const open = () =>
-    new RateSampler(table, new RateHistory(join(dir, 'rates'), rowCount), {
+    new RateSampler(table, {
       windowSeconds: 10,
       now: () => clock.nowMs,
       elapsed: () => clock.nowMs - NOW_MS,
@@ -32,7 +35,18 @@ const openSampler = (t: Test, rowCount = 8) => {
     }
     return passed
   }
-  return { table, clock, edges, open, send }
+  const writer = new UsageWriter(dir)
+  const ask = openUsageReader(dir)
+  /** What the dashboard shows of an access, once the recorder has what was measured. */
+  const ratesOf = async (sampler: RateSampler, accessId: string) => {
+    await writer.addPeaks(sampler.takePeaks())
+    const own = async <Q extends QuestionName>(name: Q, parameters: readonly Parameter[]) =>
+      name === 'use'
+        ? ([useOf(table, sampler, accessId)] as unknown as RowOf<Q>[])
+        : ask(name, parameters)
+    return createUsage(createAsk(own), () => clock.nowMs).ofAccess(accessId, [])
+  }
+  return { table, clock, edges, open, send, ratesOf }
 }
 
 const roundedMeans = (sampler: RateSampler) => {
@@ -41,7 +55,7 @@ const roundedMeans = (sampler: RateSampler) => {
 }
 
 t.test('the last second and its peak are what all edges admitted', async t => {
-  const { clock, edges, open, send } = openSampler(t)
+  const { clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
   const states = edges.map(
     () => new LimiterState(grantOf({ requestsPerSecondMax: 100, requestsBurstMax: 50 })),
@@ -52,7 +66,7 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   t.equal(send(edges[0], first, 30) + send(edges[1], second, 30), 50, 'the burst')
   clock.nowMs += 1_000
   sampler.sample()
-  t.match(sampler.ratesOf('acc_1'), {
+  t.match(await ratesOf(sampler, 'acc_1'), {
     requestsLastSecond: 50,
     peaks: [{ perSecond: 50, atMs: clock.nowMs }],
     refused: { ...NO_REFUSALS, requestsPerSecondMax: 10 },
@@ -60,13 +74,13 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   t.equal(send(edges[0], first, 7), 7)
   clock.nowMs += 500
   sampler.sample()
-  t.equal(sampler.ratesOf('acc_1').requestsLastSecond, 50, 'half a second gives no rate')
+  t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, 50, 'half a second gives no rate')
   clock.nowMs += 500
   sampler.sample()
-  t.equal(sampler.ratesOf('acc_1').requestsLastSecond, 7)
+  t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, 7)
   clock.nowMs += 1_000
   sampler.sample()
-  t.match(sampler.ratesOf('acc_1'), { requestsLastSecond: 0, peaks: [{ perSecond: 50 }] })
+  t.match(await ratesOf(sampler, 'acc_1'), { requestsLastSecond: 0, peaks: [{ perSecond: 50 }] })
   const means = {
     requestsPerSecond: 5.7,
     requestsInFlight: 0,
@@ -83,8 +97,13 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   clock.nowMs += 1_000
   sampler.sample()
   t.equal(roundedMeans(sampler).requestsPerSecond, 0.7, 'the burst is no longer in it')
-  t.strictSame(sampler.ratesOf('acc_none'), {
+  t.strictSame(await ratesOf(sampler, 'acc_none'), {
+    requestsPerSecond: 0,
     requestsLastSecond: 0,
+    requestsInFlight: 0,
+    sockets: 0,
+    subscriptions: 0,
+    subscriptionsOfSocket: 0,
     means: { ...means, requestsPerSecond: 0 },
     peaks: [],
     refused: NO_REFUSALS,
@@ -92,7 +111,7 @@ t.test('the last second and its peak are what all edges admitted', async t => {
 })
 
 t.test('reports to other machines take nothing from the rate', async t => {
-  const { table, clock, edges, open, send } = openSampler(t)
+  const { table, clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
   const state = new LimiterState(grantOf({ requestsPerSecondMax: 1_000, requestsBurstMax: 900 }))
   sampler.sample()
@@ -103,7 +122,7 @@ t.test('reports to other machines take nothing from the rate', async t => {
   }
   clock.nowMs += 1_000
   sampler.sample()
-  t.equal(sampler.ratesOf('acc_1').requestsLastSecond, sent)
+  t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, sent)
   // Counts are modulo 2³²: half of the cell is charged, half reported.
   table.counts[table.chargedOf(state.row)] = -1
   sampler.sample()
@@ -113,7 +132,7 @@ t.test('reports to other machines take nothing from the rate', async t => {
 })
 
 t.test('each limit has its refusals', async t => {
-  const { clock, edges, open } = openSampler(t)
+  const { clock, edges, open, ratesOf } = openSampler(t)
   const sampler = open()
   const now = () => clock.nowMs
   const [edge] = edges
@@ -138,15 +157,15 @@ t.test('each limit has its refusals', async t => {
     socketsMax: 1,
     subscriptionsPerSocketMax: 1,
   }
-  t.strictSame(sampler.ratesOf('acc_1').refused, refused)
+  t.strictSame((await ratesOf(sampler, 'acc_1')).refused, refused)
   clock.nowMs += 1_000
   sampler.sample()
-  t.strictSame(sampler.ratesOf('acc_1').refused, refused, 'counted once')
-  t.strictSame(open().ratesOf('acc_1').refused, refused, 'a new process has them')
+  t.strictSame((await ratesOf(sampler, 'acc_1')).refused, refused, 'counted once')
+  t.strictSame((await ratesOf(open(), 'acc_1')).refused, refused, 'a new process has them')
 })
 
 t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
-  const { clock, edges, open, send } = openSampler(t)
+  const { clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
   const state = new LimiterState(grantOf({}))
   const start = Math.floor(NOW_MS / QUARTER_MS) * QUARTER_MS
@@ -162,44 +181,38 @@ t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
     clock.nowMs = atMs
     sampler.sample()
   }
-  const peaks = () => sampler.ratesOf('acc_1').peaks.map(({ perSecond }) => perSecond)
-  t.strictSame(peaks(), [5, 2])
-  t.equal(sampler.ratesOf('acc_1').refused.requestsPerSecondMax, 4)
+  const peaks = async () =>
+    (await ratesOf(sampler, 'acc_1')).peaks.map(({ perSecond }) => perSecond)
+  t.strictSame(await peaks(), [5, 2])
+  t.equal((await ratesOf(sampler, 'acc_1')).refused.requestsPerSecondMax, 4)
   clock.nowMs = start + 97 * QUARTER_MS - 1
-  t.strictSame(peaks(), [5, 2])
+  t.strictSame(await peaks(), [5, 2])
   clock.nowMs += 1
-  t.strictSame(peaks(), [2])
-  t.equal(sampler.ratesOf('acc_1').refused.requestsPerSecondMax, 0)
+  t.strictSame(await peaks(), [2])
+  t.equal((await ratesOf(sampler, 'acc_1')).refused.requestsPerSecondMax, 0)
   clock.nowMs = start
-  t.strictSame(peaks(), [], 'nothing from the future after the clock was set back')
+  t.strictSame(await peaks(), [], 'nothing from the future after the clock was set back')
 })
 
-t.test(
-  'counts of an access survive others on its row, and of too many the oldest are lost',
-  async t => {
-    const { clock, edges, open, send } = openSampler(t, 4)
-    const sampler = open()
+t.test('counts of an access survive others on its row, and a new process', async t => {
+  const { clock, edges, open, send, ratesOf } = openSampler(t, 4)
+  const sampler = open()
+  sampler.sample()
+  const states = Array.from({ length: 6 }, (_, nth) => new LimiterState(grantOf({}, `acc_${nth}`)))
+  for (const state of states) {
+    clock.nowMs += 4_000
     sampler.sample()
-    const states = Array.from(
-      { length: 6 },
-      (_, nth) => new LimiterState(grantOf({}, `acc_${nth}`)),
-    )
-    for (const state of states) {
-      clock.nowMs += 4_000
-      sampler.sample()
-      t.equal(send(edges[0], state, 3), 3)
-      clock.nowMs += 1_000
-      sampler.sample()
-      t.equal(sampler.ratesOf(state.grant.accessId).requestsLastSecond, 3)
+    t.equal(send(edges[0], state, 3), 3)
+    clock.nowMs += 1_000
+    sampler.sample()
+    t.equal((await ratesOf(sampler, state.grant.accessId)).requestsLastSecond, 3)
+  }
+  for (const sampled of [sampler, open()])
+    for (const { grant } of states) {
+      const { peaks } = await ratesOf(sampled, grant.accessId)
+      t.match(peaks, [{ perSecond: 3 }])
     }
-    const kept = states.map(({ grant }) => sampler.ratesOf(grant.accessId).peaks.length)
-    t.strictSame(kept, [0, 0, 1, 1, 1, 1])
-    t.strictSame(
-      states.map(({ grant }) => open().ratesOf(grant.accessId).peaks.length),
-      kept,
-    )
-  },
-)
+})
 
 t.test('subscriptions are those of all edges, until an edge has ended', async t => {
   const { table, edges, clock } = openSampler(t)

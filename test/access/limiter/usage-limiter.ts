@@ -1,7 +1,10 @@
 import t from 'tap'
-import type { Place } from '../../../src/access/usage/layout.js'
-import { readUsage } from '../../../src/access/usage/reader.js'
+import type { TokenScope } from '../../../src/usage/scope.js'
 import { LIMITS, NOW_MS, openUsageLimiter } from '../../fixtures/access/access.js'
+import { usageIn } from '../../fixtures/usage/usage.js'
+
+const lastMinute = async (dir: string, scope: TokenScope) =>
+  (await usageIn(dir, () => NOW_MS).ofPlace(scope)).minutes.at(-1)
 
 const GRANT = {
   accessId: 'acc_1',
@@ -19,8 +22,8 @@ t.test('requests are counted on arrival, batches by their calls once admitted', 
   const limiter = openUsageLimiter(dir)
   const principal = limiter.principalOf(GRANT)
   t.equal(limiter.principalOf(GRANT), principal, 'found once for a grant')
-  const counts = () => {
-    const { requests, rateLimited } = readUsage(dir, GRANT, NOW_MS).minutes.at(-1) ?? {}
+  const counts = async () => {
+    const { requests, rateLimited } = (await lastMinute(dir, GRANT)) ?? {}
     return [requests, rateLimited]
   }
   t.equal(
@@ -34,7 +37,7 @@ t.test('requests are counted on arrival, batches by their calls once admitted', 
     },
   )
   limiter.release(principal, 1)
-  t.strictSame(counts(), [1, 1])
+  t.strictSame(await counts(), [1, 1])
   t.equal(
     limiter.acquire(principal, () => NOW_MS),
     undefined,
@@ -44,12 +47,12 @@ t.test('requests are counted on arrival, batches by their calls once admitted', 
     2,
   )
   limiter.release(principal, 2)
-  t.strictSame(counts(), [3, 1])
+  t.strictSame(await counts(), [3, 1])
   t.match(
     limiter.acquire(principal, () => NOW_MS),
     { limit: 'requestsPerSecondMax' },
   )
-  t.strictSame(counts(), [4, 2])
+  t.strictSame(await counts(), [4, 2])
 })
 
 t.test('sockets are limited and counted', async t => {
@@ -60,7 +63,7 @@ t.test('sockets are limited and counted', async t => {
   t.match(limiter.acquireSocket(principal, NOW_MS), { limit: 'socketsMax', max: 1 })
   limiter.releaseSocket(principal)
   t.equal(limiter.acquireSocket(principal, NOW_MS), undefined)
-  t.match(readUsage(dir, GRANT, NOW_MS).minutes.at(-1), { requests: 3, rateLimited: 1 })
+  t.match(await lastMinute(dir, GRANT), { requests: 3, rateLimited: 1 })
 })
 
 t.test('two tokens of one access share its limits and have separate counts', async t => {
@@ -76,9 +79,8 @@ t.test('two tokens of one access share its limits and have separate counts', asy
     limiter.acquire(limiter.principalOf(other), () => NOW_MS),
     { limit: 'requestsPerSecondMax' },
   )
-  const requests = (place: Place) => readUsage(dir, place, NOW_MS).minutes.at(-1)?.requests
-  t.strictSame([requests(GRANT), requests(other)], [2, 2])
-  await limiter.sweep(NOW_MS)
+  const requests = async (scope: TokenScope) => (await lastMinute(dir, scope))?.requests
+  t.strictSame([await requests(GRANT), await requests(other)], [2, 2])
   t.match(
     limiter.acquire(limiter.principalOf(GRANT), () => NOW_MS),
     { limit: 'requestsPerSecondMax' },

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bucketOf, LATENCY_BUCKETS, startOf } from '../../../src/access/usage/latency.js'
+import { bucketOf, LATENCY_BUCKETS, startOf } from '../../../src/usage/latency.js'
 import {
   ADA,
   NO_ACCESS_USAGE,

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { readFailures } from '../../../src/access/usage/reader.js'
 import {
   BODIES,
   failure,
@@ -10,6 +9,7 @@ import {
 } from '../../fixtures/submission/lander.js'
 import { answer } from '../../fixtures/submission/raw-upstream.js'
 import { LANDER_CREDENTIAL } from '../../fixtures/submission/submission-edge.js'
+import { usageIn } from '../../fixtures/usage/usage.js'
 
 t.test('a refusal of the lander is counted with its code, origin and reason', async t => {
   const text = `tip required: ${'x'.repeat(200)}`
@@ -34,7 +34,8 @@ t.test('a refusal of the lander is counted with its code, origin and reason', as
   for (const [body, status, counted] of cases) {
     const { edge, post } = await openTestLander(t, s => s.write(answer(body, { status })))
     for (const [route, request] of BODIES) await post(route, request)
-    const { failures } = readFailures(join(edge.dataDir, 'access'), edge.accessId, 9)
+    const usage = usageIn(join(edge.dataDir, 'access'), Date.now)
+    const { failures } = await usage.failures(edge.accessId, 9, [])
     const expected =
       counted === undefined
         ? []
@@ -48,7 +49,8 @@ t.test('the whole text of the service is kept, without what the client sent', as
   const { edge, post } = await openTestLander(t)
   await post(SINGLE, single('a'))
   await post(SINGLE, single('AAAA', 'a secret'))
-  const { failures } = readFailures(join(edge.dataDir, 'access'), edge.accessId, 9)
+  const usage = usageIn(join(edge.dataDir, 'access'), Date.now)
+  const { failures } = await usage.failures(edge.accessId, 9, [])
   t.match(failures, [
     {
       code: -32_602,

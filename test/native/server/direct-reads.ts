@@ -26,9 +26,9 @@ const admission = record({
   intervalNs: integer,
   burstNs: integer,
   usage: cells,
-  usageAt: whole(0, U32_MAX),
+  minuteAt: whole(0, U32_MAX),
+  stateAt: whole(0, U32_MAX),
   methodsAt: list(whole(0, U32_MAX)),
-  durationsAt: list(whole(0, U32_MAX)),
   minuteEndsMs: number,
 })
 

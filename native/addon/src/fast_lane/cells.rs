@@ -16,14 +16,18 @@ static MAPPINGS: Mutex<Vec<Weak<SharedCells>>> = Mutex::new(Vec::new());
 
 /// Maps `count` cells of a file as an array.
 pub fn map(path: &str, count: usize) -> Result<Float64Array> {
-    let cells = Arc::new(SharedCells::open(path.as_ref(), count)?);
+    Ok(array_of(Arc::new(SharedCells::open(path.as_ref(), count)?)))
+}
+
+/// The cells of a mapping as an array.
+pub fn array_of(cells: Arc<SharedCells>) -> Float64Array {
     let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
     mappings.retain(|mapping| mapping.strong_count() > 0);
     mappings.push(Arc::downgrade(&cells));
     drop(mappings);
     let (address, count) = cells.as_raw();
     // SAFETY: the mapping lives until the finaliser drops it, and is `count` cells long.
-    Ok(unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) })
+    unsafe { Float64Array::with_external_data(address, count, move |_, _| drop(cells)) }
 }
 
 /// The cells of an array that `map` made, or of a part of it.

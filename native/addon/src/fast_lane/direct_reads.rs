@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use edge::{Answers, Counts, Entry, Limit, PointReads, now_ns};
+use edge::{Answers, Counts, Entry, Limit, PointReads, Slot, now_ns};
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Float64Array, Object};
 use napi_derive::napi;
 use wire::fast_lane::{Blockhashes, METHODS};
 
-use crate::arguments::{signed, whole};
+use crate::arguments::{signed, whole, wrong};
 use crate::failure::{Result, guard};
 use crate::fast_lane::cells;
 use crate::fast_lane::lane::{self, SharedLane};
@@ -89,13 +89,13 @@ pub struct Admission {
     pub in_flight_max: f64,
     pub interval_ns: BigInt,
     pub burst_ns: BigInt,
-    /// Cells of the place's usage: the half cell that counts requests in this minute, the cells
-    /// that count those of each method of the fast lane in this day, the half cells where the
-    /// buckets of its durations begin, and the end of the minute.
+    /// The edge's cells of usage; in them the first cell of the slot of this minute and the cell
+    /// of its state, the first cell of the slot of each method of the fast lane, or 0, and the end
+    /// of the minute.
     pub usage: Float64Array,
-    pub usage_at: f64,
+    pub minute_at: f64,
+    pub state_at: f64,
     pub methods_at: Vec<f64>,
-    pub durations_at: Vec<f64>,
     pub minute_ends_ms: f64,
 }
 
@@ -157,16 +157,19 @@ impl DirectReads {
                 interval_ns: signed(&given.interval_ns)?,
                 burst_ns: signed(&given.burst_ns)?,
             };
+            let usage = cells::of(given.usage)?;
+            let minute_at = whole(given.minute_at, u32::MAX, "a cell")? as usize;
+            let state_at = whole(given.state_at, u32::MAX, "a cell")? as usize;
+            let minute = Slot::new(&usage, minute_at, state_at);
             let entry = Entry {
                 methods_at: cells_at(given.methods_at)?,
-                durations_at: cells_at(given.durations_at)?,
+                minute: minute.ok_or_else(|| wrong("a cell of a state"))?,
                 version: given.version,
                 valid_from_ms: given.valid_from_ms,
                 valid_until_ms: given.valid_until_ms,
                 limit,
-                usage_at: whole(given.usage_at, u32::MAX, "a cell")? as usize,
                 minute_ends_ms: given.minute_ends_ms,
-                usage: cells::of(given.usage)?,
+                usage,
                 reads: LaneReads(reads.0.clone()),
             };
             self.0.borrow_mut().register(token.as_bytes(), entry);

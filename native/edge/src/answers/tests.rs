@@ -27,7 +27,13 @@ fn answers() -> Answers<Echo> {
     Answers::new(version, limits, (2, 64), Counts::new(vec![1.0], 2))
 }
 
+/// Where its slots are: that of the minute, and that of the second method.
+const MINUTE: usize = 1;
+const METHOD: usize = 96;
+
 fn entry() -> Entry<Echo> {
+    let usage = owned(2 * 96);
+    let minute = Slot::new(&usage, MINUTE, 0).unwrap();
     Entry {
         version: 3.0,
         valid_from_ms: MS,
@@ -41,18 +47,17 @@ fn entry() -> Entry<Echo> {
             interval_ns: 1_000_000_000,
             burst_ns: 2_000_000_000,
         },
-        usage: owned(4 + BUCKETS),
-        usage_at: 3,
-        methods_at: Box::new([2, 3]),
-        durations_at: Box::new([8, 8 + BUCKETS]),
+        usage,
+        minute,
+        methods_at: Box::new([0, METHOD]),
         minute_ends_ms: MS + 1.0,
         reads: Echo,
     }
 }
 
-fn usage(answers: &Answers<Echo>, token: &[u8]) -> i32 {
-    let entry = &answers.tokens[token];
-    entry.usage.half(3).unwrap().load(SeqCst)
+fn figure(answers: &Answers<Echo>, slot: usize) -> f64 {
+    let cells = &answers.tokens[&b"t"[..]].usage;
+    f64::from_bits(cells.word(slot + FIGURES_AT).unwrap().load(SeqCst) as u64)
 }
 
 #[test]
@@ -65,13 +70,15 @@ fn a_registered_token_is_answered_within_its_limits_and_counted() {
     assert_eq!(answers.answer(b"t", b"hi", NOW), Some(&b"hi"[..]));
     assert!(answers.answer(b"t", b"hi", NOW).is_none(), "over the rate");
     assert!(answers.answer(b"u", b"hi", NOW).is_none());
-    assert_eq!(usage(&answers, b"t"), 2);
+    assert_eq!(
+        [figure(&answers, MINUTE), figure(&answers, METHOD)],
+        [2.0, 2.0]
+    );
     let cells = &answers.tokens[&b"t"[..]].usage;
-    let calls = |cell| f64::from_bits(cells.word(cell).unwrap().load(SeqCst) as u64);
-    assert_eq!([calls(2), calls(3)], [0.0, 2.0], "by method");
+    let first = (METHOD + LATENCIES_AT) * 2;
+    let buckets = first..first + BUCKETS;
     let bucket = |at| cells.half(at).unwrap().load(SeqCst);
-    let sum_from = |first| (first..first + BUCKETS).map(bucket).sum::<i32>();
-    assert_eq!([sum_from(8), sum_from(8 + BUCKETS)], [0, 2], "durations");
+    assert_eq!(buckets.map(bucket).sum::<i32>(), 2, "durations");
     assert_eq!(answers.take_counts()[3], 2.0);
     let in_flight = answers.limits.half(12).unwrap();
     assert_eq!(in_flight.load(SeqCst), 0);
@@ -86,11 +93,11 @@ fn whatever_has_changed_is_declined() {
         |entry| entry.minute_ends_ms = MS,
         |entry| entry.limit.key = 8,
         |entry| entry.limit.in_flight_max = 0,
-        |entry| entry.usage_at = 8 + 2 * BUCKETS,
-        |entry| entry.methods_at = Box::new([2]),
-        |entry| entry.methods_at = Box::new([2, 4 + BUCKETS]),
-        |entry| entry.durations_at = Box::new([8]),
-        |entry| entry.durations_at = Box::new([8, 9 + BUCKETS]),
+        |entry| entry.minute.at = 2 * 96,
+        |entry| entry.minute.state = 1,
+        |entry| entry.methods_at = Box::new([0]),
+        |entry| entry.methods_at = Box::new([METHOD, 0]),
+        |entry| entry.methods_at = Box::new([0, 2 * 96 - LATENCIES_AT]),
     ];
     for change in changes {
         let mut answers = answers();

@@ -1,5 +1,5 @@
-import { percentileMs } from '../../../access/usage/latency.js'
-import { DAY_MS } from '../../../access/usage/layout.js'
+import { percentileMs } from '../../../usage/latency.js'
+import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { checkOwnScope, findOwnAccess } from '../own-access.js'

@@ -28,12 +28,6 @@ export const periodsQuery = v.pipe(
   ),
 )
 
-/** The same from texts that another machine has sent. */
-export const periodsQueryOf = (texts: Record<'grain' | 'from' | 'until', unknown>) => {
-  const { success, output } = v.safeParse(periodsQuery, texts)
-  return success ? { grain: output.grain, fromMs: output.from, untilMs: output.until } : undefined
-}
-
 export const usagePeriods = v.object({
   periods: described(
     v.pipe(v.array(v.object(usageMinute)), v.readonly()),
@@ -92,16 +86,8 @@ export const methodUsage = v.object({
   missing,
 })
 
-/** What machines of a cluster answer to each other. */
-export const methodSums = v.object({
-  methods: v.pipe(
-    v.array(v.object({ ...methodCounts, latencies: v.pipe(v.array(count), v.readonly()) })),
-    v.readonly(),
-  ),
-})
-
 /** Most failed requests in one response. */
-export const FAILURES_MAX = 1_000
+const FAILURES_MAX = 1_000
 const failuresProblem = `must be an integer from 1 to ${FAILURES_MAX}`
 
 export const failuresQuery = v.strictObject({

@@ -1,11 +1,10 @@
 import t from 'tap'
 import type { IncidentView } from '../../../../src/dashboard/api/incidents/incident-shapes.js'
 import { createOperatorRoutes } from '../../../../src/dashboard/api/operator/operator.js'
-import { defaults } from '../../../../src/access/usage/options.js'
-import { openUsage } from '../../../../src/access/usage/usage.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
+import { openUsage } from '../../../fixtures/usage/usage.js'
 
 const PATHS = ['accesses', 'usage', 'nodes', 'incidents', 'audit'].map(
   end => `/api/operator/${end}`,
@@ -95,13 +94,11 @@ t.test('usage by day, nodes, incidents and the audit log', async t => {
   })
   const ben = new DashboardClient(url)
   await ben.signIn(BEN)
-  const onFault = (fault: unknown): never => {
-    throw fault
-  }
+  const counted = openUsage(dataDir)
   for (const subject of ['ada', 'eve']) {
     const { accessId } = await grant(subject)
     const place = { accessId, network: 'main', location: 'fra' }
-    const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(place)
+    const meter = counted.meterOf(place)
     meter.addCall('getSlot', {}, clock.nowMs)
     meter.addCall('getSlot', { failure: { code: -32_602 } }, clock.nowMs)
   }

@@ -2,11 +2,10 @@ import t from 'tap'
 import { toLabel } from '../../../../src/dashboard/api/overview/overview.js'
 import { openAuditLog } from '../../../../src/access/audit/audit-log.js'
 import { defaults as auditDefaults } from '../../../../src/access/audit/options.js'
-import { defaults } from '../../../../src/access/usage/options.js'
-import { openUsage } from '../../../../src/access/usage/usage.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
+import { openUsage } from '../../../fixtures/usage/usage.js'
 
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 
@@ -21,10 +20,7 @@ t.test('the overview has all places of the own accesses, with tails and traffic'
   const foreign = await grant('ben')
   const scope = { accessId: first.accessId, network: 'main', location: 'fra' }
   const { tail, token } = await accessService.generate(scope)
-  const onFault = (fault: unknown): never => {
-    throw fault
-  }
-  const meter = openUsage(dataDir, 0, { options: defaults, onFault }).meterOf(scope)
+  const meter = openUsage(dataDir).meterOf(scope)
   meter.addRequests(5, clock.nowMs - 2 * 3_600_000)
   meter.addRequests(7, clock.nowMs)
 

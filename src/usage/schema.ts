@@ -1,0 +1,166 @@
+/** Kinds of rows that edges count in cells, and of events: the indexes of their statements. */
+export const ROW = { minute: 0, method: 1, replaced: 2 } as const
+export const EVENT = { failure: 0, refused: 1, client: 2 } as const
+
+/** What is counted of a scope in a minute, in the order of the figures of a slot. */
+export const MINUTE_FIGURES = ['requests', 'errors', 'rateLimited', 'refused', 'unlisted'] as const
+/** What is counted of a method. */
+export const METHOD_FIGURES = ['requests', 'errors', 'rateLimited'] as const
+
+/** Newest failed requests of an access, and newest refused attempts and clients of a scope. */
+export const FAILURES_MAX = 1_000
+export const RECENT_MAX = 64
+
+export const columnOf = (figure: string): string =>
+  figure.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+const SCOPE = ['access', 'network', 'location']
+const texts = (...names: string[]): string[] => names.map(name => `${name} TEXT NOT NULL`)
+const counts = (...names: string[]): string[] =>
+  names.map(name => `${name} INTEGER NOT NULL DEFAULT 0`)
+
+const minuteColumns = MINUTE_FIGURES.map(columnOf)
+const methodColumns = METHOD_FIGURES.map(columnOf)
+const peakColumns = ['per_second', 'at_ms', 'refusals']
+
+const list = (names: readonly string[]): string => names.join(', ')
+const adding = (names: readonly string[]): string =>
+  list(names.map(name => `${name} = ${name} + excluded.${name}`))
+
+/** The parameters of a row of cells: its key, the minute, then the figures. */
+const FIRST_FIGURE = 6
+const figuresOf = (columns: readonly string[]): string =>
+  list(columns.map((_, index) => `?${FIRST_FIGURE + index}`))
+const fields = (...names: string[]): string => list(names.map(name => `?1 ->> '${name}'`))
+
+/** Keeps the newest rows of a table; checked at one of some insertions. */
+const newest = (table: string, owner: readonly string[], at: string, max: number): string => `
+  CREATE TRIGGER IF NOT EXISTS ${table}_max AFTER INSERT ON ${table}
+  WHEN (new.${at} + random()) % ${Math.ceil(max / 16)} = 0 BEGIN
+    DELETE FROM ${table} WHERE ${owner.map(name => `${name} = new.${name}`).join(' AND ')}
+      AND ${at} < (SELECT ${at} FROM ${table}
+        WHERE ${owner.map(name => `${name} = new.${name}`).join(' AND ')}
+        ORDER BY ${at} DESC LIMIT 1 OFFSET ${max - 1});
+  END`
+
+/** Minutes and days are counted since 1970, in UTC. `codes` and `latencies` are JSON. */
+export const SCHEMA = {
+  tables: [
+    {
+      name: 'minute',
+      columns: [...texts(...SCOPE), ...counts('minute', ...minuteColumns)],
+      key: 'access, minute, network, location',
+    },
+    {
+      // Of minutes that were too old, or for which there was no room.
+      name: 'hour',
+      columns: [...texts(...SCOPE), ...counts('hour', ...minuteColumns)],
+      key: 'access, hour, network, location',
+    },
+    {
+      name: 'method_day',
+      columns: [
+        ...texts(...SCOPE, 'method'),
+        ...counts('day', ...methodColumns),
+        "codes TEXT NOT NULL DEFAULT '{}'",
+        "latencies TEXT NOT NULL DEFAULT '{}'",
+      ],
+      key: 'day, access, network, location, method',
+    },
+    {
+      name: 'replaced',
+      columns: [...texts(...SCOPE, 'tail', 'address'), ...counts('day', 'attempts', 'seen_ms')],
+      key: 'access, network, location, day, tail, address',
+    },
+    {
+      name: 'failure',
+      columns: [
+        ...texts(...SCOPE, 'method', 'text', 'origin', 'address', 'cells'),
+        ...counts('at_ms', 'code', 'position'),
+      ],
+      key: 'access, at_ms, cells, position',
+    },
+    {
+      name: 'refused',
+      columns: [...texts(...SCOPE, 'address', 'reason', 'cells'), ...counts('at_ms', 'position')],
+      key: 'access, network, location, at_ms, cells, position',
+    },
+    {
+      name: 'client',
+      columns: [...texts(...SCOPE, 'address'), ...counts('seen_ms')],
+      key: 'access, network, location, address',
+    },
+    {
+      // By quarter-hour and key of the access in the limit table.
+      name: 'peak',
+      columns: [
+        ...texts('access'),
+        ...counts('quarter', 'at_ms'),
+        'per_second REAL NOT NULL',
+        "refusals TEXT NOT NULL DEFAULT '{}'",
+      ],
+      key: 'access, quarter',
+    },
+  ],
+  more: [
+    newest('failure', ['access'], 'at_ms', FAILURES_MAX),
+    newest('refused', SCOPE, 'at_ms', RECENT_MAX),
+    newest('client', SCOPE, 'seen_ms', RECENT_MAX),
+  ],
+  rows: [
+    `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])})
+      VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)})
+      ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+    `INSERT INTO method_day
+        (${list([...SCOPE, 'method', 'day', ...methodColumns, 'codes', 'latencies'])})
+      VALUES (?1, ?2, ?3, ?4, ?5 / 1440, ${figuresOf(methodColumns)}, ?14, ?15)
+      ON CONFLICT DO UPDATE SET ${adding(methodColumns)},
+        codes = add_counts(codes, excluded.codes),
+        latencies = add_counts(latencies, excluded.latencies)`,
+    `INSERT INTO replaced (${list([...SCOPE, 'tail', 'address', 'day', 'attempts', 'seen_ms'])})
+      VALUES (?1, ?2, ?3, substr(?4, 1, instr(?4, ' ') - 1), substr(?4, instr(?4, ' ') + 1),
+        ?5 / 1440, ?6, ?7)
+      ON CONFLICT DO UPDATE SET attempts = attempts + excluded.attempts,
+        seen_ms = max(seen_ms, excluded.seen_ms)`,
+  ],
+  events: [
+    `INSERT OR IGNORE INTO failure (${list([...SCOPE, 'method', 'text', 'origin', 'address'])},
+        at_ms, code, cells, position)
+      SELECT ${fields(...SCOPE, 'method', 'text', 'origin', 'address', 'atMs', 'code')}, ?2, ?3`,
+    `INSERT OR IGNORE INTO refused (${list([...SCOPE, 'address', 'reason'])}, at_ms, cells, position)
+      SELECT ${fields(...SCOPE, 'address', 'reason', 'atMs')}, ?2, ?3`,
+    `INSERT INTO client (${list([...SCOPE, 'address', 'seen_ms'])})
+      SELECT ${fields(...SCOPE, 'address', 'atMs')} WHERE ?2 IS NOT NULL AND ?3 IS NOT NULL
+      ON CONFLICT DO UPDATE SET seen_ms = max(seen_ms, excluded.seen_ms)`,
+  ],
+}
+
+/** Adds the rows of a JSON array: key, quarter-hour, highest rate, when, refusals by limit. */
+export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)})
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1)
+  WHERE true
+  ON CONFLICT DO UPDATE SET
+    at_ms = CASE WHEN excluded.per_second > per_second THEN excluded.at_ms ELSE at_ms END,
+    per_second = max(per_second, excluded.per_second),
+    refusals = add_counts(refusals, excluded.refusals)`
+
+/** Reduces the minutes before ?1 to their hours. */
+export const TO_HOURS = [
+  `INSERT INTO hour (${list([...SCOPE, 'hour', ...minuteColumns])})
+    SELECT ${list(SCOPE)}, minute / 60, ${list(minuteColumns.map(name => `sum(${name})`))}
+    FROM minute WHERE minute < ?1 GROUP BY access, minute / 60, network, location
+    ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+  'DELETE FROM minute WHERE minute < ?1',
+]
+
+/** Removes minutes, hours and lists before day ?1, what is billed before day ?2, old peaks. */
+export const REMOVE_OLD = [
+  'DELETE FROM minute WHERE minute < ?1 * 1440',
+  'DELETE FROM hour WHERE hour < ?1 * 24',
+  'DELETE FROM method_day WHERE day < ?2',
+  'DELETE FROM replaced WHERE day < ?1',
+  'DELETE FROM failure WHERE at_ms < ?1 * 86400000',
+  'DELETE FROM refused WHERE at_ms < ?1 * 86400000',
+  'DELETE FROM client WHERE seen_ms < ?1 * 86400000',
+  'DELETE FROM peak WHERE quarter < ?3 * 96',
+]

@@ -1,0 +1,82 @@
+import { openReader, openRecorder, type UsageRecorder } from '../native/usage/store.js'
+import { defaults, type Options } from './options.js'
+import {
+  accessesOf,
+  QUESTIONS,
+  ROWS_MAX,
+  type Parameter,
+  type QuestionName,
+  type RowOf,
+} from './queries.js'
+import { ADD_PEAKS, REMOVE_OLD, SCHEMA, TO_HOURS } from './schema.js'
+import { DAY_MS, dayOf, edgesPath, storePath } from './scope.js'
+
+/** Longest time of one query. */
+const QUERY_MS = 10_000
+
+const pathsOf = (dataDir: string) => ({ store: storePath(dataDir), edges: edgesPath(dataDir) })
+
+/** Answers questions on what this machine has counted, up to this moment. */
+export type AskOwn = <Q extends QuestionName>(
+  name: Q,
+  parameters: readonly Parameter[],
+) => Promise<readonly RowOf<Q>[]>
+
+/** Opens what this machine has counted. It may run while the service is stopped, too. */
+export const openUsageReader = (dataDir: string): AskOwn => {
+  const query = openReader(pathsOf(dataDir), SCHEMA)
+  return async <Q extends QuestionName>(name: Q, parameters: readonly Parameter[]) => {
+    const { sql = '' } = QUESTIONS[name] as { readonly sql?: string }
+    const accesses = accessesOf(name, parameters)
+    const bounds = { limitMs: QUERY_MS, rowsMax: ROWS_MAX }
+    return (await query({ sql, parameters, accesses, ...bounds })) as readonly RowOf<Q>[]
+  }
+}
+
+/** The highest rate of an access in a quarter-hour, and its refusals by limit as JSON. */
+export type PeakRow = readonly [
+  access: string,
+  quarter: number,
+  perSecond: number,
+  atMs: number,
+  refusals: string,
+]
+
+/** Writes the store: one process of a machine has it. */
+export class UsageWriter {
+  readonly #native: UsageRecorder
+  readonly #options: Options
+
+  constructor(dataDir: string, options: Options = defaults) {
+    this.#native = openRecorder(pathsOf(dataDir), SCHEMA)
+    this.#options = options
+  }
+
+  /** Adds what edges have closed. */
+  async record(): Promise<void> {
+    await this.#native.record()
+  }
+
+  async addPeaks(rows: readonly PeakRow[]): Promise<void> {
+    if (rows.length > 0) await this.#native.run([ADD_PEAKS], [JSON.stringify(rows)])
+  }
+
+  /**
+   * Removes what is older than is kept. Of too many bytes the oldest minutes are reduced to their
+   * hours first, a day at a time; then the oldest days are removed.
+   */
+  async prune(nowMs: number): Promise<void> {
+    const { bytesMax, historyDaysMax, keptDaysMax } = this.#options
+    const today = dayOf(nowMs)
+    const remove = (days: number): Promise<number> =>
+      this.#native.run(REMOVE_OLD, [
+        today - Math.min(days, historyDaysMax),
+        today - days + 1,
+        today - 1,
+      ])
+    let bytes = await remove(keptDaysMax)
+    for (let days = historyDaysMax; bytes > bytesMax && days >= 1; days--)
+      bytes = await this.#native.run(TO_HOURS, [((today - days + 1) * DAY_MS) / 60_000])
+    for (let days = keptDaysMax; bytes > bytesMax && days >= 1; days--) bytes = await remove(days)
+  }
+}
