@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import { openReader, openRecorder, type UsageRecorder } from '../native/usage/store.js'
 import { defaults, type Options } from './options.js'
 import {
@@ -48,6 +49,8 @@ export class UsageWriter {
   readonly #options: Options
 
   constructor(dataDir: string, options: Options = defaults) {
+    // Of the user alone, as all of the data: SQLite makes its other files alike.
+    closeSync(openSync(storePath(dataDir), 'a', 0o600))
     this.#native = openRecorder(pathsOf(dataDir), SCHEMA)
     this.#options = options
   }

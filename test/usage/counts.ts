@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
@@ -47,6 +47,8 @@ t.test('counts can be read at once, after a kill of the edge, and once recorded'
   }
   openUsage(dir).meterOf(SCOPE).addRequests(1, NOW_MS)
   t.match(await countedIn(dir, NOW_MS), [{ requests: 4, errors: 1 }])
+  for (const name of readdirSync(dir).filter(found => found.startsWith('usage.sqlite')))
+    t.equal(statSync(join(dir, name)).mode & 0o077, 0, `${name} is the user's alone`)
 })
 
 t.test('minutes are shown for one day', async t => {
