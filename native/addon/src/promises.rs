@@ -4,19 +4,19 @@
 //! handle of the event loop, and wakes the loop while it holds a lock that the loop takes first.
 //! The loop has short time slices, so it runs at once and then waits for a niced thread that it has
 //! just preempted. Here one handle serves all promises of a loop, and the lock is released before
-//! the loop is woken.
+//! the loop is woken ([`LoopQueue`]).
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ::sys::error::Error;
+use ::sys::loop_queue::LoopQueue;
 use napi::bindgen_prelude::{FromNapiValue, Object, ToNapiValue};
 use napi::{Env, JsError, sys};
 
@@ -61,43 +61,20 @@ unsafe impl Sync for Handle {}
 
 /// State shared by the loop and the threads that settle.
 struct Shared {
-    /// `None` once the loop has ended: later settlements are dropped.
-    queue: Mutex<Option<VecDeque<Settle>>>,
+    queue: LoopQueue<Settle>,
     handle: Handle,
-    /// Whether the loop may be woken. Threads hold it while they do so, and the loop, which never
-    /// takes it before, waits for them before it closes its handle.
-    is_open: RwLock<bool>,
 }
 
 impl Shared {
-    fn take(&self) -> Option<Settle> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.as_mut()?.pop_front()
-    }
-
-    fn has_waiting(&self) -> bool {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        queue.as_ref().is_some_and(|waiting| !waiting.is_empty())
-    }
-
-    /// Has the loop settle what waits, unless it has ended.
+    /// Has the loop settle what waits; for [`LoopQueue`] alone.
     fn wake_loop(&self) {
-        let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
-        if *is_open {
-            // SAFETY: the handle was made by `uv_async_init`, and is closed only after `is_open`
-            // was taken for writing.
-            unsafe { uv_async_send(self.handle.0) };
-        }
+        // SAFETY: the handle was made by `uv_async_init`, and is closed only after the queue, which
+        // does not wake the loop then.
+        unsafe { uv_async_send(self.handle.0) };
     }
 
     fn push(&self, settle: Settle) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(waiting) = queue.as_mut() else {
-            return;
-        };
-        waiting.push_back(settle);
-        drop(queue);
-        self.wake_loop();
+        self.queue.push(settle, || self.wake_loop());
     }
 }
 
@@ -143,9 +120,8 @@ impl EventLoop {
             env: raw,
             context,
             shared: Arc::new(Shared {
-                queue: Mutex::new(Some(VecDeque::new())),
+                queue: LoopQueue::default(),
                 handle,
-                is_open: RwLock::new(true),
             }),
             waiting: Cell::new(0),
         }));
@@ -197,14 +173,13 @@ impl EventLoop {
     fn settle(&self) {
         let began = Instant::now();
         while began.elapsed() < TURN {
-            let Some(settle) = self.shared.take() else {
+            let Some(settle) = self.shared.queue.take() else {
                 return;
             };
             self.settle_one(settle);
         }
-        if self.shared.has_waiting() {
-            self.shared.wake_loop();
-        }
+        let shared = &self.shared;
+        shared.queue.wake_for_rest(|| shared.wake_loop());
     }
 
     /// Its microtasks run before this returns.
@@ -260,15 +235,7 @@ unsafe extern "C" fn close(event_loop: *mut c_void) {
     // SAFETY: given to `napi_add_env_cleanup_hook` with memory that is never freed.
     let event_loop = unsafe { &*event_loop.cast::<EventLoop>() };
     let shared = &event_loop.shared;
-    let mut queue = shared.queue.lock().unwrap_or_else(PoisonError::into_inner);
-    let waiting = queue.take();
-    drop(queue);
-    // Drop the queue outside the lock.
-    drop(waiting);
-    *shared
-        .is_open
-        .write()
-        .unwrap_or_else(PoisonError::into_inner) = false;
+    shared.queue.close();
     // SAFETY: the handle of this thread's loop, closed once.
     unsafe { uv_close(shared.handle.0, None) };
 }

@@ -51,10 +51,21 @@ impl Cells {
     }
 }
 
+/// Memory that no box owns while it is used: to move a box ends what points into it.
+#[cfg(test)]
+struct Memory(*mut [f64]);
+
+#[cfg(test)]
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`, and dropped once.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}
+
 #[cfg(test)]
 pub fn owned(count: usize) -> Cells {
-    let mut memory = vec![0.0_f64; count].into_boxed_slice();
-    let first = memory.as_mut_ptr();
-    // SAFETY: the boxed slice does not move, and is the owner.
-    unsafe { Cells::new(first, count, Box::new(memory)) }.unwrap()
+    let memory = Box::into_raw(vec![0.0_f64; count].into_boxed_slice());
+    // SAFETY: the slice does not move, and is freed with its owner.
+    unsafe { Cells::new(memory.cast(), count, Box::new(Memory(memory))) }.unwrap()
 }

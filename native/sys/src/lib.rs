@@ -6,6 +6,7 @@ pub mod allocate;
 pub mod boot_clock;
 pub mod error;
 pub mod listener;
+pub mod loop_queue;
 pub mod pool;
 pub mod process;
 pub mod service_manager;

@@ -2,7 +2,7 @@
 //! all replies in flight, which bounds the memory of replies whose readers stop reading.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use sys::error::{Error, Result};
@@ -11,9 +11,11 @@ use sys::pool::{Owner, Turn};
 pub use chunk_pool::CHUNK_BYTES;
 use in_flight::Charge;
 pub use in_flight::InFlight;
+use sync::{Condvar, Mutex, MutexGuard};
 
 mod chunk_pool;
 mod in_flight;
+mod sync;
 
 type Waker = Box<dyn FnOnce() + Send>;
 
@@ -243,6 +245,9 @@ impl ReplyReader {
             waker();
         } else {
             state.waker = Some(Box::new(waker));
+            drop(state);
+            // A writer that waits without room did not know of a reader to wake.
+            self.pipe.space.notify_one();
         }
     }
 
@@ -335,5 +340,7 @@ impl Drop for ReplyReader {
     }
 }
 
+#[cfg(all(test, feature = "model"))]
+mod model;
 #[cfg(test)]
 mod tests;

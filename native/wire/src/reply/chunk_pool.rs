@@ -1,7 +1,9 @@
 //! Reused chunks of replies. Growing one buffer for a page copies it several times, and buffers of
 //! many sizes fragment the heap of the allocator.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+
+use super::sync::{Mutex, MutexGuard};
 
 /// Bytes at which a chunk is complete. What is being written then may exceed it.
 pub const CHUNK_BYTES: usize = 256 * 1024;

@@ -4,11 +4,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use sys::pool::Owner;
 
 use super::chunk_pool::ChunkPool;
+use super::sync::{Mutex, MutexGuard};
 
 #[derive(Default)]
 struct Used {
