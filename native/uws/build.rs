@@ -65,6 +65,13 @@ fn compile() -> Result<()> {
             .flag("-fvisibility=hidden")
             .opt_level(2)
             .warnings(false);
+        if std::env::var_os("CARGO_FEATURE_SANITIZED").is_some() {
+            build
+                .flag("-fsanitize=address,undefined")
+                .flag("-fno-sanitize-recover=all")
+                .flag("-fno-omit-frame-pointer")
+                .debug(true);
+        }
         if is_cpp {
             // uWebSockets.js may be loaded beside it, as in a benchmark: they share no symbol.
             build

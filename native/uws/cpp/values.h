@@ -104,7 +104,8 @@ public:
         } else {
             return false;
         }
-        bytes = {static_cast<const char *>(data), data == nullptr ? 0 : length};
+        if (data == nullptr) bytes = "";
+        else bytes = {static_cast<const char *>(data), length};
         return true;
     }
 
