@@ -9,6 +9,8 @@ mod live;
 mod reader;
 mod recorder;
 mod schema;
+#[cfg(test)]
+mod tests;
 
 pub use cells::{CODES, CODES_AT, Cells, FIGURES, FIGURES_AT, LATENCIES, LATENCIES_AT};
 pub use live::EdgeCells;
