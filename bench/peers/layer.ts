@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import uws from 'uWebSockets.js'
 import { createAuthenticate } from '../../src/access/authenticate.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
-import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
+import { openLimitTable } from '../../src/access/limiter/limit-table.js'
 import { openReader as openAccess } from '../../src/access/store/store.js'
 import { openLiveCells } from '../../src/usage/live-cells.js'
 import { createEdgeRoutes } from '../../src/edge/rpc-routes.js'
@@ -66,12 +66,12 @@ const edgeRoutes = async (
   const access = await openAccess(config.dataDir, config.access.store)
   // Apart from the edge's own: each counts alone.
   const dir = mkdtempSync(join(config.dataDir, 'layer-'))
-  const limits = new AccessLimiter(openLimitTable(dir, 1, config.access.limits), 0)
+  const table = openLimitTable(dir, 1, config.access.limits)
   const usage = openLiveCells(dir, 0, {
     options: config.access.usage,
     onFault: fault => log.error({ err: fault }, 'counts are not stored'),
   })
-  const limiter = new UsageLimiter(limits, usage)
+  const limiter = new UsageLimiter({ table, edgeIndex: 0, usage })
   const view: ServedNetwork = {
     dispatch: { handle: body => replyOf(answer(body)), refuse: () => '' },
   }

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import uws, { type WebSocket } from 'uWebSockets.js'
 import { UsageLimiter } from '../../src/access/limiter/usage-limiter.js'
-import { AccessLimiter, openLimitTable } from '../../src/access/limiter/access-limiter.js'
+import { openLimitTable } from '../../src/access/limiter/limit-table.js'
 import { openLiveCells } from '../../src/usage/live-cells.js'
 import { AccessPauses } from '../../src/edge/websocket/access-pauses.js'
 import { SYSTEM_TIMERS } from '../../src/shared/event-loop/timers.js'
@@ -172,10 +172,11 @@ const openRoutes = (dir: string, grant: Grant, log: Log): readonly SocketRoute[]
   const onFault = (fault: unknown): never => {
     throw fault
   }
-  const limiter = new UsageLimiter(
-    new AccessLimiter(openLimitTable(dir, 1), 0),
-    openLiveCells(dir, 0, { onFault }),
-  )
+  const limiter = new UsageLimiter({
+    table: openLimitTable(dir, 1),
+    edgeIndex: 0,
+    usage: openLiveCells(dir, 0, { onFault }),
+  })
   const { routes } = createEdgeSockets({
     location: 'bench',
     authenticate: () => grant,

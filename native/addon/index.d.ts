@@ -21,19 +21,18 @@ export declare class AnswerErrorScan {
 /** Direct reads of one location at one edge. */
 export declare class DirectReads {
   /**
-   * `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
-   * those of the limit table.
+   * `version`: cells, of which the first are accessVersion and the end of the lease.
    * `bounds`: upper bounds of the buckets of histograms in seconds. `reply_bytes`: bytes of a
    * reply that count as one request.
    */
-  constructor(version: Float64Array, limits: Float64Array, bounds: Array<number>, tokensMax: number, replyBytes: number)
+  constructor(version: Float64Array, bounds: Array<number>, tokensMax: number, replyBytes: number)
   /**
    * Answers requests of an app of the compiled server. `type_lines` is the value of the reply's
    * Content-Type, with the header lines after it. False where there is no such app.
    */
   mount(app: number, typeLines: string, bodyBytesMax: number): boolean
   /** Answers requests with this token as long as what was decided holds. */
-  register(token: string, given: Admission, reads: PointReadLane): void
+  register(token: string, given: Admission, access: LimitedAccess, reads: PointReadLane): void
   /**
    * What was answered since the last call: for each method of the fast lane the cells of its
    * histogram.
@@ -125,6 +124,68 @@ export declare class Indexer {
   copyTo(path: string): Promise<CopyResult>
   /** Stops the feed and closes the store. */
   close(): void
+}
+
+/** The limits of an access at one edge, and what it has in use there. */
+export declare class LimitedAccess {
+  constructor(table: LimitTable, key: bigint, edge: number, limits: AccessLimits)
+  /** For the functions that take one. */
+  get id(): number
+  /**
+   * Turns one admitted request into a batch: `calls` count against the rate. Returns how many of
+   * them may be in flight: at most `at_once`, and at least the admitted one. A refused batch
+   * stays charged as the one request.
+   */
+  acquireBatch(calls: number, atOnce: number, now: () => number): number | Exceeded | 'full'
+  /** Charges further requests to an admitted one; at most what its burst has beside it. */
+  acquireMore(count: number, now: () => number): undefined | Exceeded | 'full'
+  /**
+   * Charges the length of a reply to an admitted message: it counts as `to` requests, of which
+   * `from` are charged already. It cannot be refused any more, so it may use up to one burst
+   * that the access does not have yet; and it counts as one burst at most.
+   */
+  chargeReply(from: number, to: number, now: () => number): void
+  /** Admits one WebSocket, or returns the limit it exceeds. Each admitted one must be released. */
+  acquireSocket(nowMs: number): undefined | Exceeded | 'full'
+  releaseSocket(): void
+  /** Open WebSockets of the access, also at other machines. */
+  openSockets(): number
+  /** Counts a subscription over its limit, of an access with an open WebSocket. */
+  addRefusedSubscription(): void
+  /**
+   * What the access has at this edge: its subscriptions, and those of the WebSocket that has the
+   * most.
+   */
+  setSubscriptions(subscriptions: number, ofSocket: number): void
+}
+
+/** What accesses have in use at this moment, shared by all edges of the machine. */
+export declare class LimitTable {
+  /** Maps the table's file and the one beside it. Every process must pass the same numbers. */
+  constructor(path: string, edgeCount: number, rowCount: number)
+  /** The edges that it has columns for. */
+  get edgeCount(): number
+  /** The rows that are assigned. */
+  rows(): Array<LimitRow>
+  /** What an access has in use on this machine. */
+  utilisation(key: bigint): Utilisation
+  /**
+   * The requests of an access that were charged since the last call; from now on they count as
+   * reported.
+   */
+  takeCharged(key: bigint): number
+  /** What accesses have in use on other machines; those that are not named have nothing. */
+  setOthers(uses: Array<OthersUse>): void
+  /** Milliseconds of its rate that so many requests of an access cost; 0 where it has no row. */
+  costMs(key: bigint, requests: number): number
+  /**
+   * Charges an access requests of other machines, as milliseconds of its rate, although the
+   * burst may be used up. Returns what must be charged later: at most 0.9 s beyond the burst are
+   * charged at a time.
+   */
+  charge(key: bigint, owedMs: number, nowMs: number): number
+  /** Clears the counts of an edge. Only after it has ended, or by itself before it starts. */
+  clearEdge(edge: number): void
 }
 
 /**
@@ -402,6 +463,17 @@ export declare class UsageRecorder {
   run(statements: Array<string>, parametersJson: string): Promise<UsageResult>
 }
 
+/** The cell of the shared memory of the processes that has the accessVersion. */
+export declare const ACCESS_VERSION_CELL: number
+
+/** The limits of an access. */
+export interface AccessLimits {
+  requestsPerSecondMax: number
+  requestsBurstMax: number
+  requestsInFlightMax: number
+  socketsMax: number
+}
+
 /** One account at the end of a block. `lamports` 0 deletes it. */
 export interface AccountData {
   pubkey: Uint8Array
@@ -412,6 +484,13 @@ export interface AccountData {
   data: Uint8Array
 }
 
+/**
+ * Admits one request of an access, or returns the limit it exceeds. Admitted ones must be
+ * released.
+ * `now_ms` is the time at the call; a refusal is decided by reading `now` again.
+ */
+export declare function acquireRequest(id: number, nowMs: number, now: () => number): undefined | Exceeded | 'full'
+
 /** What was decided when a request with a token was admitted. */
 export interface Admission {
   /** Value of accessVersion that it was decided at. */
@@ -419,14 +498,6 @@ export interface Admission {
   /** Unix milliseconds. */
   validFromMs: number
   validUntilMs: number
-  /** The row of the access in the limit table: its key, its first cell, and this edge's column. */
-  key: bigint
-  row: number
-  edge: number
-  columns: number
-  inFlightMax: number
-  intervalNs: bigint
-  burstNs: bigint
   /**
    * The edge's cells of usage; in them the first cell of the slot of this minute and the cell
    * of its state, the first cell of the slot of each method of the fast lane, or 0, and the end
@@ -550,6 +621,18 @@ export declare function dieWithParent(parentPid: number): boolean
 /** Writes 32 bytes as base58. */
 export declare function encodePubkey(pubkey: Uint8Array): string
 
+/** The limit that was exceeded. */
+export interface Exceeded {
+  limit: 'requestsPerSecondMax' | 'requestsBurstMax' | 'requestsInFlightMax' | 'socketsMax'
+  max: number
+  /** Requests or sockets that are still available now. */
+  remaining: number
+  /** When to try again; undefined where waiting does not help. */
+  retryAfterMs?: number
+  /** Calls of the longest batch that is admitted, of one that is longer. */
+  callsMax?: number
+}
+
 /**
  * A failure: `code` is a row of the error table, the other fields are present where the code has
  * them. A promise resolves to it; a thrown error has it as JSON in its message, because Node-API
@@ -660,6 +743,20 @@ export interface FrameVerdict {
   count: number
   /** The fault, with its record and offset. */
   problem?: string
+}
+
+/** The cell of the end of the lease, in milliseconds of the boot clock. */
+export declare const LEASE_END_CELL: number
+
+/** What is counted of an access that has a row. */
+export interface LimitRow {
+  row: number
+  key: bigint
+  /** Requests that were charged since the row was assigned, modulo 2^32. */
+  charged: number
+  /** What was refused since then, in the order of `LIMIT_NAMES`, modulo 2^32. */
+  refused: Array<number>
+  utilisation: Utilisation
 }
 
 /** What an archive was. */
@@ -791,6 +888,13 @@ export interface OpenReadData {
   transaction: number
 }
 
+/** What an access has in use on other machines. */
+export interface OthersUse {
+  key: bigint
+  requestsInFlight: number
+  sockets: number
+}
+
 /** A page of a wallet's token accounts: of one `mint`, or of the token program 1 or 2. */
 export interface OwnerPageQuery {
   wallet: Uint8Array
@@ -878,6 +982,9 @@ export interface ProgramPageQuery {
   changedSinceSlot: number
   page: PageData
 }
+
+/** Ends admitted requests of an access. */
+export declare function releaseRequests(id: number, count: number): void
 
 /** How a replay ended: with `slot`, the tip at the hand-over, or with `failure`. */
 export interface ReplayResult {
@@ -1077,6 +1184,15 @@ export interface UsageTable {
   name: string
   columns: Array<string>
   key: string
+}
+
+/** What an access has in use over all edges of the machine. */
+export interface Utilisation {
+  requestsInFlight: number
+  sockets: number
+  subscriptions: number
+  /** Of the WebSocket that has the most. */
+  subscriptionsOfSocket: number
 }
 
 /** Verdict on a request's transactions. */

@@ -773,11 +773,13 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, lockDescriptor, lockFile, notifyServiceManager, openListener, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openListener, releaseRequests, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
 export { Indexer }
+export { LimitedAccess }
+export { LimitTable }
 export { NativeReply }
 export { PointReadLane }
 export { Reader }
@@ -790,6 +792,8 @@ export { TransactionChecks }
 export { UsageCells }
 export { UsageReader }
 export { UsageRecorder }
+export { ACCESS_VERSION_CELL }
+export { acquireRequest }
 export { allocateFile }
 export { bootMs }
 export { boundUnsent }
@@ -799,10 +803,12 @@ export { decodePubkey }
 export { decodePubkeys }
 export { dieWithParent }
 export { encodePubkey }
+export { LEASE_END_CELL }
 export { lockDescriptor }
 export { lockFile }
 export { notifyServiceManager }
 export { openListener }
+export { releaseRequests }
 export { serverFunctions }
 export { setOrdinary }
 export { setRealtime }

@@ -1,4 +1,4 @@
-import { openLimitTable } from '../access/limiter/access-limiter.js'
+import { openLimitTable } from '../access/limiter/limit-table.js'
 import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'

@@ -1,5 +1,4 @@
-import { readUtilisation } from '../access/limiter/access-limiter.js'
-import type { LimitTable } from '../access/limiter/limit-table.js'
+import { readUtilisation, type LimitTable } from '../access/limiter/limit-table.js'
 import { RateSampler, SAMPLE_MS } from '../access/limiter/rate-sampler.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'

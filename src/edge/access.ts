@@ -1,5 +1,5 @@
 import { createAuthenticate, type Authenticate } from '../access/authenticate.js'
-import { AccessLimiter, openLimitTable } from '../access/limiter/access-limiter.js'
+import { openLimitTable } from '../access/limiter/limit-table.js'
 import { UsageLimiter } from '../access/limiter/usage-limiter.js'
 import { openReader } from '../access/store/store.js'
 import { openLiveCells, SWEEP_MS } from '../usage/live-cells.js'
@@ -36,7 +36,7 @@ export const openAccess = async (
     options: options.usage,
     onFault: fault => log.error({ err: fault }, 'usage cannot be counted'),
   })
-  const limiter = new UsageLimiter(new AccessLimiter(table, index), usage)
+  const limiter = new UsageLimiter({ table, edgeIndex: index, usage })
   const sweep = setInterval(() => usage.sweep(Date.now()), SWEEP_MS)
   return {
     authenticate: createAuthenticate(store, version, options.authenticate),

@@ -5,12 +5,8 @@ import {
   type RefusalError,
 } from '../access/authenticate.js'
 import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
-import {
-  EXCEEDABLE_LIMITS,
-  FULL,
-  type Exceeded,
-  type ExceedableLimit,
-} from '../access/limiter/access-limiter.js'
+import { EXCEEDABLE_LIMITS, FULL, type ExceedableLimit } from '../access/limiter/limit-table.js'
+import type { Exceeded, LimitRefusal } from '../native/access/limits.js'
 import type { CallFailure } from '../usage/calls.js'
 import { RpcError, type CallError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
@@ -133,7 +129,7 @@ const exceededReply = (exceeded: Exceeded): Reply => {
 
 /** The error for a WebSocket message over a limit; the socket stays open. */
 export const toOverLimit = (
-  exceeded: Exceeded | typeof FULL,
+  exceeded: LimitRefusal,
   onRefusal: AdmissionParts['onRefusal'],
 ): RpcError => {
   if (exceeded === FULL) {
@@ -167,7 +163,7 @@ export const createAcquire =
 
 /** The reply to a request over a limit. */
 export const refusalOf = (
-  exceeded: Exceeded | typeof FULL,
+  exceeded: LimitRefusal,
   onRefusal: AdmissionParts['onRefusal'],
 ): Reply => {
   if (exceeded === FULL) {

@@ -1,4 +1,4 @@
-import type { Exceeded } from '../access/limiter/access-limiter.js'
+import type { LimitRefusal } from '../native/access/limits.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../usage/calls.js'
 import type { CallContext } from '../rpc/call-context.js'
@@ -63,5 +63,5 @@ export abstract class ChargedCalls<R extends Reply | RpcError> implements CallCo
   protected abstract address(): string
 
   /** The refusal of a batch or of a long message. */
-  protected abstract refuse(exceeded: Exceeded): R
+  protected abstract refuse(exceeded: LimitRefusal): R
 }

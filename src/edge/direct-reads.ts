@@ -1,4 +1,4 @@
-import type { Principal, UsageLimiter } from '../access/limiter/usage-limiter.js'
+import type { Principal } from '../access/limiter/usage-limiter.js'
 import {
   openDirectReads,
   type DirectReads as NativeReads,
@@ -10,13 +10,9 @@ import { BUCKET_SECONDS, type Metrics } from '../shared/metrics.js'
 /** Tokens of a location that are known to the compiled server at a time, about 300 bytes each. */
 const TOKENS_MAX = 65_536
 
-/** Longer times do not fit the cells of the limit table. */
-const BURST_NS_MAX = 2n ** 62n
-
 /** What was registered for a principal: until one of these changes, it need not be again. */
 type Registered = {
   readonly version: number
-  readonly row: number
   readonly minuteEndsMs: number
   readonly lane: PointReadLane
 }
@@ -29,7 +25,6 @@ export type AdmittedRead = {
 }
 
 export type DirectReadsParts = {
-  readonly limiter: UsageLimiter
   /** Cells of which the first are accessVersion and the end of the lease. */
   readonly versionCells: Float64Array
   readonly bodyBytesMax: number
@@ -44,16 +39,13 @@ export type DirectReadsParts = {
  */
 export class DirectReads {
   private readonly native: NativeReads
-  private readonly limiter: UsageLimiter
   private readonly bodyBytesMax: number
   private readonly registered = new WeakMap<Principal, Registered>()
 
-  constructor({ limiter, versionCells, bodyBytesMax, replyBytes }: DirectReadsParts) {
-    this.limiter = limiter
+  constructor({ versionCells, bodyBytesMax, replyBytes }: DirectReadsParts) {
     this.bodyBytesMax = bodyBytesMax
     this.native = openDirectReads({
       version: versionCells,
-      limits: limiter.cells,
       bucketSeconds: [...BUCKET_SECONDS],
       tokensMax: TOKENS_MAX,
       replyBytes,
@@ -67,22 +59,17 @@ export class DirectReads {
 
   /** Registers the token of a request that was admitted within its limits. */
   register(principal: Principal, { token, version, lane }: AdmittedRead): void {
-    const { grant, meter, state } = principal
+    const { grant, access, meter } = principal
     if (lane === undefined || grant.address !== undefined) return
     const known = this.registered.get(principal)
     const usage = meter.current
     const isKnown =
-      known?.version === version &&
-      known.row === state.row &&
-      known.minuteEndsMs === usage.endsMs &&
-      known.lane === lane
-    if (isKnown || state.rate.burstNs > BURST_NS_MAX) return
+      known?.version === version && known.minuteEndsMs === usage.endsMs && known.lane === lane
+    if (isKnown) return
     const { cells, endsMs: minuteEndsMs, minuteAt } = usage
-    this.registered.set(principal, { version, row: state.row, minuteEndsMs, lane })
+    this.registered.set(principal, { version, minuteEndsMs, lane })
     const { validFromMs, validUntilMs } = grant
-    const place = this.limiter.placeOf(principal)
     const admission = {
-      ...place,
       version,
       validFromMs,
       validUntilMs,
@@ -92,7 +79,7 @@ export class DirectReads {
       methodsAt: meter.slotsOf(FAST_METHODS),
       minuteEndsMs,
     }
-    this.native.register(token, admission, lane)
+    this.native.register(token, admission, access, lane)
   }
 
   /** Reports what was answered since the last call. */

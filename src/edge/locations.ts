@@ -132,7 +132,7 @@ export class EdgeLocations {
     // At level debug every request is logged, which only JavaScript does.
     const direct = log.isLevelEnabled('debug')
       ? undefined
-      : new DirectReads({ limiter, versionCells, bodyBytesMax, replyBytes })
+      : new DirectReads({ versionCells, bodyBytesMax, replyBytes })
     if (direct !== undefined) metrics.beforeSnapshot(() => direct.meter(metrics))
     const submissions = new Submissions({
       ...this.modules.submissions,

@@ -1,5 +1,5 @@
-import type { Exceeded } from '../access/limiter/access-limiter.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
+import type { LimitRefusal } from '../native/access/limits.js'
 import type { Log } from '../shared/log.js'
 import { isReply, type Reply, type Request, type Route } from '../shared/http.js'
 import {
@@ -62,7 +62,7 @@ class Admitted extends ChargedCalls<Reply> {
     return this.request.address
   }
 
-  protected refuse(exceeded: Exceeded): Reply {
+  protected refuse(exceeded: LimitRefusal): Reply {
     this.onCall()
     return refusalOf(exceeded, this.onRefusal)
   }

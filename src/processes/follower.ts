@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { openLimitTable } from '../access/limiter/access-limiter.js'
+import { openLimitTable } from '../access/limiter/limit-table.js'
 import { openWriter } from '../access/store/store.js'
 import { ClusterFollower } from '../cluster/cluster-follower.js'
 import { connectEtcd } from '../cluster/connection.js'

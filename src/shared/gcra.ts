@@ -56,25 +56,3 @@ export const takeRequests = (
     if (Atomics.compareExchange(words, index, stored, next) === stored) return left
   }
 }
-
-/**
- * Takes up to `count` whole requests although the burst may be used up: at most to one burst beyond
- * it, which the next requests wait for. Returns how many.
- */
-export const chargeRequests = (
-  words: BigInt64Array,
-  index: number,
-  { intervalNs, burstNs }: Rate,
-  { count, nowNs }: { readonly count: number; readonly nowNs: () => bigint },
-): number => {
-  for (;;) {
-    const stored = Atomics.load(words, index)
-    const now = nowNs()
-    const arrival = stored < now ? now : stored
-    const room = (now + 2n * burstNs - arrival) / intervalNs
-    const taken = room < BigInt(count) ? room : BigInt(count)
-    if (taken <= 0n) return 0
-    const next = arrival + taken * intervalNs
-    if (Atomics.compareExchange(words, index, stored, next) === stored) return Number(taken)
-  }
-}

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openLimitTable, resetLimitTable } from '../access/limiter/access-limiter.js'
+import { openLimitTable, resetLimitTable } from '../access/limiter/limit-table.js'
 import type { Config } from '../config/config.js'
 import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'

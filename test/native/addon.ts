@@ -45,6 +45,10 @@ const methodOf = (target: object, name: string): Call => {
   return found as Call
 }
 
+/** Their arguments are in `access/limits.ts`. */
+const LIMITS = ['acquireRequest', 'releaseRequests']
+const CELLS = ['ACCESS_VERSION_CELL', 'LEASE_END_CELL']
+
 const BRIEFLY = { depth: 5, maxStringLength: 50, maxArrayLength: 3, breakLength: Infinity }
 
 /** Makes each wrong call, which must throw an Error; returns those that did not. */
@@ -67,6 +71,8 @@ t.test('exports', async t => {
     'StoreInspector',
     'Fanout',
     'Indexer',
+    'LimitedAccess',
+    'LimitTable',
     'NativeReply',
     'Reader',
     'RpcAnswer',
@@ -79,7 +85,7 @@ t.test('exports', async t => {
   ]
   t.strictSame(
     Object.keys(addon).sort(),
-    [...classes, '__napiBindingTarget', ...namesOf(FUNCTIONS)].sort(),
+    [...classes, '__napiBindingTarget', ...LIMITS, ...CELLS, ...namesOf(FUNCTIONS)].sort(),
   )
   t.strictSame(membersOf(addon.Indexer.prototype), namesOf(INDEXER))
   t.strictSame(membersOf(addon.Reader.prototype), namesOf(READER))

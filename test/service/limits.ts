@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openLimitTable, readUtilisation } from '../../src/access/limiter/access-limiter.js'
+import { openLimitTable, readUtilisation } from '../../src/access/limiter/limit-table.js'
 import { storeAccesses, type StoredAccess } from '../fixtures/access/stored-accesses.js'
 import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { ownDir } from '../fixtures/own-dir.js'

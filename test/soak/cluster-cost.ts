@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { Agent, request } from 'undici'
-import { AccessLimiter, LimiterState } from '../../src/access/limiter/access-limiter.js'
-import { LimitTable } from '../../src/access/limiter/limit-table.js'
+import { limitedAccess } from '../../src/access/limiter/limit-table.js'
+import { mapLimitTable } from '../../src/native/access/limits.js'
 import type { StoredAccess } from '../../src/access/store/tables.js'
 import { Administration } from '../../src/cluster/administration.js'
 import { join as joinCluster } from '../../src/cluster/membership.js'
@@ -80,17 +80,14 @@ const count = async (etcd: TestEtcd): Promise<Counted> => {
 
 /** Limits of a machine of which this many accesses are used each second. */
 const openUse = (t: Test, file: string) => {
-  const table = new LimitTable(file, { edgeCount: 1, rowCount: 2 * USED })
-  const limiter = new AccessLimiter(table, 0)
-  const states = Array.from(
-    { length: USED },
-    (_, index) => new LimiterState(grantOf({}, `acc_${index}`)),
+  const table = mapLimitTable(file, { edgeCount: 1, rowCount: 2 * USED })
+  const accesses = Array.from({ length: USED }, (_, index) =>
+    limitedAccess(table, grantOf({}, `acc_${index}`), 0),
   )
   let isUsing = false
   const timer = setInterval(() => {
     if (!isUsing) return
-    for (const state of states)
-      if (limiter.acquire(state, Date.now) === undefined) limiter.release(state, 1)
+    for (const access of accesses) if (access.acquire(Date.now) === undefined) access.release(1)
   }, 1_000)
   t.teardown(() => clearInterval(timer))
   return { table, use: (): boolean => (isUsing = true) }

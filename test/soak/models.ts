@@ -8,6 +8,7 @@ import { soakTest } from '../fixtures/soak.js'
 const MODELS = [
   ['sys', 'loop_queue'],
   ['wire', 'reply::model'],
+  ['edge', 'limits::model'],
 ] as const
 
 /**

@@ -9,7 +9,7 @@ import { createAuthenticate } from '../../../src/access/authenticate.js'
 import { createTokenManager } from '../../../src/access/tokens/token-manager.js'
 import { createAccessManager } from '../../../src/access/accesses/access-manager.js'
 import { UsageLimiter } from '../../../src/access/limiter/usage-limiter.js'
-import { AccessLimiter, openLimitTable } from '../../../src/access/limiter/access-limiter.js'
+import { openLimitTable } from '../../../src/access/limiter/limit-table.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { createLocalJournal } from '../../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
@@ -71,10 +71,11 @@ const onFault = (fault: unknown): never => {
 const parts = {
   location: 'fra',
   authenticate: createAuthenticate(reader, () => versions[0] ?? 0),
-  limiter: new UsageLimiter(
-    new AccessLimiter(openLimitTable(dir, EDGES), 0),
-    openLiveCells(dir, 0, { onFault }),
-  ),
+  limiter: new UsageLimiter({
+    table: openLimitTable(dir, EDGES),
+    edgeIndex: 0,
+    usage: openLiveCells(dir, 0, { onFault }),
+  }),
   version: () => versions[0] ?? 0,
   now: Date.now,
   onRefusal: () => {},

@@ -12,6 +12,7 @@ mod fast_lane;
 mod feed;
 mod indexer;
 mod js_bytes;
+mod limits;
 mod loader;
 mod message;
 mod options;

@@ -2,6 +2,7 @@
 //! has changed that it decided by.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,12 +12,14 @@ use usage::{FIGURES_AT, LATENCIES_AT};
 use crate::cells::Cells;
 use crate::counts::Counts;
 use crate::latency::{BUCKETS, bucket_of};
-use crate::limit::{Clock, Limit};
+use crate::limits::Access;
+use crate::rate::Clock;
 
 const NS_PER_MS: i64 = 1_000_000;
-/// The cells that JavaScript compares too; `src/supervision/shared-memory.ts` lays them out.
-const ACCESS_VERSION: usize = 0;
-const LEASE_END: usize = 1;
+/// Cells of the shared memory of the processes: the accessVersion, a double.
+pub const ACCESS_VERSION: usize = 0;
+/// When the lease of this machine ends, in milliseconds of the boot clock, a double.
+pub const LEASE_END: usize = 1;
 
 /// The canonical point reads of one store.
 pub trait PointReads {
@@ -32,7 +35,7 @@ pub struct Entry<R> {
     /// Unix milliseconds: from the first on, before the second.
     pub valid_from_ms: f64,
     pub valid_until_ms: f64,
-    pub limit: Limit,
+    pub access: Rc<Access>,
     /// What is counted of its scope: the slot of this minute, those of the methods (0: none),
     /// and when the minute ends. A slot is closed no earlier than that of the minute.
     pub usage: Cells,
@@ -97,7 +100,6 @@ fn is_leased(end_ms: f64) -> bool {
 pub struct Answers<R> {
     /// Its first cells are accessVersion and the end of the lease.
     version: Cells,
-    limits: Cells,
     tokens: HashMap<Box<[u8]>, Entry<R>>,
     tokens_max: usize,
     is_open: bool,
@@ -108,15 +110,9 @@ pub struct Answers<R> {
 }
 
 impl<R: PointReads> Answers<R> {
-    pub fn new(
-        version: Cells,
-        limits: Cells,
-        (tokens_max, reply_bytes): (usize, usize),
-        counts: Counts,
-    ) -> Self {
+    pub fn new(version: Cells, (tokens_max, reply_bytes): (usize, usize), counts: Counts) -> Self {
         Answers {
             version,
-            limits,
             tokens: HashMap::new(),
             tokens_max,
             is_open: true,
@@ -161,7 +157,7 @@ impl<R: PointReads> Answers<R> {
             && entry.minute.is_open(&entry.usage);
         let usage = entry.usage.word(entry.minute.at + FIGURES_AT)?;
         // The rate first, which costs a load: a client over it costs no read.
-        if !is_current || !entry.limit.allows(&self.limits, clock) {
+        if !is_current || !entry.access.allows(clock) {
             return None;
         }
         let started = Instant::now();
@@ -171,14 +167,14 @@ impl<R: PointReads> Answers<R> {
         let calls = entry.usage.word(slot + FIGURES_AT)?;
         let durations_at = (slot + LATENCIES_AT) * 2;
         entry.usage.half(durations_at + BUCKETS - 1)?;
-        if !entry.limit.take(&self.limits, clock) {
+        if entry.access.admit(clock).is_err() {
             return None;
         }
         let requests = self.reply.len().div_ceil(self.reply_bytes);
-        entry.limit.charge_reply(&self.limits, requests, clock);
+        entry.access.charge_reply(1, requests as i64, clock);
         add_one(usage);
         add_one(calls);
-        entry.limit.release(&self.limits);
+        entry.access.release(1);
         let elapsed = started.elapsed();
         if let Some(bucket) = entry.usage.half(durations_at + bucket_of(elapsed)) {
             observe(bucket);
@@ -188,5 +184,5 @@ impl<R: PointReads> Answers<R> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 mod tests;

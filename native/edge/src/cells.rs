@@ -52,10 +52,10 @@ impl Cells {
 }
 
 /// Memory that no box owns while it is used: to move a box ends what points into it.
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 struct Memory(*mut [f64]);
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: made by `Box::into_raw`, and dropped once.
@@ -63,7 +63,7 @@ impl Drop for Memory {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "model")))]
 pub fn owned(count: usize) -> Cells {
     let memory = Box::into_raw(vec![0.0_f64; count].into_boxed_slice());
     // SAFETY: the slice does not move, and is freed with its owner.

@@ -8,9 +8,13 @@ mod answers;
 mod cells;
 mod counts;
 mod latency;
-mod limit;
+mod limits;
+mod memory;
+mod rate;
 
-pub use answers::{Answers, Entry, PointReads, Slot, now_ns};
+pub use answers::{ACCESS_VERSION, Answers, Entry, LEASE_END, PointReads, Slot, now_ns};
 pub use cells::Cells;
 pub use counts::Counts;
-pub use limit::{Clock, Limit};
+pub use limits::{Access, Exceeded, InUse, LimitTable, Limits, Refusal, RowCounts};
+pub use memory::Memory;
+pub use rate::{Clock, Rate, Stale};

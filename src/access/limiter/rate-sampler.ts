@@ -1,6 +1,6 @@
 import { LIMIT_NAMES } from '../../shared/access-limits.js'
-import { keyOfAccess, NO_ROW, type LimitTable } from './limit-table.js'
 import type { PeakRow } from '../../usage/store.js'
+import { keyOfAccess, type LimitTable, type Utilisation } from './limit-table.js'
 
 /** Time between two samples. */
 export const SAMPLE_MS = 1_000
@@ -85,6 +85,11 @@ const gainOf = (count: number, before: number): number => {
   return gain < 2 ** 31 ? gain : count
 }
 
+const useOf = (found: Utilisation, perSecond: number): readonly number[] => {
+  const { requestsInFlight, sockets, subscriptionsOfSocket } = found
+  return [perSecond, requestsInFlight, sockets, subscriptionsOfSocket]
+}
+
 /** Measures accesses by the counts of the limit table, which edges keep in any case. */
 export class RateSampler {
   readonly #table: LimitTable
@@ -117,15 +122,13 @@ export class RateSampler {
     const atMs = this.#elapsed()
     const seconds = (atMs - this.#sampledMs) / 1_000
     if (this.#last !== undefined && seconds * 1_000 < SAMPLE_MS_MIN) return
-    const table = this.#table
     const found = new Map<bigint, Last>()
-    for (const [row, key] of table.assigned()) {
-      const [charged, refused] = [table.chargedTotalOf(row), table.refusedOf(row)]
+    for (const { row, key, charged, refused, utilisation } of this.#table.rows()) {
       const before = this.#before(key, row, charged, refused)
       const perSecond = Math.round((gainOf(charged, before.charged) / seconds) * 10) / 10
       const refusedNow = refused.map((count, index) => gainOf(count, before.refused[index] ?? 0))
       const window = this.#last?.get(key)?.window ?? new Window(this.#windowLength)
-      window.add(this.#useOf(row, perSecond))
+      window.add(useOf(utilisation, perSecond))
       found.set(key, { row, charged, refused, perSecond, window })
       if (perSecond > 0 || refusedNow.some(count => count > 0))
         this.#addPeak(key, perSecond, refusedNow)
@@ -136,7 +139,7 @@ export class RateSampler {
 
   ratesOf(accessId: string): AccessRates {
     const key = keyOfAccess(accessId)
-    const last = this.#table.find(key) === NO_ROW ? undefined : this.#last?.get(key)
+    const last = this.#last?.get(key)
     return {
       requestsLastSecond: last?.perSecond ?? 0,
       means: last?.window.means() ?? NO_MEANS,
@@ -179,12 +182,6 @@ export class RateSampler {
     if (refused.some(count => count > 0)) peak.isRecorded = false
     peak.refused = peak.refused.map((count, index) => count + (refused[index] ?? 0))
     this.#peaks.set(name, peak)
-  }
-
-  #useOf(row: number, perSecond: number): readonly number[] {
-    const { requestsInFlight, sockets } = this.#table.utilisationOf(row)
-    const { subscriptionsOfSocket } = this.#table.subscriptionsOf(row)
-    return [perSecond, requestsInFlight, sockets, subscriptionsOfSocket]
   }
 
   #before(

@@ -1,50 +1,38 @@
+import type {
+  LimitedAccess,
+  LimitRefusal,
+  LimitTable,
+  Utilisation,
+} from '../../native/access/limits.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Peer, Refusal } from '../authenticate.js'
 import { NO_METHOD, OPEN_SOCKET } from '../../usage/calls.js'
 import type { LiveCells } from '../../usage/live-cells.js'
 import type { Meter } from '../../usage/meter.js'
-import {
-  FULL,
-  LimiterState,
-  type AccessLimiter,
-  type Clock,
-  type Exceeded,
-  type LimitPlace,
-} from './access-limiter.js'
-import type { Subscriptions } from './limit-counts.js'
+import { limitedAccess, type Clock } from './limit-table.js'
 
-/** An authenticated client: its grant, the state of its limits and the meter of its place. */
-export class Principal {
+/** An authenticated client: its grant, its limits and the meter of its place. */
+export type Principal = {
   readonly grant: Grant
-  readonly state: LimiterState
+  readonly access: LimitedAccess
   readonly meter: Meter
+}
 
-  constructor(grant: Grant, meter: Meter) {
-    this.grant = grant
-    this.state = new LimiterState(grant)
-    this.meter = meter
-  }
+export type UsageLimiterParts = {
+  readonly table: LimitTable
+  /** This edge's, in the table. */
+  readonly edgeIndex: number
+  readonly usage: LiveCells
 }
 
 /** Enforces the limits of authenticated requests and counts them. */
 export class UsageLimiter {
-  readonly #limiter: AccessLimiter
-  readonly #usage: LiveCells
+  readonly #parts: UsageLimiterParts
   readonly #principals = new WeakMap<Grant, Principal>()
   #last: Principal | undefined
 
-  constructor(limiter: AccessLimiter, usage: LiveCells) {
-    this.#limiter = limiter
-    this.#usage = usage
-  }
-
-  /** The cells of the limit table. */
-  get cells(): Float64Array {
-    return this.#limiter.cells
-  }
-
-  placeOf({ state }: Principal): LimitPlace {
-    return this.#limiter.placeOf(state)
+  constructor(parts: UsageLimiterParts) {
+    this.#parts = parts
   }
 
   principalOf(grant: Grant): Principal {
@@ -53,7 +41,9 @@ export class UsageLimiter {
     if (last !== undefined && last.grant === grant) return last
     let principal = this.#principals.get(grant)
     if (principal === undefined) {
-      principal = new Principal(grant, this.#usage.meterOf(grant))
+      const { table, edgeIndex, usage } = this.#parts
+      const access = limitedAccess(table, grant, edgeIndex)
+      principal = { grant, access, meter: usage.meterOf(grant) }
       this.#principals.set(grant, principal)
     }
     this.#last = principal
@@ -61,8 +51,8 @@ export class UsageLimiter {
   }
 
   /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
-  acquire(principal: Principal, now: Clock): undefined | Exceeded | typeof FULL {
-    const exceeded = this.#limiter.acquire(principal.state, now)
+  acquire(principal: Principal, now: Clock): undefined | LimitRefusal {
+    const exceeded = principal.access.acquire(now)
     const nowMs = now()
     const { meter } = principal
     meter.addRequests(1, nowMs)
@@ -82,8 +72,8 @@ export class UsageLimiter {
     principal: Principal,
     size: { readonly calls: number; readonly atOnce: number },
     now: Clock,
-  ): number | Exceeded {
-    const granted = this.#limiter.acquireBatch(principal.state, size, now)
+  ): number | LimitRefusal {
+    const granted = principal.access.acquireBatch(size.calls, size.atOnce, now)
     // A refused batch counts as the one request that it was sent as.
     if (typeof granted !== 'number') principal.meter.addRateLimited(NO_METHOD, now())
     else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
@@ -91,8 +81,8 @@ export class UsageLimiter {
   }
 
   /** Charges further requests for the length of an admitted one. They are not counted as calls. */
-  acquireMore(principal: Principal, count: number, now: Clock): undefined | Exceeded {
-    const exceeded = this.#limiter.acquireMore(principal.state, count, now)
+  acquireMore(principal: Principal, count: number, now: Clock): undefined | LimitRefusal {
+    const exceeded = principal.access.acquireMore(count, now)
     if (exceeded !== undefined) principal.meter.addRateLimited(NO_METHOD, now())
     return exceeded
   }
@@ -102,22 +92,22 @@ export class UsageLimiter {
    * already. They are not counted as calls.
    */
   chargeReply(
-    { state }: Principal,
-    size: { readonly from: number; readonly to: number },
+    { access }: Principal,
+    { from, to }: { readonly from: number; readonly to: number },
     now: Clock,
   ): void {
-    this.#limiter.chargeReply(state, size, now)
+    access.chargeReply(from, to, now)
   }
 
   release(principal: Principal, atOnce: number): void {
-    this.#limiter.release(principal.state, atOnce)
+    principal.access.release(atOnce)
   }
 
   /**
    * Admits one WebSocket, or returns the limit it exceeds. Each admitted socket must be released.
    */
-  acquireSocket(principal: Principal, nowMs: number): undefined | Exceeded | typeof FULL {
-    const exceeded = this.#limiter.acquireSocket(principal.state, nowMs)
+  acquireSocket(principal: Principal, nowMs: number): undefined | LimitRefusal {
+    const exceeded = principal.access.acquireSocket(nowMs)
     const { meter } = principal
     meter.addRequests(1, nowMs)
     meter.addCall(OPEN_SOCKET, {}, nowMs)
@@ -128,25 +118,31 @@ export class UsageLimiter {
   /** Counts a refused token. One that could not be a token is none, and is not counted. */
   addRefused({ reason, ...token }: Refusal, { address }: Peer, nowMs: number): void {
     if (reason !== 'malformed' && reason !== 'leaseExpired')
-      this.#usage.addRefused(reason, token, address, nowMs)
+      this.#parts.usage.addRefused(reason, token, address, nowMs)
   }
 
   /** Open WebSockets of the access, over all edges and machines. */
-  openSockets({ state }: Principal): number {
-    return this.#limiter.openSockets(state)
+  openSockets({ access }: Principal): number {
+    return access.openSockets()
   }
 
   /** Counts a subscription over its limit, of a principal with an open WebSocket. */
-  addRefusedSubscription({ state }: Principal): void {
-    this.#limiter.addRefusedSubscription(state)
+  addRefusedSubscription({ access }: Principal): void {
+    access.addRefusedSubscription()
   }
 
   /** What the access of a principal has at this edge. */
-  setSubscriptions({ state }: Principal, subscriptions: Subscriptions): void {
-    this.#limiter.setSubscriptions(state, subscriptions)
+  setSubscriptions(
+    { access }: Principal,
+    {
+      subscriptions,
+      subscriptionsOfSocket,
+    }: Pick<Utilisation, 'subscriptions' | 'subscriptionsOfSocket'>,
+  ): void {
+    access.setSubscriptions(subscriptions, subscriptionsOfSocket)
   }
 
   releaseSocket(principal: Principal): void {
-    this.#limiter.releaseSocket(principal.state)
+    principal.access.releaseSocket()
   }
 }

@@ -1,4 +1,4 @@
-import { NO_ROW, type LimitTable, type Utilisation } from '../../access/limiter/limit-table.js'
+import type { LimitTable } from '../../access/limiter/limit-table.js'
 import type { AccessUse, MachineUse } from './machine-use.js'
 
 /** What another machine reported, and when it was first seen. */
@@ -11,15 +11,15 @@ type Known = {
   readonly accesses: ReadonlyMap<bigint, AccessUse>
 }
 
+/** What an access has in use on all other machines. */
+type InUse = Pick<AccessUse, 'key' | 'requestsInFlight' | 'sockets'>
+
 export type OthersUseOptions = {
   /** A machine that reports nothing new for this time has nothing in use. */
   readonly leaseMs: number
   /** Longest debt of an access to other machines, as time at its rate. */
   readonly debtMsMax: number
 }
-
-const NS_PER_MS = 1_000_000n
-const NOTHING: Utilisation = { requestsInFlight: 0, sockets: 0 }
 
 /**
  * Charges the limits of this machine with what other machines report. Requests are charged once
@@ -30,8 +30,8 @@ export class OthersUse {
   private readonly table: LimitTable
   private readonly options: OthersUseOptions
   private readonly machines = new Map<string, Known>()
-  /** What accesses owe, in nanoseconds of their rates. */
-  private readonly owed = new Map<bigint, bigint>()
+  /** What accesses owe, in milliseconds of their rates. */
+  private readonly owedMs = new Map<bigint, number>()
   private isFirst = true
 
   constructor(table: LimitTable, options: OthersUseOptions) {
@@ -52,13 +52,10 @@ export class OthersUse {
 
   /** Charges as much of the debts as the limit table takes now. */
   pay(nowMs: number): void {
-    const nowNs = BigInt(Math.round(nowMs)) * NS_PER_MS
-    for (const [key, owedNs] of this.owed) {
-      const row = this.table.find(key)
-      // Without a row the whole burst is free here.
-      const leftNs = row === NO_ROW ? 0n : this.table.charge(row, owedNs, nowNs)
-      if (leftNs === 0n) this.owed.delete(key)
-      else this.owed.set(key, leftNs)
+    for (const [key, owedMs] of this.owedMs) {
+      const leftMs = this.table.charge(key, owedMs, nowMs)
+      if (leftMs === 0) this.owedMs.delete(key)
+      else this.owedMs.set(key, leftMs)
     }
   }
 
@@ -81,26 +78,25 @@ export class OthersUse {
   }
 
   private owe(key: bigint, requests: number): void {
-    const row = requests > 0 ? this.table.find(key) : NO_ROW
-    if (row === NO_ROW) return
-    const owedNs = (this.owed.get(key) ?? 0n) + this.table.costOf(row, requests)
-    const mostNs = BigInt(this.options.debtMsMax) * NS_PER_MS
-    this.owed.set(key, owedNs < mostNs ? owedNs : mostNs)
+    const costMs = requests > 0 ? this.table.costMs(key, requests) : 0
+    if (costMs === 0) return
+    const owedMs = (this.owedMs.get(key) ?? 0) + costMs
+    this.owedMs.set(key, Math.min(owedMs, this.options.debtMsMax))
   }
 
   private setUtilisation(nowMs: number): void {
-    const sums = new Map<bigint, Utilisation>()
+    const sums = new Map<bigint, InUse>()
     for (const { seenMs, accesses } of this.machines.values()) {
       if (nowMs - seenMs > this.options.leaseMs) continue
       for (const { key, requestsInFlight, sockets } of accesses.values()) {
-        const sum = sums.get(key) ?? NOTHING
+        const sum = sums.get(key)
         sums.set(key, {
-          requestsInFlight: sum.requestsInFlight + requestsInFlight,
-          sockets: sum.sockets + sockets,
+          key,
+          requestsInFlight: (sum?.requestsInFlight ?? 0) + requestsInFlight,
+          sockets: (sum?.sockets ?? 0) + sockets,
         })
       }
     }
-    for (const [row, key] of this.table.assigned())
-      this.table.setOthers(row, sums.get(key) ?? NOTHING)
+    this.table.setOthers([...sums.values()])
   }
 }

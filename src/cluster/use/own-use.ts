@@ -32,11 +32,10 @@ export class OwnUse {
 
   /** The accesses in use, to be reported once. */
   take(nowMs: number): readonly AccessUse[] {
-    const found = [...this.table.assigned()].map(([row, key]) => {
+    const found = this.table.rows().map(({ key, utilisation }) => {
       const used = this.usedOf(key, nowMs)
-      const charged = this.table.takeCharged(row)
-      const { requestsInFlight, sockets } = this.table.utilisationOf(row)
-      used.pending += charged
+      const { requestsInFlight, sockets } = utilisation
+      used.pending += this.table.takeCharged(key)
       if (used.pending + requestsInFlight + sockets > 0) used.usedMs = nowMs
       return { key, used, requestsInFlight, sockets }
     })

@@ -1,4 +1,4 @@
-import type { Exceeded } from '../../access/limiter/access-limiter.js'
+import type { LimitRefusal } from '../../native/access/limits.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
 import type { ByteShare } from '../../shared/byte-budget.js'
@@ -121,7 +121,7 @@ export class SocketMessage extends ChargedCalls<RpcError> {
     return this.session.address
   }
 
-  protected refuse(exceeded: Exceeded): RpcError {
+  protected refuse(exceeded: LimitRefusal): RpcError {
     const error = toOverLimit(exceeded, this.session.host.onRefusal)
     this.session.onRefused()
     return error

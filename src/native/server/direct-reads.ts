@@ -1,5 +1,6 @@
 import * as addon from '#native'
 import { callNative } from '../errors.js'
+import type { LimitedAccess } from '../access/limits.js'
 
 /** The point reads of one open store, for `DirectReads`. */
 export type PointReadLane = addon.PointReadLane
@@ -14,7 +15,7 @@ export type DirectReads = {
    */
   mount(app: number, typeLines: string, bodyBytesMax: number): void
   /** Answers requests with this token as long as what was decided holds. */
-  register(token: string, admission: Admission, lane: PointReadLane): void
+  register(token: string, admission: Admission, access: LimitedAccess, lane: PointReadLane): void
   /** What was answered since the last call: for each fast method the cells of its histogram. */
   takeCounts(): readonly number[]
   /** Answers nothing any more. */
@@ -24,8 +25,6 @@ export type DirectReads = {
 export type DirectReadsParts = {
   /** Cells of which the first are accessVersion and the end of the lease. */
   readonly version: Float64Array
-  /** Cells of the limit table. */
-  readonly limits: Float64Array
   /** Upper bounds of the buckets of histograms, in seconds. */
   readonly bucketSeconds: readonly number[]
   /** Tokens that are known at a time. */
@@ -35,15 +34,15 @@ export type DirectReadsParts = {
 }
 
 export const openDirectReads = (parts: DirectReadsParts): DirectReads => {
-  const { version, limits, bucketSeconds, tokensMax, replyBytes } = parts
+  const { version, bucketSeconds, tokensMax, replyBytes } = parts
   const native = callNative(
-    () => new addon.DirectReads(version, limits, [...bucketSeconds], tokensMax, replyBytes),
+    () => new addon.DirectReads(version, [...bucketSeconds], tokensMax, replyBytes),
   )
   return {
     mount: (app, typeLines, bodyBytesMax) => {
       callNative(() => native.mount(app, typeLines, bodyBytesMax))
     },
-    register: (token, admission, lane) => callNative(() => native.register(token, admission, lane)),
+    register: (...known) => callNative(() => native.register(...known)),
     takeCounts: () => callNative(() => native.takeCounts()),
     close: () => callNative(() => native.close()),
   }

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { AccessLimiter, LimiterState } from '../../../src/access/limiter/access-limiter.js'
-import { LimitTable } from '../../../src/access/limiter/limit-table.js'
+import { keyOfAccess, limitedAccess } from '../../../src/access/limiter/limit-table.js'
 import { RateSampler } from '../../../src/access/limiter/rate-sampler.js'
 import { useOf } from '../../../src/control/own-usage.js'
 import { createAsk, createUsage } from '../../../src/control/usage.js'
 import type { Parameter, QuestionName, RowOf } from '../../../src/usage/queries.js'
 import { openUsageReader, UsageWriter } from '../../../src/usage/store.js'
+import { mapLimitTable, type LimitedAccess } from '../../../src/native/access/limits.js'
 import { mapLimits } from '../../../src/shared/access-limits.js'
+import type { Grant } from '../../../src/shared/grant.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
 
@@ -17,7 +18,7 @@ const NO_REFUSALS = mapLimits(() => 0)
 /** A table with two edges, and its sampler with a clock of the test. */
 const openSampler = (t: Test, rowCount = 8) => {
   const dir = t.testdir()
-  const table = new LimitTable(join(dir, 'limits'), { edgeCount: 2, rowCount })
+  const table = mapLimitTable(join(dir, 'limits'), { edgeCount: 2, rowCount })
   const clock = { nowMs: NOW_MS }
   const open = () =>
     new RateSampler(table, {
@@ -25,12 +26,13 @@ const openSampler = (t: Test, rowCount = 8) => {
       now: () => clock.nowMs,
       elapsed: () => clock.nowMs - NOW_MS,
     })
-  const edges = [new AccessLimiter(table, 0), new AccessLimiter(table, 1)] as const
-  const send = (limiter: AccessLimiter, state: LimiterState, count: number): number => {
+  const edgeOf = (index: number) => (grant: Grant) => limitedAccess(table, grant, index)
+  const edges = [edgeOf(0), edgeOf(1)] as const
+  const send = (access: LimitedAccess, count: number): number => {
     let passed = 0
     for (let sent = 0; sent < count; sent++) {
-      if (limiter.acquire(state, () => clock.nowMs) !== undefined) continue
-      limiter.release(state, 1)
+      if (access.acquire(() => clock.nowMs) !== undefined) continue
+      access.release(1)
       passed++
     }
     return passed
@@ -57,13 +59,10 @@ const roundedMeans = (sampler: RateSampler) => {
 t.test('the last second and its peak are what all edges admitted', async t => {
   const { clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
-  const states = edges.map(
-    () => new LimiterState(grantOf({ requestsPerSecondMax: 100, requestsBurstMax: 50 })),
-  )
-  const [first, second] = states
-  if (first === undefined || second === undefined) return
+  const grant = grantOf({ requestsPerSecondMax: 100, requestsBurstMax: 50 })
+  const [first, second] = [edges[0](grant), edges[1](grant)]
   sampler.sample()
-  t.equal(send(edges[0], first, 30) + send(edges[1], second, 30), 50, 'the burst')
+  t.equal(send(first, 30) + send(second, 30), 50, 'the burst')
   clock.nowMs += 1_000
   sampler.sample()
   t.match(await ratesOf(sampler, 'acc_1'), {
@@ -71,7 +70,7 @@ t.test('the last second and its peak are what all edges admitted', async t => {
     peaks: [{ perSecond: 50, atMs: clock.nowMs }],
     refused: { ...NO_REFUSALS, requestsPerSecondMax: 10 },
   })
-  t.equal(send(edges[0], first, 7), 7)
+  t.equal(send(first, 7), 7)
   clock.nowMs += 500
   sampler.sample()
   t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, 50, 'half a second gives no rate')
@@ -113,41 +112,34 @@ t.test('the last second and its peak are what all edges admitted', async t => {
 t.test('reports to other machines take nothing from the rate', async t => {
   const { table, clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
-  const state = new LimiterState(grantOf({ requestsPerSecondMax: 1_000, requestsBurstMax: 900 }))
+  const access = edges[0](grantOf({ requestsPerSecondMax: 1_000, requestsBurstMax: 900 }))
   sampler.sample()
   let sent = 0
   for (let index = 0; index < 9; index++) {
-    sent += send(edges[0], state, 11)
-    if (index % 2 === 0) t.equal(table.takeCharged(state.row), index === 0 ? 11 : 22)
+    sent += send(access, 11)
+    if (index % 2 === 0) t.equal(table.takeCharged(keyOfAccess('acc_1')), index === 0 ? 11 : 22)
   }
   clock.nowMs += 1_000
   sampler.sample()
   t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, sent)
-  // Counts are modulo 2³²: half of the cell is charged, half reported.
-  table.counts[table.chargedOf(state.row)] = -1
-  sampler.sample()
-  const before = table.chargedTotalOf(state.row)
-  table.counts[table.chargedOf(state.row)] = 4
-  t.equal((table.chargedTotalOf(state.row) - before) >>> 0, 5)
 })
 
 t.test('each limit has its refusals', async t => {
   const { clock, edges, open, ratesOf } = openSampler(t)
   const sampler = open()
   const now = () => clock.nowMs
-  const [edge] = edges
-  const state = new LimiterState(grantOf({ requestsInFlightMax: 2, requestsBurstMax: 4 }))
+  const access = edges[0](grantOf({ requestsInFlightMax: 2, requestsBurstMax: 4 }))
   sampler.sample()
-  edge.acquire(state, now)
-  edge.acquire(state, now)
-  t.match(edge.acquire(state, now), { limit: 'requestsInFlightMax' })
-  t.match(edge.acquireBatch(state, { calls: 9, atOnce: 1 }, now), { limit: 'requestsBurstMax' })
-  t.match(edge.acquireBatch(state, { calls: 4, atOnce: 1 }, now), { limit: 'requestsPerSecondMax' })
-  t.equal(edge.acquireMore(state, 2, now), undefined)
-  t.match(edge.acquireMore(state, 2, now), { limit: 'requestsPerSecondMax' })
-  for (let sockets = 0; sockets < 2; sockets++) t.equal(edge.acquireSocket(state, now()), undefined)
-  t.match(edge.acquireSocket(state, now()), { limit: 'socketsMax' })
-  edge.addRefusedSubscription(state)
+  access.acquire(now)
+  access.acquire(now)
+  t.match(access.acquire(now), { limit: 'requestsInFlightMax' })
+  t.match(access.acquireBatch(9, 1, now), { limit: 'requestsBurstMax' })
+  t.match(access.acquireBatch(4, 1, now), { limit: 'requestsPerSecondMax' })
+  t.equal(access.acquireMore(2, now), undefined)
+  t.match(access.acquireMore(2, now), { limit: 'requestsPerSecondMax' })
+  for (let sockets = 0; sockets < 2; sockets++) t.equal(access.acquireSocket(now()), undefined)
+  t.match(access.acquireSocket(now()), { limit: 'socketsMax' })
+  access.addRefusedSubscription()
   clock.nowMs += 1_000
   sampler.sample()
   const refused = {
@@ -167,7 +159,7 @@ t.test('each limit has its refusals', async t => {
 t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
   const { clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
-  const state = new LimiterState(grantOf({}))
+  const access = edges[0](grantOf({}))
   const start = Math.floor(NOW_MS / QUARTER_MS) * QUARTER_MS
   clock.nowMs = start + QUARTER_MS
   sampler.sample()
@@ -177,7 +169,7 @@ t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
   ] as const) {
     clock.nowMs = atMs - 1_000
     sampler.sample()
-    send(edges[0], state, count)
+    send(access, count)
     clock.nowMs = atMs
     sampler.sample()
   }
@@ -198,33 +190,31 @@ t.test('counts of an access survive others on its row, and a new process', async
   const { clock, edges, open, send, ratesOf } = openSampler(t, 4)
   const sampler = open()
   sampler.sample()
-  const states = Array.from({ length: 6 }, (_, nth) => new LimiterState(grantOf({}, `acc_${nth}`)))
-  for (const state of states) {
+  const grants = Array.from({ length: 6 }, (_, nth) => grantOf({}, `acc_${nth}`))
+  for (const grant of grants) {
     clock.nowMs += 4_000
     sampler.sample()
-    t.equal(send(edges[0], state, 3), 3)
+    t.equal(send(edges[0](grant), 3), 3)
     clock.nowMs += 1_000
     sampler.sample()
-    t.equal((await ratesOf(sampler, state.grant.accessId)).requestsLastSecond, 3)
+    t.equal((await ratesOf(sampler, grant.accessId)).requestsLastSecond, 3)
   }
   for (const sampled of [sampler, open()])
-    for (const { grant } of states) {
-      const { peaks } = await ratesOf(sampled, grant.accessId)
+    for (const { accessId } of grants) {
+      const { peaks } = await ratesOf(sampled, accessId)
       t.match(peaks, [{ perSecond: 3 }])
     }
 })
 
 t.test('subscriptions are those of all edges, until an edge has ended', async t => {
   const { table, edges, clock } = openSampler(t)
-  const states = edges.map(() => new LimiterState(grantOf({})))
   for (const [index, edge] of edges.entries()) {
-    const state = states[index]
-    if (state === undefined) return
-    t.equal(edge.acquireSocket(state, clock.nowMs), undefined)
-    edge.setSubscriptions(state, { subscriptions: 5 + index, subscriptionsOfSocket: 4 - index })
+    const access = edge(grantOf({}))
+    t.equal(access.acquireSocket(clock.nowMs), undefined)
+    access.setSubscriptions(5 + index, 4 - index)
   }
-  const row = states[0]?.row ?? 0
-  t.strictSame(table.subscriptionsOf(row), { subscriptions: 11, subscriptionsOfSocket: 4 })
+  const inUse = () => table.utilisation(keyOfAccess('acc_1'))
+  t.match(inUse(), { subscriptions: 11, subscriptionsOfSocket: 4 })
   table.clearEdge(0)
-  t.strictSame(table.subscriptionsOf(row), { subscriptions: 6, subscriptionsOfSocket: 3 })
+  t.match(inUse(), { subscriptions: 6, subscriptionsOfSocket: 3 })
 })

@@ -2,13 +2,13 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
-import { AccessLimiter, LimiterState } from '../../../src/access/limiter/access-limiter.js'
-import { LimitTable } from '../../../src/access/limiter/limit-table.js'
+import { keyOfAccess, limitedAccess } from '../../../src/access/limiter/limit-table.js'
 import { defaults } from '../../../src/cluster/options.js'
 import { formatUse, parseUse } from '../../../src/cluster/use/machine-use.js'
 import { OthersUse, type Report } from '../../../src/cluster/use/others-use.js'
 import { OwnUse } from '../../../src/cluster/use/own-use.js'
 import { DEBT_MS } from '../../../src/cluster/use/use-exchange.js'
+import { mapLimitTable, type LimitedAccess } from '../../../src/native/access/limits.js'
 import type { Limits } from '../../../src/shared/access-limits.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
@@ -23,8 +23,7 @@ const DELAY_MS_MAX = 200
 const REPORTED_MS = defaults.beatMs + DELAY_MS_MAX + DEBT_MS
 
 type Machine = {
-  readonly limiter: AccessLimiter
-  readonly state: LimiterState
+  readonly access: LimitedAccess
   readonly own: OwnUse
   readonly others: OthersUse
   readonly instance: string
@@ -49,10 +48,9 @@ class Machines {
   ) {
     this.delaysMs = delaysMs
     this.machines = Array.from({ length: count }, (_, index) => {
-      const table = new LimitTable(join(dir, `table ${files++}`), { edgeCount: 1, rowCount: 8 })
+      const table = mapLimitTable(join(dir, `table ${files++}`), { edgeCount: 1, rowCount: 8 })
       return {
-        limiter: new AccessLimiter(table, 0),
-        state: new LimiterState(grantOf(limits)),
+        access: limitedAccess(table, grantOf(limits), 0),
         own: new OwnUse(table, defaults.usedAccessesMax),
         others: new OthersUse(table, defaults),
         instance: `${index}`,
@@ -85,9 +83,9 @@ class Machines {
     return most
   }
 
-  send({ limiter, state }: Machine): boolean {
-    if (limiter.acquire(state, () => this.nowMs) !== undefined) return false
-    limiter.release(state, 1)
+  send({ access }: Machine): boolean {
+    if (access.acquire(() => this.nowMs) !== undefined) return false
+    access.release(1)
     this.admittedMs.push(this.nowMs)
     return true
   }
@@ -172,31 +170,31 @@ t.test('requests in flight and sockets of other machines count', async t => {
   const limits = { ...LIMITS, requestsInFlightMax: 2, socketsMax: 2 }
   const { machines, one, other, exchange } = openPair(t, limits)
   const now = (): number => machines.nowMs
-  for (const { limiter, state } of [one, other]) {
-    t.equal(limiter.acquire(state, now), undefined)
-    t.equal(limiter.acquireSocket(state, now()), undefined)
+  for (const { access } of [one, other]) {
+    t.equal(access.acquire(now), undefined)
+    t.equal(access.acquireSocket(now()), undefined)
   }
   exchange()
-  t.match(one.limiter.acquire(one.state, now), { limit: 'requestsInFlightMax', max: 2 })
-  t.match(one.limiter.acquireSocket(one.state, now()), { limit: 'socketsMax', max: 2 })
-  other.limiter.release(other.state, 1)
-  other.limiter.releaseSocket(other.state)
+  t.match(one.access.acquire(now), { limit: 'requestsInFlightMax', max: 2 })
+  t.match(one.access.acquireSocket(now()), { limit: 'socketsMax', max: 2 })
+  other.access.release(1)
+  other.access.releaseSocket()
   exchange()
-  t.equal(one.limiter.acquire(one.state, now), undefined)
-  t.equal(one.limiter.acquireSocket(one.state, now()), undefined)
+  t.equal(one.access.acquire(now), undefined)
+  t.equal(one.access.acquireSocket(now()), undefined)
 })
 
 t.test('a machine that reports nothing more has nothing in use', async t => {
   const { machines, one, other, exchange } = openPair(t, { ...LIMITS, requestsInFlightMax: 1 })
   const now = (): number => machines.nowMs
-  t.equal(one.limiter.acquire(one.state, now), undefined)
-  one.limiter.release(one.state, 1)
-  t.equal(other.limiter.acquire(other.state, now), undefined)
+  t.equal(one.access.acquire(now), undefined)
+  one.access.release(1)
+  t.equal(other.access.acquire(now), undefined)
   exchange()
-  t.match(one.limiter.acquire(one.state, now), { limit: 'requestsInFlightMax' })
+  t.match(one.access.acquire(now), { limit: 'requestsInFlightMax' })
   machines.nowMs += defaults.leaseMs + 1
   machines.exchange(0)
-  t.equal(one.limiter.acquire(one.state, now), undefined)
+  t.equal(one.access.acquire(now), undefined)
 })
 
 t.test('a machine that was started again is charged for its new totals only', async t => {
@@ -205,7 +203,7 @@ t.test('a machine that was started again is charged for its new totals only', as
     machine: '7',
     revision,
     instance,
-    accesses: [{ key: one.state.key, series, requests, requestsInFlight: 0, sockets: 0 }],
+    accesses: [{ key: keyOfAccess('acc_1'), series, requests, requestsInFlight: 0, sockets: 0 }],
   })
   const debtOf = (apply: () => void): number => {
     machines.nowMs += 60_000
@@ -230,10 +228,12 @@ t.test('a machine that was started again is charged for its new totals only', as
 
 t.test('totals of accesses beyond the bound are reported later, none twice', async t => {
   const dir = t.testdir()
-  const table = new LimitTable(join(dir, 'limits'), { edgeCount: 1, rowCount: 8 })
-  const limiter = new AccessLimiter(table, 0)
+  const table = mapLimitTable(join(dir, 'limits'), { edgeCount: 1, rowCount: 8 })
   const own = new OwnUse(table, 2)
-  const states = ['a', 'b', 'c'].map(id => new LimiterState(grantOf(LIMITS, id)))
+  const accesses = ['a', 'b', 'c'].map(id => ({
+    key: keyOfAccess(id),
+    access: limitedAccess(table, grantOf(LIMITS, id), 0),
+  }))
   const charged = new Map<bigint, number>()
   const reported = new Map<bigint, number>()
   let last = new Map<bigint, { series: number; requests: number }>()
@@ -249,11 +249,11 @@ t.test('totals of accesses beyond the bound are reported later, none twice', asy
   }
   for (let beat = 0; beat < 60; beat++) {
     const nowMs = NOW_MS + beat * 1_000
-    for (const [index, state] of states.entries())
+    for (const [index, { key, access }] of accesses.entries())
       for (let sent = 0; sent < ((beat + index) % 3) + (beat < 50 ? 1 : -2); sent++) {
-        if (limiter.acquire(state, () => nowMs) !== undefined) continue
-        limiter.release(state, 1)
-        charged.set(state.key, (charged.get(state.key) ?? 0) + 1)
+        if (access.acquire(() => nowMs) !== undefined) continue
+        access.release(1)
+        charged.set(key, (charged.get(key) ?? 0) + 1)
       }
     report(nowMs)
   }

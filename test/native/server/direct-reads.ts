@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t from 'tap'
 import * as addon from '#native'
+import { LIMITS } from '../../fixtures/access/access.js'
 import { POOLS, STORE } from '../../fixtures/rpc/store.js'
 import { list, record, text, whole, wrongCalls, type Spec } from '../../fixtures/native/wrong.js'
 
@@ -13,18 +14,10 @@ const cells: Spec = {
   wrong: [undefined, null, 5, 'x', {}, [], new Float64Array(9), new Uint8Array(80)],
 }
 const number: Spec = { right: 1, wrong: [undefined, null, '1', {}, 1n] }
-const integer: Spec = { right: 1n, wrong: [undefined, null, 1, '1', 2n ** 63n, -(2n ** 64n)] }
 const admission = record({
   version: number,
   validFromMs: number,
   validUntilMs: number,
-  key: integer,
-  row: whole(0, U32_MAX),
-  edge: whole(0, U32_MAX),
-  columns: whole(1, U32_MAX),
-  inFlightMax: number,
-  intervalNs: integer,
-  burstNs: integer,
   usage: cells,
   minuteAt: whole(0, U32_MAX),
   stateAt: whole(0, U32_MAX),
@@ -51,15 +44,19 @@ t.test('wrong arguments of direct reads are refused', async t => {
     indexer.close()
   })
   const lane = reader.fastLane(8)
-  const specs = [cells, cells, list(number), whole(8, U32_MAX)]
+  const specs = [cells, list(number), whole(8, U32_MAX)]
   const construct = (args: unknown[]): unknown => Reflect.construct(addon.DirectReads, args)
   t.strictSame(notRefused(construct, wrongCalls(specs)), [])
 
-  const direct = new addon.DirectReads(mapped, mapped, [1], 8, 64)
+  const direct = new addon.DirectReads(mapped, [1], 8, 64)
   const register = (args: unknown[]): unknown => Reflect.apply(direct.register, direct, args)
   const laneSpec: Spec = { right: lane, wrong: [undefined, null, {}, reader] }
-  t.strictSame(notRefused(register, wrongCalls([text('token'), admission, laneSpec])), [])
-  register(['token', admission.right, lane])
+  const table = new addon.LimitTable(join(t.testdirName, 'limits'), 2, 4)
+  const access = new addon.LimitedAccess(table, 1n, 0, LIMITS)
+  const accessSpec: Spec = { right: access, wrong: [undefined, null, {}, reader, table] }
+  const registerSpecs = [text('token'), admission, accessSpec, laneSpec]
+  t.strictSame(notRefused(register, wrongCalls(registerSpecs)), [])
+  register(['token', admission.right, access, lane])
 
   const mount = (args: unknown[]): unknown => Reflect.apply(direct.mount, direct, args)
   t.strictSame(notRefused(mount, wrongCalls([number, text('x'), whole(1_000, U32_MAX)])), [])

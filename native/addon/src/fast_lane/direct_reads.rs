@@ -3,16 +3,24 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use edge::{Answers, Counts, Entry, Limit, PointReads, Slot, now_ns};
+use edge::{Answers, Counts, Entry, PointReads, Slot, now_ns};
 use napi::Env;
-use napi::bindgen_prelude::{BigInt, Float64Array, Object};
+use napi::bindgen_prelude::{Float64Array, Object};
 use napi_derive::napi;
 use wire::fast_lane::{Blockhashes, METHODS};
 
-use crate::arguments::{signed, whole, wrong};
+use crate::arguments::{whole, wrong};
 use crate::failure::{Result, guard};
 use crate::fast_lane::cells;
 use crate::fast_lane::lane::{self, SharedLane};
+use crate::limits::access::LimitedAccess;
+
+/// The cell of the shared memory of the processes that has the accessVersion.
+#[napi]
+pub const ACCESS_VERSION_CELL: u32 = edge::ACCESS_VERSION as u32;
+/// The cell of the end of the lease, in milliseconds of the boot clock.
+#[napi]
+pub const LEASE_END_CELL: u32 = edge::LEASE_END as u32;
 
 /// The point reads of one open store, for `DirectReads`.
 #[napi]
@@ -81,14 +89,6 @@ pub struct Admission {
     /// Unix milliseconds.
     pub valid_from_ms: f64,
     pub valid_until_ms: f64,
-    /// The row of the access in the limit table: its key, its first cell, and this edge's column.
-    pub key: BigInt,
-    pub row: f64,
-    pub edge: f64,
-    pub columns: f64,
-    pub in_flight_max: f64,
-    pub interval_ns: BigInt,
-    pub burst_ns: BigInt,
     /// The edge's cells of usage; in them the first cell of the slot of this minute and the cell
     /// of its state, the first cell of the slot of each method of the fast lane, or 0, and the end
     /// of the minute.
@@ -111,14 +111,12 @@ pub struct DirectReads(Shared);
 
 #[napi]
 impl DirectReads {
-    /// `version`: cells, of which the first are accessVersion and the end of the lease. `limits`:
-    /// those of the limit table.
+    /// `version`: cells, of which the first are accessVersion and the end of the lease.
     /// `bounds`: upper bounds of the buckets of histograms in seconds. `reply_bytes`: bytes of a
     /// reply that count as one request.
     #[napi(constructor)]
     pub fn new(
         version: Float64Array,
-        limits: Float64Array,
         bounds: Vec<f64>,
         tokens_max: f64,
         reply_bytes: f64,
@@ -126,9 +124,9 @@ impl DirectReads {
         guard(|| {
             let tokens_max = whole(tokens_max, u32::MAX, "a count of tokens")? as usize;
             let counts = Counts::new(bounds, METHODS);
-            let (version, limits) = (cells::of(version)?, cells::of(limits)?);
+            let version = cells::of(version)?;
             let reply_bytes = whole(reply_bytes, u32::MAX, "bytes of a reply")? as usize;
-            let answers = Answers::new(version, limits, (tokens_max, reply_bytes), counts);
+            let answers = Answers::new(version, (tokens_max, reply_bytes), counts);
             Ok(DirectReads(Rc::new(RefCell::new(answers))))
         })
     }
@@ -146,17 +144,14 @@ impl DirectReads {
 
     /// Answers requests with this token as long as what was decided holds.
     #[napi]
-    pub fn register(&self, token: String, given: Admission, reads: &PointReadLane) -> Result<()> {
+    pub fn register(
+        &self,
+        token: String,
+        given: Admission,
+        access: &LimitedAccess,
+        reads: &PointReadLane,
+    ) -> Result<()> {
         guard(|| {
-            let limit = Limit {
-                key: signed(&given.key)?,
-                row: whole(given.row, u32::MAX, "a row")? as usize,
-                edge: whole(given.edge, u32::MAX, "an edge")? as usize,
-                columns: whole(given.columns, u32::MAX, "a count of columns")? as usize,
-                in_flight_max: given.in_flight_max as i64,
-                interval_ns: signed(&given.interval_ns)?,
-                burst_ns: signed(&given.burst_ns)?,
-            };
             let usage = cells::of(given.usage)?;
             let minute_at = whole(given.minute_at, u32::MAX, "a cell")? as usize;
             let state_at = whole(given.state_at, u32::MAX, "a cell")? as usize;
@@ -167,7 +162,7 @@ impl DirectReads {
                 version: given.version,
                 valid_from_ms: given.valid_from_ms,
                 valid_until_ms: given.valid_until_ms,
-                limit,
+                access: access.access(),
                 minute_ends_ms: given.minute_ends_ms,
                 usage,
                 reads: LaneReads(reads.0.clone()),

@@ -1,0 +1,5 @@
+//! The limits of accesses, for JavaScript.
+
+pub mod access;
+mod numbers;
+mod table;
