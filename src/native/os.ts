@@ -70,3 +70,6 @@ export const allocateFile = (path: string, byteLength: number): void =>
  */
 export const sharedCells = (path: string, count: number): Float64Array =>
   callNative(() => addon.sharedCells(path, count))
+
+/** Cells of the shared memory of the processes that native code reads, too. */
+export const { ACCESS_VERSION_CELL, LEASE_END_CELL } = addon

@@ -1,16 +1,15 @@
 import { join } from 'node:path'
 import { EDGE_SLOTS_MAX } from '../config/edge-count.js'
 import { HEALTHS, type Health } from '../edge/health.js'
-import { bootMs, sharedCells } from '../native/os.js'
+import {
+  ACCESS_VERSION_CELL as ACCESS_VERSION,
+  bootMs,
+  LEASE_END_CELL as LEASE_END,
+  sharedCells,
+} from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
 const CELLS = 1152
-const ACCESS_VERSION = 0
-/**
- * When the lease of this machine ends, in milliseconds of the boot clock. `native/edge/` reads both
- * cells, too.
- */
-const LEASE_END = 1
 /** One per network: the tip that the edges serve, or 0. */
 const TIPS = 128
 /** Networks that have a cell. */
@@ -72,38 +71,49 @@ export type SharedMemory = {
 /** Maps the shared cells of a data directory. */
 export const openSharedMemory = (dataDir: string): SharedMemory => {
   const cells = sharedCells(join(dataDir, 'shared'), CELLS)
-  const read = (cell: number): number => cells[cell] ?? 0
+  // Doubles, of which other processes see the stores in their order: Atomics has no doubles.
+  const words = new BigInt64Array(cells.buffer, cells.byteOffset, CELLS)
+  const double = new Float64Array(1)
+  const bits = new BigInt64Array(double.buffer)
+  const read = (cell: number): number => {
+    bits[0] = Atomics.load(words, cell)
+    return double[0] ?? 0
+  }
+  const write = (cell: number, value: number): void => {
+    double[0] = value
+    Atomics.store(words, cell, bits[0] ?? 0n)
+  }
   const edges = Array.from({ length: EDGE_SLOTS_MAX }, (_, index) => index)
   return {
     cells,
-    accessVersion: () => cells[ACCESS_VERSION] ?? 0,
+    accessVersion: () => read(ACCESS_VERSION),
     leasedVersion: () => {
-      const endMs = cells[LEASE_END] ?? 0
+      const endMs = read(LEASE_END)
       // A lease without an end needs no clock.
       const isLeased = endMs === Infinity || bootMs() < endMs
-      return isLeased ? (cells[ACCESS_VERSION] ?? 0) : Number.NaN
+      return isLeased ? read(ACCESS_VERSION) : Number.NaN
     },
     setLeaseEnd: endMs => {
-      cells[LEASE_END] = endMs
+      write(LEASE_END, endMs)
     },
     leaseEnd: () => read(LEASE_END),
     raiseAccessVersion: () => {
       const version = read(ACCESS_VERSION) + 1
-      cells[ACCESS_VERSION] = version
+      write(ACCESS_VERSION, version)
       return version
     },
     enterEdge: (index, pid) => {
       // The version first: otherwise the former edge's version would count for this process id.
-      cells[EDGE_VERSIONS + index] = read(ACCESS_VERSION)
-      cells[EDGE_PIDS + index] = pid
+      write(EDGE_VERSIONS + index, read(ACCESS_VERSION))
+      write(EDGE_PIDS + index, pid)
     },
     confirmVersion: (index, version) => {
-      cells[EDGE_VERSIONS + index] = version
+      write(EDGE_VERSIONS + index, version)
     },
     report: (index, health, tips) => {
-      cells[EDGE_HEALTHS + index] = HEALTHS.indexOf(health)
+      write(EDGE_HEALTHS + index, HEALTHS.indexOf(health))
       for (const [network, slot] of tips.slice(0, NETWORKS_MAX).entries())
-        cells[TIPS + network] = slot ?? 0
+        write(TIPS + network, slot ?? 0)
     },
     health: () => {
       const live = edges.filter(index => read(EDGE_PIDS + index) !== 0)
@@ -112,18 +122,18 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     },
     tip: network => (network < NETWORKS_MAX ? read(TIPS + network) || undefined : undefined),
     leaveEdge: pid => {
-      for (const index of edges) if (read(EDGE_PIDS + index) === pid) cells[EDGE_PIDS + index] = 0
+      for (const index of edges) if (read(EDGE_PIDS + index) === pid) write(EDGE_PIDS + index, 0)
     },
     clearEdge: index => {
-      cells[EDGE_PIDS + index] = 0
+      write(EDGE_PIDS + index, 0)
     },
     setLagging: (network, isLagging) => {
-      if (network < NETWORKS_MAX) cells[LAGGING + network] = isLagging ? 1 : 0
+      if (network < NETWORKS_MAX) write(LAGGING + network, isLagging ? 1 : 0)
     },
     isLagging: network => network < NETWORKS_MAX && read(LAGGING + network) !== 0,
     clearEdges: () => {
-      cells.fill(0, TIPS, EDGE_PIDS + EDGE_SLOTS_MAX)
-      cells.fill(0, LAGGING, LAGGING + NETWORKS_MAX)
+      for (let cell = TIPS; cell < EDGE_PIDS + EDGE_SLOTS_MAX; cell++) write(cell, 0)
+      for (let cell = 0; cell < NETWORKS_MAX; cell++) write(LAGGING + cell, 0)
     },
     unconfirmedEdges: version =>
       edges
