@@ -1,12 +1,12 @@
 //! The words of the limit table: shared with other processes, or in its model with other threads of
-//! a scheduler that tries their orders.
+//! a scheduler that tries their orders. Miri maps no files.
 
-#[cfg(feature = "model")]
-pub use self::modelled::*;
-#[cfg(not(feature = "model"))]
+#[cfg(any(feature = "model", miri))]
+pub use self::owned::*;
+#[cfg(not(any(feature = "model", miri)))]
 pub use self::shared::*;
 
-#[cfg(not(feature = "model"))]
+#[cfg(not(any(feature = "model", miri)))]
 mod shared {
     pub use std::hint::spin_loop;
     use std::path::Path;
@@ -33,10 +33,12 @@ mod shared {
     }
 }
 
-#[cfg(feature = "model")]
-mod modelled {
-    pub use shuttle::hint::spin_loop;
-    pub use shuttle::sync::atomic::AtomicI64;
+#[cfg(any(feature = "model", miri))]
+mod owned {
+    #[cfg(feature = "model")]
+    pub use shuttle::{hint::spin_loop, sync::atomic::AtomicI64};
+    #[cfg(not(feature = "model"))]
+    pub use std::{hint::spin_loop, sync::atomic::AtomicI64};
 
     pub struct Memory(Vec<AtomicI64>);
 

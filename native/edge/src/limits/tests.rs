@@ -11,13 +11,22 @@ use crate::rate::Rate;
 const MS: i64 = 1_000_000;
 const NOW: i64 = 1_700_000_000_000 * MS;
 
-/// A table in files that are removed at once.
-pub fn table(edges: usize, rows: usize) -> Arc<LimitTable> {
+/// Words in files that are removed at once.
+#[cfg(not(miri))]
+fn memory(counts: [usize; 2]) -> [Memory; 2] {
     let dir = tempfile::tempdir().unwrap();
-    let [limits, activity] = LimitTable::words(edges, rows).unwrap();
-    let open = |name, count| Memory::open(&dir.path().join(name), count).unwrap();
-    let memory = [open("limits", limits), open("counts", activity)];
-    Arc::new(LimitTable::new(memory, edges, rows))
+    let mut names = ["limits", "counts"].into_iter();
+    counts.map(|count| Memory::open(&dir.path().join(names.next().unwrap()), count).unwrap())
+}
+
+#[cfg(miri)]
+fn memory(counts: [usize; 2]) -> [Memory; 2] {
+    counts.map(Memory::new)
+}
+
+pub fn table(edges: usize, rows: usize) -> Arc<LimitTable> {
+    let words = LimitTable::words(edges, rows).unwrap();
+    Arc::new(LimitTable::new(memory(words), edges, rows))
 }
 
 pub fn limits(per_second: f64, burst: f64, in_flight: f64) -> Limits {
