@@ -2,6 +2,10 @@
 //! and converts the result.
 
 #![deny(clippy::all)]
+#![cfg_attr(
+    test,
+    allow(dead_code, reason = "nothing is exported in a build of tests")
+)]
 
 mod arguments;
 mod copy;

@@ -30,6 +30,9 @@ pub struct BufferLimits {
     pub reorder_blocks_max: usize,
 }
 
+/// A slot, and its bank if the server numbers them.
+type SlotBank = (u64, Option<u64>);
+
 /// Whether the stream's first slot may be incomplete.
 enum Join {
     Whole,
@@ -298,9 +301,9 @@ impl BlockAssembler {
     /// Without a tip the chain starts at the oldest buffered ancestor.
     fn path_from_tip(
         &self,
-        block: (u64, Option<u64>),
+        block: SlotBank,
         meta: &BlockMeta,
-    ) -> Result<Option<Vec<(u64, Option<u64>)>>, Fault> {
+    ) -> Result<Option<Vec<SlotBank>>, Fault> {
         let mut path = vec![block];
         let mut meta = meta;
         loop {
@@ -327,7 +330,7 @@ impl BlockAssembler {
     }
 
     /// Makes the bank's block the tip and removes all other banks at or before its slot.
-    fn take(&mut self, (slot, bank): (u64, Option<u64>)) -> Option<Ready> {
+    fn take(&mut self, (slot, bank): SlotBank) -> Option<Ready> {
         let open = self.open.remove(&slot)?;
         let later = self.open.split_off(&slot);
         self.bytes -= open.bytes + self.open.values().map(|open| open.bytes).sum::<usize>();

@@ -154,12 +154,14 @@ fn server_kind(version: &ServerVersion) -> &'static str {
 
 impl From<Event> for FlatEvent {
     fn from(event: Event) -> Self {
-        let flat = FlatEvent::default();
+        let of = |kind| FlatEvent {
+            kind,
+            ..FlatEvent::default()
+        };
         match event {
             Event::Connected { from_slot } => FlatEvent {
-                kind: "connected",
                 slot: from_slot,
-                ..flat
+                ..of("connected")
             },
             Event::Committed {
                 slot,
@@ -171,7 +173,6 @@ impl From<Event> for FlatEvent {
                 is_by_bank,
                 dropped,
             } => FlatEvent {
-                kind: "committed",
                 slot: Some(slot),
                 block_height,
                 accounts,
@@ -180,40 +181,36 @@ impl From<Event> for FlatEvent {
                 buffered_bytes,
                 is_by_bank,
                 dropped,
-                ..flat
+                ..of("committed")
             },
             Event::Disconnected {
                 reason,
                 retry_in_ms,
             } => FlatEvent {
-                kind: "disconnected",
                 text: reason,
                 retry_in_ms,
-                ..flat
+                ..of("disconnected")
             },
             Event::Gap(gap) => FlatEvent {
-                kind: "gap",
                 text: gap.to_string(),
                 slot: Some(gap.slot),
                 tip_slot: gap.tip_slot,
                 parent_slot: gap.parent_slot,
-                ..flat
+                ..of("gap")
             },
             Event::Unhealthy { reason, cause } => FlatEvent {
-                kind: "unhealthy",
                 text: reason,
                 cause: cause.name(),
-                ..flat
+                ..of("unhealthy")
             },
-            Event::Server(version) => FlatEvent {
-                kind: server_kind(&version),
-                text: version.name,
-                ..flat
-            },
-            Event::Healthy => FlatEvent {
-                kind: "healthy",
-                ..flat
-            },
+            Event::Server(version) => {
+                let flat = of(server_kind(&version));
+                FlatEvent {
+                    text: version.name,
+                    ..flat
+                }
+            }
+            Event::Healthy => of("healthy"),
         }
     }
 }
