@@ -13,7 +13,7 @@ export type LimitRefusal = Exceeded | 'full'
 /** What an access has in use over all edges of the machine. */
 export type Utilisation = addon.Utilisation
 /** What is counted of an access that has a row in the table. */
-export type LimitRow = addon.LimitRow
+type LimitRow = addon.LimitRow
 
 /** Maps a limit table. Every process must pass the same numbers. */
 export const mapLimitTable = (
