@@ -12,8 +12,6 @@ export type Exceeded = addon.Exceeded
 export type LimitRefusal = Exceeded | 'full'
 /** What an access has in use over all edges of the machine. */
 export type Utilisation = addon.Utilisation
-/** What is counted of an access that has a row in the table. */
-type LimitRow = addon.LimitRow
 
 /** Maps a limit table. Every process must pass the same numbers. */
 export const mapLimitTable = (
