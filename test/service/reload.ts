@@ -3,7 +3,9 @@ import { connect } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { parse, stringify } from 'smol-toml'
+import bs58 from 'bs58'
 import t, { type Test } from 'tap'
+import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { call, runToEnd, startCommand, type Service } from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
@@ -138,12 +140,15 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     [
       'an edge that cannot start',
       () => {
-        // Its successor has the third slot.
+        // Its successor has the third slot, and needs a folder for submissions there.
         writeFileSync(join(prepared.dataDir, 'edges', '2'), '')
-        configure(prepared, {
-          rpc: { readTimeoutMs: 29_000 },
-          dashboard: { sessionSweepMs: 50_000 },
-        })
+        const config = parse(text) as { networks: object[] }
+        const lander = {
+          upstream: { urls: ['http://127.0.0.1:1'] },
+          tipAddresses: [bs58.encode(ADDRESSES.token)],
+        }
+        config.networks = config.networks.map(network => ({ ...network, lander }))
+        writeFileSync(prepared.configFile, stringify(config))
       },
       /edge 0: .*(not a directory|already exists)/,
     ],

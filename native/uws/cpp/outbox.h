@@ -1,8 +1,7 @@
 // What waits until the client of a WebSocket takes it.
 #pragma once
 
-#include <uv.h>
-
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -12,6 +11,12 @@
 namespace slotline {
 
 class Outbox;
+
+/** The clock of uv_hrtime. */
+inline uint64_t monotonicNs() {
+    auto now = std::chrono::steady_clock::now().time_since_epoch();
+    return (uint64_t) std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
 
 /** The outboxes of an app, and their bounds. Lives as long as the process. */
 struct Outboxes {
@@ -90,7 +95,7 @@ public:
     /** The buffer has so many bytes now. */
     void onBuffered(size_t bytes) {
         if (bytes == buffered || all == nullptr) return;
-        if (bytes < buffered) progressNs = uv_hrtime();
+        if (bytes < buffered) progressNs = monotonicNs();
         all->bytes += bytes;
         all->bytes -= buffered;
         buffered = bytes;
@@ -132,7 +137,7 @@ public:
 
     /** The client has taken bytes of a piece, or all of them. */
     void onPiece(uint64_t taken, bool isWhole) {
-        if (taken > 0 || !isPieceRefused) progressNs = uv_hrtime();
+        if (taken > 0 || !isPieceRefused) progressNs = monotonicNs();
         setPiece(pieceBytes - taken);
         isPieceRefused = !isWhole;
     }
@@ -161,7 +166,7 @@ private:
     void link() {
         if (length() == 0) return unlink();
         if (isLinked) return;
-        progressNs = uv_hrtime();
+        progressNs = monotonicNs();
         append();
     }
 

@@ -105,7 +105,7 @@ inline napi_value checkSockets(napi_env env, napi_callback_info info) {
     Arguments<1> call(env, info);
     if (library->appOf(call.number(0)) == nullptr) return fail(env, "no such app");
     Outboxes &all = *library->outboxes[(size_t) call.number(0)];
-    uint64_t began = uv_hrtime(), now = began;
+    uint64_t began = monotonicNs(), now = began;
     if (!all.isChecking) all.round++;
     all.isChecking = true;
     while (all.first != nullptr && all.first->round != all.round) {
@@ -113,7 +113,7 @@ inline napi_value checkSockets(napi_env env, napi_callback_info info) {
         Outbox &outbox = *all.first;
         outbox.moveToEnd();
         checkOutbox(outbox, now);
-        now = uv_hrtime();
+        now = monotonicNs();
     }
     all.isChecking = false;
     reportSlowest(all);
