@@ -1,15 +1,11 @@
+import { credentialOptions } from '../shared/options/credential.js'
 import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
 
 /** Bounds of what one process asks of one upstream. */
 export type Options = Readonly<typeof defaults>
 
 export const options = {
-  credentialIn: {
-    default: 'header',
-    words: ['header', 'query'],
-    why: 'Where the credential is sent: header or query.',
-  },
-  credentialName: { default: 'x-api-key', why: 'Name of the header or query parameter.' },
+  ...credentialOptions,
   pingPath: {
     default: '/ping',
     why: 'Requested with GET on each warm connection, so that it stays open. Empty sends no pings.',

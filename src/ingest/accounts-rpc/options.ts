@@ -1,3 +1,4 @@
+import { credentialOptions } from '../../shared/options/credential.js'
 import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 
 /** Bounds of reading accounts from an upstream RPC. */
@@ -7,12 +8,7 @@ export type Options = Readonly<typeof defaults>
 export const DATA_ENCODINGS = ['base64', 'base64+zstd'] as const
 
 export const options = {
-  credentialIn: {
-    default: 'header',
-    words: ['header', 'query'],
-    why: 'Where the credential is sent: header or query.',
-  },
-  credentialName: { default: 'x-api-key', why: 'Name of the header or query parameter.' },
+  ...credentialOptions,
   encoding: {
     default: 'base64' as (typeof DATA_ENCODINGS)[number],
     words: DATA_ENCODINGS,
