@@ -9,8 +9,10 @@ use crate::cells::{Cells, SLOT_CELLS};
 
 /// How the files of cells of an edge begin; the rest is the number of their slots.
 const PREFIX: &str = "usage-";
-/// Free slots are looked for again after this, where there was none.
+/// Where a look at all slots found few free ones, the next one waits this long.
 const RESCAN: Duration = Duration::from_millis(100);
+/// Of so many slots, fewer than one that is free is few.
+const FEW_OF: usize = 16;
 
 /// The files of cells in the folder of an edge.
 pub fn files_of(dir: &Path) -> Vec<PathBuf> {
@@ -72,7 +74,8 @@ impl EdgeCells {
         if self.free.is_empty() && self.scanned.is_none_or(|at| at.elapsed() >= RESCAN) {
             let slots = (0..self.cells.slots()).rev();
             self.free = slots.filter(|slot| self.cells.is_free(*slot)).collect();
-            self.scanned = Some(Instant::now());
+            let is_few = self.free.len() * FEW_OF < self.cells.slots();
+            self.scanned = is_few.then(Instant::now);
         }
         let slot = self.free.pop()?;
         if self.cells.begin(slot, kind, minute, key.as_bytes()) {

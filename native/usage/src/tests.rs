@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use crate::cells::{Cells, FIGURES_AT, RING};
+use crate::live::EdgeCells;
 
 const SLOTS: usize = 4;
 
@@ -47,6 +48,24 @@ fn a_slot_is_read_until_it_is_free_and_has_a_generation_of_its_own() {
     assert!(edge.begin(0, 1, 6.0, b"e\0f\0g\0h"));
     let row = &reader.rows(&all, false)[0];
     assert_eq!((row.generation, row.figures[0]), (8, 0.0));
+}
+
+#[test]
+fn slots_that_were_freed_are_found_at_once_however_fast_all_are_used() {
+    const SLOTS: usize = 64;
+    let dir = tempfile::tempdir().unwrap();
+    let mut edge = EdgeCells::open(dir.path(), SLOTS).unwrap();
+    let recorder = Cells::map(&dir.path().join(format!("usage-{SLOTS}"))).unwrap();
+    let recorder = recorder.unwrap();
+    for minute in 0..100 {
+        for _ in 0..SLOTS {
+            let at = edge.begin(1, f64::from(minute), "a\0b\0c\0d").unwrap();
+            edge.close(at);
+        }
+        for row in recorder.rows(&[String::new()], true) {
+            recorder.free(row.slot, row.generation);
+        }
+    }
 }
 
 #[test]
