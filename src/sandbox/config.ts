@@ -15,6 +15,7 @@ export type SandboxFlags = {
   readonly accountDir?: string | undefined
   readonly trafficPerSecond: number
   readonly slotMs: number
+  readonly finalizedAfterSlots: number
   readonly edgeCount?: number | undefined
   /** Machines that share their accesses; a machine by itself where it is absent. */
   readonly machines?: number | undefined

@@ -20,12 +20,14 @@ export type SandboxOptions = {
   readonly users: readonly IdentityUser[]
 }
 
-const openChain = ({ port, slotMs, trafficPerSecond, accountDir }: SandboxFlags) => {
+const openChain = ({ port, accountDir, ...flags }: SandboxFlags) => {
   const { geyser, rpc } = portsFrom(port)
+  const { slotMs, finalizedAfterSlots, trafficPerSecond } = flags
   return startSandboxChain({
     geyser: { port: geyser },
     rpc: { port: rpc },
     slotMs,
+    finalizedAfterSlots,
     trafficPerSecond,
     ...(accountDir === undefined ? {} : { accountDir }),
   })

@@ -11,7 +11,7 @@ import { createSampleAccounts, type Samples, type SampleAccounts } from './chain
 export const defaults = {
   ...chainDefaults,
   /** Slot time, as on mainnet. 0: no clock, only `chain.tick()` ends a slot. */
-  slotMs: 400,
+  slotMs: 200,
   /** Token transfers a second. */
   trafficPerSecond: trafficDefaults.perSecond,
 }

@@ -33,6 +33,9 @@ import { until } from '../fixtures/until.js'
 
 const LAMPORTS = 123_456_789
 
+const isDecided = (status: string | null | undefined): boolean =>
+  status === 'confirmed' || status === 'finalized'
+
 /** A transfer by web3.js 1.x, polled until it is confirmed, and read by every method. */
 const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<void> => {
   const connection = new Connection(url, 'confirmed')
@@ -60,7 +63,7 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   await until('it is confirmed', async () => {
     const { value } = await connection.getSignatureStatuses([sent])
     t.equal(value[0]?.err ?? null, null)
-    return value[0]?.confirmationStatus === 'confirmed'
+    return isDecided(value[0]?.confirmationStatus)
   })
   await until('the index shows it', async () => {
     return (await connection.getBalance(to.publicKey)) === LAMPORTS
@@ -110,7 +113,7 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   )
   const failed = await connection.sendTransaction(versioned, { skipPreflight: true })
   const status = async () => (await connection.getSignatureStatuses([failed])).value[0]
-  await until('it is in a block', async () => (await status())?.confirmationStatus === 'confirmed')
+  await until('it is in a block', async () => isDecided((await status())?.confirmationStatus))
   t.strictSame((await status())?.err, { InstructionError: [1, { Custom: 1 }] })
 
   const airdrop = await connection.requestAirdrop(poor.publicKey, LAMPORTS_PER_SOL)
@@ -176,7 +179,7 @@ const checkKit = async (t: Test, { url, description }: Deployment): Promise<void
   t.equal(sent, getSignatureFromTransaction(signed))
   await until('it is confirmed', async () => {
     const { value } = await rpc.getSignatureStatuses([sent]).send()
-    return value[0]?.confirmationStatus === 'confirmed'
+    return isDecided(value[0]?.confirmationStatus)
   })
   await until('the index shows it', async () => {
     return (await rpc.getBalance(to.address).send()).value === lamports(BigInt(LAMPORTS))
@@ -303,9 +306,11 @@ const checkFailures = async (t: Test, { url, description }: Deployment): Promise
   t.notMatch(JSON.stringify(taken), /slt_/)
 }
 
+// TowerBFT, with finality well behind the tip: other tests of clients have a chain of Alpenglow.
 t.test('send, confirm and read back through the RPC URL', async t => {
+  const chain = ['--slot-ms', '100', '--finalized-after-slots', '32']
   const deployment = await startDeployment(t, {
-    args: ['--edges', '1', '--traffic', '5', '--slot-ms', '100'],
+    args: ['--edges', '1', '--traffic', '5', ...chain],
   })
   await t.test('web3.js 1.x', t => checkWeb3(t, deployment))
   await t.test('kit', t => checkKit(t, deployment))

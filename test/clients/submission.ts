@@ -222,7 +222,7 @@ const checkRelayBundle = async (t: Test, deployment: Deployment): Promise<void> 
           bundle_id: id,
           transactions: [a.signature, b.signature],
           slot: Number,
-          confirmation_status: 'confirmed',
+          confirmation_status: 'finalized',
           err: { Ok: null },
         },
       ],

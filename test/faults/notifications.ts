@@ -99,7 +99,7 @@ const checkRoots = (
   for (const { subscription, result } of subscriber.notifications) {
     if (subscription !== slotId) continue
     const { slot, root } = toMembers(result)
-    if (Number(root) < last || Number(root) >= Number(slot)) faults.push(`root ${String(root)}`)
+    if (Number(root) < last || Number(root) > Number(slot)) faults.push(`root ${String(root)}`)
     last = Number(root)
   }
   return faults

@@ -19,11 +19,11 @@ t.test('the clock ends slots, traffic fills them, and close stops both', async t
     }
   }
   pass(2_000)
-  t.equal(chain.slot, 7, 'five slots of 400 ms after the first block')
+  t.equal(chain.slot, 12, 'ten slots of 200 ms after the first block')
   t.equal(transferCount, 100)
   await close()
   pass(2_000)
-  t.strictSame([chain.slot, transferCount], [7, 100])
+  t.strictSame([chain.slot, transferCount], [12, 100])
 })
 
 t.test('the first block is closed when the chain has started', async t => {

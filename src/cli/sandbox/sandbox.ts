@@ -12,7 +12,13 @@ export const addSandboxCommand = (program: Command): void => {
     .option('--data-dir <dir>', 'data directory', '.slotline')
     .option('--account-dir <dir>', 'load every {pubkey, account} JSON file of this folder')
     .option('--traffic <count>', 'transfers per second', integer(0, 10_000), 2)
-    .option('--slot-ms <ms>', 'duration of a slot', integer(10, 60_000), 400)
+    .option('--slot-ms <ms>', 'duration of a slot', integer(10, 60_000), 200)
+    .option(
+      '--finalized-after-slots <count>',
+      'slots from confirmed to final: 0 as in Alpenglow, 32 as in TowerBFT',
+      integer(0, 512),
+      0,
+    )
     .option('--edges <count>', 'edge processes (default: one less than the cores)', integer(1, 256))
     .option('--machines <count>', 'machines that share their accesses over etcd', integer(3, 9))
     .action(async ({ traffic: trafficPerSecond, edges: edgeCount, ...flags }) => {

@@ -33,8 +33,11 @@ export const defaults = {
   firstSlot: FIRST_SLOT,
   /** Validators accept the hash of this many past blocks. */
   blockhashAgeMax: 150,
-  /** A slot is final when it has this many descendants; the first slot, at once. */
-  finalizedAfterSlots: 32,
+  /**
+   * A slot is final when it has this many descendants; the first slot, at once. 0, as Alpenglow
+   * has it: one event confirms and finalizes a block. TowerBFT has 32.
+   */
+  finalizedAfterSlots: 0,
   /** Initial balance of the faucet. */
   faucetLamports: 1_000_000_000_000_000_000n,
 }

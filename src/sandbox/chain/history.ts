@@ -6,7 +6,7 @@ import type { Chain } from './chain.js'
 export const defaults = {
   /** With logs a transaction takes some KiB, so this is about 100 MB. */
   transactionCountMax: 20_000,
-  /** Half an hour of blocks. */
+  /** A quarter of an hour of blocks of 200 ms. */
   blockCountMax: 4_500,
 }
 export type HistoryOptions = typeof defaults

@@ -2,26 +2,26 @@ import { randomInt } from 'node:crypto'
 import type { AccountUpdate, Block, Commitment, TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import {
-  type AccountEntry,
   createLevel,
   type FeedEntry,
   type Level,
   toAccountEntry,
   toBlockEntries,
   toTransactionEntries,
-  type TransactionEntry,
   withBank,
 } from './feed-entry.js'
 import { beginsWithLost, orderBanks, type BankEntries } from './bank-faults.js'
+import { decisionsOf } from './decisions.js'
 import { createForks, createOrphan, type Fork } from './forks.js'
 import { encodeSlot, type SlotStatus } from './messages.js'
 import { COMMITMENT, type CommitmentNumber } from './request.js'
-import { type BankFault, type Hidden, SlotFaults } from './slot-faults.js'
+import { createSlotData, release, type SlotData } from './slot-data.js'
+import { type BankFault, type Confirmed, type Hidden, SlotFaults } from './slot-faults.js'
 
 /** Bounds of the replay. */
 export const defaults = {
-  /** An hour of slots of 400 ms: within it the genesis can be replayed. */
-  replaySlotsMax: 9_000,
+  /** An hour of slots of 200 ms: within it the genesis can be replayed. */
+  replaySlotsMax: 18_000,
   /** Memory of the replay; the oldest slots are evicted first. */
   replayBytesMax: 256 * 1024 * 1024,
   /** Whether updates name their bank: a server of Agave 4.3 and later does. */
@@ -38,18 +38,6 @@ export const LOST_OFFSET = 2_000_000_000
 
 /** Estimated memory of an entry without its body. */
 const ENTRY_BYTES = 512
-
-/** The data of a slot, which every level sends. */
-type SlotData = {
-  readonly slot: number
-  /** The bank that becomes a block. */
-  readonly bank: number
-  readonly accounts: Map<string, AccountEntry>
-  readonly transactions: TransactionEntry[]
-  byteCount: number
-  /** The block as it is sent; the parent hash may be a false one. */
-  block: Block | undefined
-}
 
 /** The position where a replay starts, or the oldest slot where the requested one was evicted. */
 export type ReplayStart = { readonly position: number } | { readonly oldestSlot: number }
@@ -125,14 +113,7 @@ export class FeedLog {
 
   private startSlot(slot: number, parentSlot: number): void {
     const bank = this.createBank()
-    this.slots.push({
-      slot,
-      bank,
-      accounts: new Map(),
-      transactions: [],
-      byteCount: 0,
-      block: undefined,
-    })
+    this.slots.push(createSlotData(slot, bank))
     const { finalizedAfterSlots, firstSlot } = this.chain.options
     const dataSlots = [slot, slot, Math.max(slot - finalizedAfterSlots, firstSlot)]
     this.levels.forEach((level, index) => {
@@ -183,31 +164,51 @@ export class FeedLog {
   }
 
   private addStatus(slot: number, parentSlot: number, status: Commitment): void {
-    if (status === 'confirmed') {
-      this.confirm(slot, parentSlot)
-      return
-    }
-    if (status === 'finalized') this.finalize(slot)
-    const isHidden = status === 'finalized' && this.faults.banks.get(slot) === 'undecided'
-    const levels = isHidden ? OTHER_LEVELS : ALL_LEVELS
-    this.appendStatus(slot, parentSlot, status, this.dataOf(slot)?.bank, levels)
+    if (status === 'confirmed') return this.confirm(slot, parentSlot)
+    if (status === 'finalized') this.finalize(slot, parentSlot)
+    else this.appendStatus(slot, parentSlot, status, this.dataOf(slot)?.bank)
     this.notifyAppended()
   }
 
-  private finalize(slot: number): void {
+  private finalize(slot: number, parentSlot: number): void {
+    const fault = this.faultOf(slot, parentSlot)
+    // With its confirmation, otherwise.
+    if (!this.isOneEvent || fault !== undefined)
+      this.appendFinal({ slot, parentSlot }, fault === 'undecided' ? OTHER_LEVELS : ALL_LEVELS)
+    // Every level has sent this one: only the segments need its entries now. A slot of one event
+    // may be swapped with its successor, which comes next.
+    release(this.dataOf(this.isOneEvent ? parentSlot : slot))
+  }
+
+  /** Sends a slot at finalized, and that it is final at these levels. */
+  private appendFinal({ slot, parentSlot }: Confirmed, levels = ALL_LEVELS): void {
     const data = this.dataOf(slot)
-    if (data === undefined) return
-    this.appendSlot(COMMITMENT.finalized, data)
-    // Every level has sent the slot: only the segments need its entries now.
-    data.accounts.clear()
-    data.transactions.length = 0
+    if (data !== undefined) this.appendSlot(COMMITMENT.finalized, data)
+    this.appendStatus(slot, parentSlot, 'finalized', data?.bank, levels)
+  }
+
+  /** Sends that a slot is confirmed; where that makes it final too, both. */
+  private appendDecisions(decided: Confirmed): void {
+    const { slot, parentSlot } = decided
+    for (const status of this.isOneEvent ? decisionsOf(slot) : (['confirmed'] as const))
+      if (status === 'finalized') this.appendFinal(decided)
+      else this.appendStatus(slot, parentSlot, status, this.dataOf(slot)?.bank)
+  }
+
+  /** Whether one event confirms and finalizes a block. */
+  private get isOneEvent(): boolean {
+    return this.chain.options.finalizedAfterSlots === 0
+  }
+
+  /** The fault of a slot's banks. What a skipped slot wrote is sent with the next block. */
+  private faultOf(slot: number, parentSlot: number): BankFault | undefined {
+    return this.faults.banks.get(Math.min(slot, parentSlot + 1))
   }
 
   /** Sends a slot at confirmed, with the faults of that slot. */
   private confirm(slot: number, parentSlot: number): void {
     const { faults } = this
-    // What a skipped slot wrote is sent with the next block.
-    const fault = faults.banks.get(Math.min(slot, parentSlot + 1))
+    const fault = this.faultOf(slot, parentSlot)
     if (fault !== undefined) {
       this.appendBanks(slot, parentSlot, fault)
       return this.notifyAppended()
@@ -216,7 +217,7 @@ export class FeedLog {
       const data = this.dataOf(next.slot)
       for (let count = 0; count <= faults.repeatsOf(next.slot); count++) {
         if (data !== undefined) this.appendSlot(COMMITMENT.confirmed, data)
-        this.appendStatus(next.slot, next.parentSlot, 'confirmed', data?.bank)
+        this.appendDecisions(next)
       }
     }
     if (faults.isForked(slot)) this.appendForks(slot)

@@ -7,6 +7,7 @@ import { parseTransaction } from '../../../src/sandbox/solana/parse-transaction.
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { transferTokens } from '../../../src/sandbox/solana/token-instructions.js'
 import { createSampleAccounts, MINT_DECIMALS } from '../../../src/sandbox/chain/sample-accounts.js'
+import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
 import { createChain, createClock, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
@@ -50,7 +51,7 @@ t.test('a transfer changes both accounts in its slot', async t => {
 })
 
 t.test('blocks link to their parents, and write versions increase', async t => {
-  const { chain, blocks, accounts, statuses } = createChain({ firstSlot: 7 })
+  const { chain, blocks, accounts } = createChain({ firstSlot: 7 })
   const genesis = chain.tip.blockhash
   for (let count = 0; count < 40; count++) chain.tick()
   let [parentSlot, parentBlockhash] = [6, genesis]
@@ -70,6 +71,23 @@ t.test('blocks link to their parents, and write versions increase', async t => {
     versions,
     versions.map((_version, index) => index + 1),
   )
+})
+
+t.test('a block is confirmed and final at once', async t => {
+  const { chain, statuses } = createChain({ firstSlot: 7 })
+  for (let count = 0; count < 3; count++) chain.tick()
+  t.strictSame(
+    statuses,
+    ['7<6', '8<7', '9<8'].flatMap(slot =>
+      ['processed', 'confirmed', 'finalized'].map(status => `${slot} ${status}`),
+    ),
+  )
+  t.equal(chain.finalizedSlot, chain.tip.slot)
+})
+
+t.test('a block of TowerBFT is final 32 blocks later', async t => {
+  const { chain, statuses } = createChain({ firstSlot: 7, ...TOWER_BFT })
+  for (let count = 0; count < 40; count++) chain.tick()
   t.strictSame(statuses.slice(0, 3), ['7<6 processed', '7<6 confirmed', '7<6 finalized'])
   t.equal(statuses.filter(status => status === '7<6 finalized').length, 1, 'the first is final')
   t.ok(statuses.indexOf('8<7 finalized') > statuses.indexOf('40<39 confirmed'))
@@ -77,7 +95,7 @@ t.test('blocks link to their parents, and write versions increase', async t => {
 })
 
 t.test('a block knows the blockhashes of no later block', async t => {
-  const { chain } = createChain()
+  const { chain } = createChain(TOWER_BFT)
   t.strictSame([chain.finalizedSlot, chain.tip.slot], [0, 0], 'the genesis')
   for (let count = 0; count < 40; count++) chain.tick()
   t.strictSame([chain.finalizedSlot, chain.tip.slot], [8, 40])

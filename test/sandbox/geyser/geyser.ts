@@ -10,6 +10,7 @@ import {
   PROCESSED,
 } from '../../fixtures/sandbox/sandbox.js'
 import { EVERYTHING, startGeyser } from '../../fixtures/sandbox/geyser.js'
+import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
 
 t.test('a confirmed slot is sent whole and in order', async t => {
   const { chain, open, transfer } = await startGeyser(t)
@@ -17,16 +18,16 @@ t.test('a confirmed slot is sent whole and in order', async t => {
   for (let count = 0; count < 3; count++) transfer()
   chain.tick()
   chain.tick()
-  const names = (await feed.until(isStatus(3, CONFIRMED))).map(nameOf)
+  const names = (await feed.until(isStatus(3, FINALIZED))).map(nameOf)
   const at2 = names.filter(name => name.endsWith('@2'))
   // The clock, the payers and four token accounts: only the last write of each is sent.
   t.equal(at2.filter(name => name === 'account@2').length, 8)
   const pair = ['transaction@2', 'status@2']
   t.strictSame(at2.slice(0, 1), ['slot0@2'])
   t.strictSame(
-    at2.slice(-8),
-    [...pair, ...pair, ...pair, 'meta@2', 'slot1@2'],
-    'transactions, then block meta, then the status',
+    at2.slice(-9),
+    [...pair, ...pair, ...pair, 'meta@2', 'slot1@2', 'slot2@2'],
+    'transactions, then block meta, then the statuses',
   )
   t.ok(names.indexOf('slot1@2') < names.indexOf('account@3'))
 })
@@ -51,8 +52,31 @@ t.test('an account that is written twice in a slot is sent once, with its last s
   t.strictSame(await lamports(processed), ['1000000000', '3000000000'])
 })
 
-t.test('processed is sent immediately, finalized 32 slots later', async t => {
+t.test('one event confirms and finalizes a slot, at each level', async t => {
   const { chain, open, transfer } = await startGeyser(t)
+  for (let count = 0; count < 8; count++) {
+    transfer()
+    chain.tick()
+  }
+  for (const commitment of [PROCESSED, CONFIRMED, FINALIZED]) {
+    const feed = open({ ...EVERYTHING, commitment, fromSlot: '2' })
+    const names = (await feed.until(isStatus(9, FINALIZED))).map(nameOf)
+    const decided = (slot: number) => names.filter(name => RegExp(`slot[12]@${slot}$`).test(name))
+    t.strictSame(decided(4), ['slot1@4', 'slot2@4'])
+    t.strictSame(decided(5), ['slot2@5', 'slot1@5'])
+    t.strictSame(decided(6), ['slot1@6', 'slot2@6'])
+    t.strictSame(decided(7), ['slot2@7'], 'finalized without a confirmation of its own')
+    for (let slot = 2; slot < 9; slot++) {
+      const statuses = decided(slot).filter(name => commitment < FINALIZED || /slot2/.test(name))
+      const first = names.findIndex(name => statuses.includes(name))
+      t.ok(first > names.lastIndexOf(`account@${slot}`), 'the data is before its status')
+      t.ok(first > names.lastIndexOf(`meta@${slot}`))
+    }
+  }
+})
+
+t.test('a slot of TowerBFT is final 32 slots later', async t => {
+  const { chain, open, transfer } = await startGeyser(t, TOWER_BFT)
   const processed = open({ ...EVERYTHING, commitment: PROCESSED })
   const finalized = open({ ...EVERYTHING, commitment: FINALIZED, fromSlot: '2' })
   // A pong proves that the server has applied the filters.
@@ -79,10 +103,10 @@ t.test('processed is sent immediately, finalized 32 slots later', async t => {
 t.test('filter_by_commitment and interslot_updates select slot statuses', async t => {
   const { chain, open } = await startGeyser(t)
   const cases: [name: string, filter: object, commitment: number, statuses: number[]][] = [
-    ['all three', {}, CONFIRMED, [0, 1]],
+    ['all three', {}, CONFIRMED, [0, 1, 2]],
     ['own only', { filterByCommitment: true }, CONFIRMED, [1]],
     ['own only, processed', { filterByCommitment: true }, PROCESSED, [0]],
-    ['between slots too', { interslotUpdates: true }, CONFIRMED, [3, 5, 4, 0, 1]],
+    ['between slots too', { interslotUpdates: true }, CONFIRMED, [3, 5, 4, 0, 1, 2]],
   ]
   for (const [name, filter, commitment, statuses] of cases) {
     const fromSlot = String(chain.slot)

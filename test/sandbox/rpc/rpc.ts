@@ -1,16 +1,22 @@
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { compileTransaction } from '../../../src/sandbox/solana/compile-transaction.js'
+import type { ChainOptions } from '../../../src/sandbox/chain/chain.js'
 import { openRpc, type RpcOptions } from '../../../src/sandbox/rpc/rpc.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { toJson } from '../../../src/sandbox/rpc/to-json.js'
+import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
 import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
 
 const SOL = 1_000_000_000n
 
 /** A chain with its RPC; a call returns the result, or `code message`. */
-const open = async (t: Test, options: Partial<RpcOptions> = {}) => {
-  const { chain } = createChain()
+const open = async (
+  t: Test,
+  options: Partial<RpcOptions> = {},
+  chainOptions: Partial<ChainOptions> = {},
+) => {
+  const { chain } = createChain(chainOptions)
   const rpc = await openRpc(chain, options)
   t.teardown(() => rpc.close())
   const post = async (body: string): Promise<string> =>
@@ -58,8 +64,20 @@ t.test('JSON has all digits of a bigint and omits undefined members', async t =>
   t.equal(toJson(value), String.raw`{"a":[18446744073709551615,null],"c\"":"é\n","d":1.5,"e":true}`)
 })
 
-t.test('a status advances with the blocks', async t => {
+t.test('a status is final when its block closes, and confirmations are not counted', async t => {
   const { call, chain, transfer } = await open(t)
+  const sent = await call('sendTransaction', transfer(SOL).toString('base64'), base64)
+  const status = () => call('getSignatureStatuses', [sent])
+  const processed = { confirmationStatus: 'processed', confirmations: 0 }
+  t.match(await status(), { value: [processed] })
+  chain.tick()
+  const final = { confirmationStatus: 'finalized', confirmations: null }
+  t.match(await status(), { context: { slot: 2 }, value: [final] })
+  t.match(await call('getTransaction', sent, 'base64'), { slot: 2 })
+})
+
+t.test('a status of TowerBFT advances with the blocks', async t => {
+  const { call, chain, transfer } = await open(t, {}, TOWER_BFT)
   const sent = await call('sendTransaction', transfer(SOL).toString('base64'), base64)
   const status = async (): Promise<unknown> => {
     const { value } = (await call('getSignatureStatuses', [sent, '1'.repeat(64)])) as {
@@ -126,7 +144,7 @@ t.test('preflight and simulation change nothing', async t => {
 })
 
 t.test('preflight is at the asked commitment, and finalized where none is', async t => {
-  const { call, chain, transfer } = await open(t)
+  const { call, chain, transfer } = await open(t, {}, TOWER_BFT)
   for (let count = 0; count < 3; count++) chain.tick()
   const text = transfer(SOL).toString('base64')
   const refused = '-32002 Transaction simulation failed: Blockhash not found'

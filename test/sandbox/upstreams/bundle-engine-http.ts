@@ -64,7 +64,7 @@ t.test('a credential is optional, but a wrong one is refused', async t => {
 t.test('the rate limit answers with the text and id of the real engine', async t => {
   let nowMs = 10_000
   const now = () => nowMs
-  const limited = await openEngine(t, { requestsPerSecondMax: 1 }, now)
+  const limited = await openEngine(t, { requestsPerSecondMax: 1 }, { now })
   const tipAccounts = ({ call }: Awaited<ReturnType<typeof openEngine>>) =>
     call('getTipAccounts', [])
   const LIMIT = 'Rate limit exceeded. Limit: 1 per second for txn requests'
@@ -85,7 +85,7 @@ t.test(
   'congestion is answered as it was captured',
   { skip: unlessPresent(captured !== undefined, SHARED_ABSENT) },
   async t => {
-    const congested = await openEngine(t, { congestionPerSecondMax: 1 }, () => 0)
+    const congested = await openEngine(t, { congestionPerSecondMax: 1 }, { now: () => 0 })
     await congested.call('getTipAccounts', [])
     const answer = await congested.call('getTipAccounts', [])
     t.equal(answer.status, 429)

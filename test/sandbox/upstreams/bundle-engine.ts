@@ -1,5 +1,6 @@
 import bs58 from 'bs58'
 import t from 'tap'
+import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import { readonly } from '../../../src/sandbox/solana/compile-transaction.js'
 import { deriveBundleId } from '../../../src/sandbox/upstreams/derive-bundle-id.js'
@@ -48,9 +49,20 @@ t.test('a bundle id is derived from first signatures', t => {
   t.end()
 })
 
-t.test('the statuses of a bundle from acceptance to finality', async t => {
+t.test('a bundle is final when its block closes', async t => {
+  const { chain, pay, sendBundle, ask1 } = await openEngine(t)
+  const [a, b] = [pay(FLOOR), pay(0n)]
+  await sendBundle([a.bytes, b.bytes])
+  chain.tick()
+  t.match(await ask1('getBundleStatuses', [idOf(a, b)]), {
+    result: { value: [{ slot: 2, confirmation_status: 'finalized' }] },
+  })
+})
+
+t.test('the statuses of a bundle of TowerBFT from acceptance to finality', async t => {
   let nowMs = 0
-  const { chain, pay, sendBundle, ask1 } = await openEngine(t, {}, () => nowMs)
+  const parts = { now: () => nowMs, chain: TOWER_BFT }
+  const { chain, pay, sendBundle, ask1 } = await openEngine(t, {}, parts)
   const [a, b] = [pay(FLOOR), pay(0n)]
   const id = idOf(a, b)
   const inflight = (status: string, landed_slot: number | null) => ({

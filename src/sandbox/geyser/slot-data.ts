@@ -1,0 +1,29 @@
+import type { Block } from '../chain/block.js'
+import type { AccountEntry, TransactionEntry } from './feed-entry.js'
+
+/** The data of a slot, which every level sends. */
+export type SlotData = {
+  readonly slot: number
+  /** The bank that becomes a block. */
+  readonly bank: number
+  readonly accounts: Map<string, AccountEntry>
+  readonly transactions: TransactionEntry[]
+  byteCount: number
+  /** The block as it is sent; the parent hash may be a false one. */
+  block: Block | undefined
+}
+
+export const createSlotData = (slot: number, bank: number): SlotData => ({
+  slot,
+  bank,
+  accounts: new Map(),
+  transactions: [],
+  byteCount: 0,
+  block: undefined,
+})
+
+/** Frees the entries of a slot that every level has sent. */
+export const release = (data: SlotData | undefined): void => {
+  data?.accounts.clear()
+  if (data !== undefined) data.transactions.length = 0
+}
