@@ -18,6 +18,7 @@ import type { Health } from '../edge/health.js'
 import { PeerLookups } from '../submission/relay/peer-lookups.js'
 import { edgeSlotsOf, leavesCore } from '../config/edge-count.js'
 import type { Assignments, Command, DrainMode, SendEvent } from '../supervision/messages.js'
+import { readVersion } from '../supervision/build.js'
 import { openSharedMemory, type SharedMemory } from '../supervision/shared-memory.js'
 import { sendMetrics, type Running, type Start } from './start.js'
 
@@ -185,6 +186,7 @@ export const startEdge: Start<'edge'> = async (assignment, send) => {
     now,
     publish,
     isLagging: shared.isLagging,
+    version: readVersion(),
   })
   const running = new Edge({ ...assignment, send, log, metrics, shared, access, networks })
   edge = running

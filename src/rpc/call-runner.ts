@@ -57,9 +57,10 @@ export class CallRunner {
   private readonly methodContext: MethodContext
 
   constructor(modules: CallModules) {
-    const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods } = modules
+    const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods, version } = modules
     this.modules = modules
-    this.methodContext = { ...reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods }
+    const node = { areBlockhashesExpired, isHealthy, isIncomplete, otherMethods, version }
+    this.methodContext = { ...reads, ...node }
   }
 
   /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */

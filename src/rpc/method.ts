@@ -70,6 +70,8 @@ export type NodeState = {
   readonly isIncomplete?: (() => boolean) | undefined
   /** True where the feed has been silent for longer than a blockhash lives. */
   readonly areBlockhashesExpired?: (() => boolean) | undefined
+  /** The version of this service. */
+  readonly version?: string | undefined
   /** Methods that are served beside those of the table, for `rpc.discover`. */
   readonly otherMethods?: readonly MethodDescription[] | undefined
 }

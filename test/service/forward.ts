@@ -1,9 +1,6 @@
 import t, { type Test } from 'tap'
-import { toConfig } from '../../src/config/config.js'
-import { openForward } from '../../src/edge/networks/forward.js'
 import { RawReply } from '../../src/rpc/outcome.js'
-import { createLog } from '../../src/shared/log.js'
-import { createMetrics } from '../../src/shared/metrics.js'
+import { openUpstreamRpc } from '../fixtures/rpc/open-upstream-rpc.js'
 import {
   answer,
   openRawUpstream,
@@ -16,38 +13,21 @@ const CALL = '{"jsonrpc":"2.0","id":18446744073709551616,"method":"getBlock","pa
 const REPLY = '{"jsonrpc":"2.0","result":18446744073709551615,"id":18446744073709551616}'
 const WAIT_MS = 5_000
 
-/**
- * The upstream RPC of a network as an edge opens it from its configuration, closed with the test.
- */
+/** Forwards a call to an upstream. */
 const open = async (t: Test, upstream: object) => {
   const lines: string[] = []
-  const { networks } = toConfig(
-    {
-      networks: [
-        { id: 'main', feed: { endpoint: 'http://127.0.0.1:1' }, rpc: { upstream } },
-        { id: 'alone', feed: { endpoint: 'http://127.0.0.1:1' } },
-      ],
-      locations: [{ id: 'home', name: 'Home', listeners: [{ host: '127.0.0.1', port: 1 }] }],
-    },
-    { takesConstants: true },
-  )
-  const modules = {
-    log: createLog('test', line => lines.push(line)),
-    metrics: createMetrics('test'),
-    now: () => performance.now(),
-  }
-  const [main, alone] = networks
-  if (main === undefined || alone === undefined) throw new Error('two networks were configured')
-  t.equal(await openForward(alone, modules), undefined)
-  const opened = await openForward(main, modules)
-  t.teardown(() => opened?.close())
+  const forward = await openUpstreamRpc(t, upstream, lines)
   const call = async (): Promise<string> => {
-    const outcome = await opened?.forward.call('getBlock', Buffer.from(CALL), WAIT_MS)
+    const outcome = await forward?.call('getBlock', Buffer.from(CALL), WAIT_MS)
     if (outcome instanceof RawReply) return Buffer.from(outcome.bytes).toString()
     return outcome instanceof Error ? outcome.message : 'nothing'
   }
   return { call, lines }
 }
+
+t.test('a network without an upstream forwards nothing', async t => {
+  t.equal(await openUpstreamRpc(t, undefined), undefined)
+})
 
 const replies: Script = socket => socket.write(answer(`${REPLY}\n`))
 const SILENT = 'upstream RPC did not answer'

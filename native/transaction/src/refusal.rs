@@ -3,7 +3,7 @@
 
 use agave_transaction_view::transaction_version::TransactionVersion;
 
-use super::view::{SANITIZE, Unsanitized};
+use super::view::{INSTRUCTION_ACCOUNTS_MAX, SANITIZE, Unsanitized};
 
 /// Maximum bytes of a legacy or version 0 transaction, and of version 1.
 const PACKET_BYTES: usize = 1_232;
@@ -105,13 +105,10 @@ fn instructions(view: &Unsanitized<'_>) -> Option<String> {
                 Some(format!(
                     "instruction {index} names account {account} of {accounts}"
                 ))
-            } else if instruction.accounts.len() > SANITIZE.max_accounts_per_instruction {
-                let (count, max) = (
-                    instruction.accounts.len(),
-                    SANITIZE.max_accounts_per_instruction,
-                );
+            } else if instruction.accounts.len() > INSTRUCTION_ACCOUNTS_MAX {
+                let count = instruction.accounts.len();
                 Some(format!(
-                    "instruction {index} names {count} accounts, at most {max}"
+                    "instruction {index} names {count} accounts, at most {INSTRUCTION_ACCOUNTS_MAX}"
                 ))
             } else {
                 None

@@ -204,9 +204,6 @@ fn parsed_extensions(data: Vec<u8>) -> Vec<Value> {
     parsed["extensions"].as_array().cloned().unwrap_or_default()
 }
 
-/// Ordinal of an extension unknown to Agave 3.1's decoder, which then shows no extensions.
-const PERMISSIONED_BURN: u16 = 28;
-
 #[test]
 fn every_extension_has_its_name() {
     let Some(rows) = table("token-2022/solana-token2022-extensions.tsv") else {
@@ -237,10 +234,6 @@ fn every_extension_has_its_name() {
             .concat(),
         );
         let extensions = parsed_extensions(data);
-        if ordinal == PERMISSIONED_BURN {
-            assert!(extensions.is_empty());
-            continue;
-        }
         let shown = extensions[0]["extension"].as_str().unwrap();
         assert!(
             shown.to_lowercase().starts_with(&name.to_lowercase()),
@@ -255,9 +248,12 @@ fn multiple_extensions() {
     let Some(rows) = table("token-2022/solana-token2022-accounts.tsv") else {
         return;
     };
-    // The mint has a permissioned burn beside other extensions.
-    let counts = rows
+    let extensions = rows
         .iter()
-        .map(|row| parsed_extensions(bytes_of(&row[5])).len());
-    assert_eq!(counts.collect::<Vec<_>>(), [0, 6]);
+        .map(|row| parsed_extensions(bytes_of(&row[5])))
+        .collect::<Vec<_>>();
+    assert_eq!(extensions.iter().map(Vec::len).collect::<Vec<_>>(), [7, 6]);
+    // Agave 3.1 shows none of the seven, because it does not know one of them.
+    let burn = |item: &Value| item["extension"] == "permissionedBurnConfig";
+    assert!(extensions[0].iter().any(burn));
 }

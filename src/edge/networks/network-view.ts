@@ -29,7 +29,7 @@ export type ViewConfig = StoresConfig &
 
 export type NetworkViewModules = {
   /** Modules of the dispatcher that do not depend on the store. */
-  readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now'>
+  readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now' | 'version'>
   readonly log: Log
   readonly follower?: StoreFollower
   /** Whether the other machines of the location are ahead; there are none without a cluster. */

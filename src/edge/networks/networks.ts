@@ -12,6 +12,8 @@ export type NetworksModules = SubmissionModules & {
   readonly publish: (topic: string, frame: Uint8Array) => void
   /** Whether the network with this index is behind the other machines of the location. */
   readonly isLagging: (network: number) => boolean
+  /** The version of this service. */
+  readonly version: string
 }
 
 type Network = {
@@ -71,7 +73,7 @@ export const openNetworks = async (
   config: EdgeConfig,
   modules: NetworksModules,
 ): Promise<EdgeNetworks> => {
-  const { isLagging, log, now, metrics, publish } = modules
+  const { isLagging, log, now, metrics, publish, version } = modules
   const onCall = createCallMeter(metrics)
   const onFault = (fault: unknown, method: string, { id, tokenId }: CallContext): void =>
     log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed')
@@ -80,7 +82,7 @@ export const openNetworks = async (
       const { id } = network
       const forward = await openForward(network, modules)
       const pubsub = openPubSub(config, network, { log, metrics, publish })
-      const calls = { forward: forward?.forward, onCall, onFault, now }
+      const calls = { forward: forward?.forward, onCall, onFault, now, version }
       const view = new NetworkView(config, id, {
         calls,
         log,

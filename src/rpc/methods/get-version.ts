@@ -2,21 +2,22 @@ import { method } from '../method.js'
 import { record, TEXT } from '../../shared/describe/schemas.js'
 
 /**
- * The release of Agave whose replies ours are compared with. Without `feature-set`: that is of a
+ * The release of Agave whose behaviour the replies follow. Without `feature-set`: that is of a
  * validator which executes transactions.
  */
-const VERSION = Buffer.from('{"solana-core":"3.1.12"}')
+const AGAVE_VERSION = '4.4.0'
 
-/** What clients may expect of the replies. */
+/** What answers, and what clients may expect of the replies. */
 export const getVersion = method({
   name: 'getVersion',
-  summary: 'The release of Agave that the replies follow.',
+  summary: 'The version of the service, and the release of Agave that its replies follow.',
   bound: 'none',
   params: [],
-  result: record({ 'solana-core': TEXT }),
+  result: record({ 'solana-core': TEXT, slotline: TEXT }),
   example: {
     params: [],
-    result: { 'solana-core': '3.1.12' },
+    result: { 'solana-core': AGAVE_VERSION, slotline: '0.1.0' },
   },
-  run: () => VERSION,
+  run: ({ version }) =>
+    Buffer.from(JSON.stringify({ 'solana-core': AGAVE_VERSION, slotline: version })),
 })

@@ -201,3 +201,30 @@ fn interest_and_scale_use_the_clock_of_the_store() {
         "2"
     );
 }
+
+/// The last digits of interest depend on which `exp` computes it: the crate libm would give
+/// 1.5683121854901687, the C library and so the validator give the value nearest to e^0.45.
+#[test]
+fn interest_is_computed_by_the_exp_of_the_validator() {
+    let nine_years = 9 * 31_556_736i64;
+    let mut clock = vec![0; 40];
+    clock[32..].copy_from_slice(&nine_years.to_le_bytes());
+    let mut clock = account(0, [1; 32], clock);
+    clock.pubkey = CLOCK_SYSVAR;
+    let interest = [
+        &[0; 32][..],
+        &0i64.to_le_bytes(),
+        &500i16.to_le_bytes(),
+        &0i64.to_le_bytes(),
+        &500i16.to_le_bytes(),
+    ];
+    let mut mint = extended_mint(18, 10, &interest.concat());
+    mint[36..44].copy_from_slice(&1_000_000_000_000_000_000u64.to_le_bytes());
+    let (_dir, store) = open(
+        vec![clock, account(20, TOKEN_2022_PROGRAM, mint)],
+        Scope::All,
+    );
+    let supply = point(&store.snapshot().unwrap(), token_supply, &[20; 32]);
+    assert_eq!(supply["uiAmountString"], "1.568312185490168931");
+    assert_eq!(supply["uiAmount"], 1.568312185490169);
+}
