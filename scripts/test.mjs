@@ -1,24 +1,25 @@
 // Runs the tests whose paths start with one of the arguments, or every test but those of
-// test/soak/, and reports failures and the slowest files at the end. The folder of a test
-// determines how it runs: those of test/alone/ with nothing beside them, then test/browser/, the
-// folders that mirror src/, and the others, which start the whole service, beside each other.
+// test/soak/, and reports failures and the slowest files at the end; the times of all are in
+// dist/test-times.txt. The folder of a test determines how it runs: test/browser/, the folders that
+// mirror src/, and the others, which start the whole service, beside each other.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
 // each process take longer than most tests. A file is a process, but those of a folder of unit
 // tests share one.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { OWN_PROCESS, UNIT_FOLDERS } from './unit-tests.mjs'
+import { LONGEST, OWN_PROCESS, UNIT_FOLDERS } from './unit-tests.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
-const JOBS = { service: 2, rooms: 1, browser: 1 }
+/** Of each group at once. Most of them wait more than they use one of two processors. */
+const JOBS = { service: 3, rooms: 2, browser: 1 }
 
 const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
 const usageFile = join(usageDir, 'usage')
@@ -26,7 +27,7 @@ const usageFile = join(usageDir, 'usage')
 const folderOf = file => file.split('/').slice(1, -1)[0] ?? ''
 const groupOf = file => {
   const folder = folderOf(file)
-  if (folder === 'alone' || folder === 'browser' || folder === 'soak') return folder
+  if (folder === 'browser' || folder === 'soak') return folder
   return existsSync(join(root, 'src', folder)) ? 'rooms' : 'service'
 }
 
@@ -49,7 +50,8 @@ const toJobs = files => {
     jobs.set(name, job)
     job.files.push(file)
   }
-  return [...jobs.values()]
+  const order = ({ name }) => (LONGEST.includes(name) ? LONGEST.indexOf(name) : LONGEST.length)
+  return [...jobs.values()].toSorted((one, other) => order(one) - order(other))
 }
 
 /** tap's own `spawn` names its preload in NODE_OPTIONS: `env` sets what the caller had. */
@@ -116,10 +118,12 @@ const writeSlowest = times => {
   const total = rows.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0)
   process.stdout.write(`# ${Math.round(total)} s of processor time; the slowest files:\n`)
   const slowest = rows.toSorted((one, other) => other.seconds - one.seconds)
-  for (const { file, seconds, cpuSeconds } of slowest.slice(0, SLOWEST_SHOWN))
-    process.stdout.write(
-      `#   ${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds.toFixed(1)} s\n`,
-    )
+  const lines = slowest.map(
+    ({ file, seconds, cpuSeconds }) =>
+      `${file}: ${seconds.toFixed(1)} s, processor ${cpuSeconds.toFixed(1)} s\n`,
+  )
+  for (const line of lines.slice(0, SLOWEST_SHOWN)) process.stdout.write(`#   ${line}`)
+  writeFileSync(join(root, 'dist', 'test-times.txt'), lines.join(''))
 }
 
 const files = listTests()
@@ -127,11 +131,10 @@ if (files.length === 0) {
   process.stderr.write('slotline: no tests were found\n')
   process.exit(1)
 }
-const groups = ['alone', ...Object.keys(JOBS)].map(name => {
+const groups = Object.keys(JOBS).map(name => {
   const members = files.filter(file => groupOf(file) === name)
   return { name, count: members.length, waiting: toJobs(members), failed: [], seconds: 0 }
 })
-const [alone, ...others] = groups
 const started = Date.now()
 const times = []
 let output = ''
@@ -153,11 +156,10 @@ t.jobs = Object.values(JOBS).reduce((sum, jobs) => sum + jobs)
 t.setTimeout(0)
 t.on('data', chunk => (output += chunk))
 t.pipe(process.stdout)
-await work(alone)
-// At most two files that start the whole service run at once.
-const shared = others.filter(({ name }) => name !== 'service')
+// At most three files that start the whole service run at once.
+const shared = groups.filter(({ name }) => name !== 'service')
 await Promise.all(
-  others.flatMap(group => Array.from({ length: JOBS[group.name] }, () => work(group, ...shared))),
+  groups.flatMap(group => Array.from({ length: JOBS[group.name] }, () => work(group, ...shared))),
 )
 t.end()
 

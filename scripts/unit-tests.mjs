@@ -33,3 +33,17 @@ export const OWN_PROCESS = [
   'test/clients/sandbox.ts',
   'test/clients/submission.ts',
 ]
+
+/** What takes longest begins first: the last one would run alone. */
+export const LONGEST = [
+  'test/service/cluster/machines.ts',
+  'test/service/upgrade.ts',
+  'test/service/reload.ts',
+  'test/faults/hung-process.ts',
+  'test/cli/access.ts',
+  'test/cli/backup.ts',
+  'test/service/usage.ts',
+  'test/service/cluster/peers.ts',
+  'test/service/cluster/cut-off.ts',
+  'test/faults/kill.ts',
+]

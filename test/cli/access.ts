@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { commandLine, runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
+import { openCommands } from '../fixtures/processes/commands.js'
+import { commandLine, startDeployment } from '../fixtures/processes/deployment.js'
 import { openSocket, type SocketClient, type SocketClose } from '../fixtures/server/socket.js'
 import { freePorts } from '../fixtures/free-ports.js'
 
@@ -61,7 +62,8 @@ t.test('changes by an operator apply at each edge at once', async t => {
   const args = ['--edges', '2', '--traffic', '0']
   const { description, port } = await startDeployment(t, { dataDir, args })
   const target = ['--url', description.dashboardUrl, '--token-file', join(dataDir, 'admin.token')]
-  const slotline = (...args: readonly string[]) => runToEnd(t, ['access', ...args, ...target])
+  const run = openCommands(t)
+  const slotline = (...args: readonly string[]) => run('access', ...args, ...target)
   const ask = async (...args: readonly string[]) => {
     const { code, output } = await slotline(...args)
     if (code !== 0) throw new Error(output)
@@ -176,7 +178,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
   })
 
   await t.test('the audit log names who, what and from where, and no secret', async t => {
-    const { code, output } = await runToEnd(t, ['audit', '--access', accessId, ...target])
+    const { code, output } = await run('audit', '--access', accessId, ...target)
     t.equal(code, 0)
     const { entries, next } = JSON.parse(output)
     t.equal(next, null)
@@ -189,10 +191,8 @@ t.test('changes by an operator apply at each edge at once', async t => {
     t.match(restrict, { network: 'sandbox', location: 'fra', request: { address: '8.8.8.8' } })
     t.strictSame(entries[3].request, { limits: { socketsMax: 1 }, label: 'ACME' })
     t.notMatch(output, /slt_|sla_/)
-    const older = await runToEnd(t, [
-      ...['audit', '--before', String(entries[0].atMs), '--limit', '1'],
-      ...target,
-    ])
+    const before = ['--before', String(entries[0].atMs)]
+    const older = await run('audit', ...before, '--limit', '1', ...target)
     t.equal(JSON.parse(older.output).entries[0].atMs, entries[1].atMs)
   })
 
@@ -247,12 +247,12 @@ t.test('changes by an operator apply at each edge at once', async t => {
       const { code, output } = await slotline(...args)
       t.strictSame([code, output], [1, `slotline: ${line}\n`], args.join(' '))
     }
-    const { code, output } = await runToEnd(t, ['access', 'list'])
+    const { code, output } = await run('access', 'list')
     t.strictSame(
       [code, output],
       [2, 'slotline: give --config <file>, --data-dir <dir>, or both --url and --token-file\n'],
     )
-    t.equal((await runToEnd(t, ['access', 'grant', ...target])).code, 2)
+    t.equal((await run('access', 'grant', ...target)).code, 2)
     t.match(await slotline('amend', accessId), {
       code: 2,
       output: 'slotline: give --network, --location, --limits, --label or --until\n',
@@ -262,7 +262,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
       output: /socketsMax=x' is invalid. It must be an integer from 0 to 4294967295/,
     })
     const unreachable = ['--url', `http://127.0.0.1:${await freePorts()}`, ...target.slice(2)]
-    t.match(await runToEnd(t, ['access', 'list', ...unreachable]), {
+    t.match(await run('access', 'list', ...unreachable), {
       code: 1,
       output: /^slotline: the admin API at http:\S+ cannot be reached: [^\n]*ECONNREFUSED[^\n]*\n$/,
     })
@@ -287,7 +287,7 @@ t.test('changes by an operator apply at each edge at once', async t => {
   })
 
   await t.test('secrets of the service are replaced while it runs', async t => {
-    const admin = (...args: readonly string[]) => runToEnd(t, ['admin', ...args, ...target])
+    const admin = (...args: readonly string[]) => run('admin', ...args, ...target)
     const made = await admin('token', 'make', 'probe', '--role', 'read', '--until', '2099-12-31')
     t.equal(made.code, 0, made.output)
     const { token } = JSON.parse(made.output)

@@ -2,15 +2,17 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { runToEnd } from '../fixtures/processes/deployment.js'
+import { openCommands } from '../fixtures/processes/commands.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { makeCertificate } from '../fixtures/server/certificates.js'
+
+const run = openCommands(t)
 
 /** Runs `config check` on a file; its output without the name of the file. */
 const check = async (t: Test, text: string, ...args: readonly string[]) => {
   const file = join(ownDir(t), 'slotline.toml')
   writeFileSync(file, text, { mode: 0o600 })
-  const { code, output } = await runToEnd(t, ['config', 'check', ...args, file])
+  const { code, output } = await run('config', 'check', ...args, file)
   return { code, lines: output.replaceAll(`${file}:`, '').trim().split('\n') }
 }
 
@@ -94,7 +96,7 @@ t.test('what only serve would refuse is found too', async t => {
     `${valid(8899)}[networks.rpc.upstream]\nurls = ["http://a/"]\ncredential = "x"\n`,
   )
   chmodSync(file, 0o644)
-  const open = await runToEnd(t, ['config', 'check', file])
+  const open = await run('config', 'check', file)
   t.equal(open.code, 1)
   t.match(open.output, /is open to others \(mode 644\)/)
   mkdirSync(join(dir, 'ca.pem'))
@@ -102,9 +104,9 @@ t.test('what only serve would refuse is found too', async t => {
     file,
     `${valid(8899)}[networks.accountsRpc]\nendpoint = "http://a"\ncaFile = "ca.pem"\n`,
   )
-  const folder = await runToEnd(t, ['config', 'check', file])
+  const folder = await run('config', 'check', file)
   t.match(folder.output, 'networks[0].accountsRpc.caFile: ' + join(dir, 'ca.pem') + ' is no file')
-  const served = await runToEnd(t, ['serve', '--config', file])
+  const served = await run('serve', '--config', file)
   t.equal(served.code, 1)
   t.match(served.output, /^slotline: networks\[0\]\.accountsRpc\.caFile: \S+ is no file\n$/)
 })

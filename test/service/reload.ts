@@ -28,13 +28,13 @@ const configure = ({ configFile }: Prepared, sections: Sections): void => {
   writeFileSync(configFile, stringify(config))
 }
 
-const open = async (t: Test): Promise<{ prepared: Prepared; service: Service }> => {
+const open = async (t: Test, edgeCount = 1): Promise<{ prepared: Prepared; service: Service }> => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
     t,
     { one: { endpoint: chain.geyserUrl, startSlot: 1 } },
-    { processes: { edgeCount: 2, startMs: START_MS }, server: { drainMs: DRAIN_MS } },
+    { processes: { edgeCount, startMs: START_MS }, server: { drainMs: DRAIN_MS } },
   )
   const service = await prepared.start()
   await until('a slot is served', () =>
@@ -51,11 +51,11 @@ const pidsOf = (service: Service) =>
   Object.fromEntries(ROLES.map(role => [role, service.pidsOf(role).toSorted()]))
 
 t.test('a reload replaces what a change concerns, without a failed request', async t => {
-  const { prepared, service } = await open(t)
+  const { prepared, service } = await open(t, 2)
   const client = startSteadyClient({
     url: prepared.urlOf('one'),
     bodies: () => BODY,
-    perSecond: 400,
+    perSecond: 100,
     connections: 8,
   })
   const socket = () =>
@@ -129,7 +129,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     ],
     [
       'an option that is shared',
-      () => configure(prepared, { processes: { edgeCount: 1 }, rpc: { readTimeoutMs: 29_000 } }),
+      () => configure(prepared, { processes: { edgeCount: 2 }, rpc: { readTimeoutMs: 29_000 } }),
       /cannot change while the service runs: processes\.edgeCount/,
     ],
     [
@@ -140,8 +140,8 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     [
       'an edge that cannot start',
       () => {
-        // Its successor has the third slot, and needs a folder for submissions there.
-        writeFileSync(join(prepared.dataDir, 'edges', '2'), '')
+        // Its successor has the second slot, and needs a folder for submissions there.
+        writeFileSync(join(prepared.dataDir, 'edges', '1'), '')
         const config = parse(text) as { networks: object[] }
         const lander = {
           upstream: { urls: ['http://127.0.0.1:1'] },
@@ -174,7 +174,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     })
   t.strictSame(service.pidsOf('indexer').toSorted(), first['indexer'])
   await until('control is back', () => service.pidsOf('control').length === 1)
-  rmSync(join(prepared.dataDir, 'edges', '2'))
+  rmSync(join(prepared.dataDir, 'edges', '1'))
   t.equal(await service.stop(), 0)
 })
 

@@ -27,6 +27,7 @@ import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { repeat } from '../fixtures/repeat.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const BODY = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
@@ -38,13 +39,16 @@ const SUPERVISOR = /--take-over|slotline supervisor/
 const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
 /** Starts the service, of this build or another one. */
-const open = async (t: Test, main?: string): Promise<{ prepared: Prepared; service: Service }> => {
+const open = async (
+  t: Test,
+  { main, edgeCount = 1 }: { readonly main?: string; readonly edgeCount?: number } = {},
+): Promise<{ prepared: Prepared; service: Service }> => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
     t,
     { one: { endpoint: chain.geyserUrl, startSlot: 1 } },
-    { processes: { edgeCount: 2, startMs: 8_000 }, server: { drainMs: 1_000 } },
+    { processes: { edgeCount, startMs: 8_000 }, server: { drainMs: 1_000 } },
   )
   const service = await startServe(t, prepared.configFile, { main })
   await until('a slot is served', () =>
@@ -104,14 +108,14 @@ const metricsOf = async ({ metricsUrl }: Prepared): Promise<string> =>
   (await fetch(metricsUrl)).text()
 
 t.test('an upgrade replaces every process, without a failed request', async t => {
-  const { prepared, service } = await open(t)
+  const { prepared, service } = await open(t, { edgeCount: 2 })
   const former = requirePid(service.supervisor.pid)
   const before = childrenOf(former)
   t.equal(before.length, 4)
   const client = startSteadyClient({
     url: prepared.urlOf('one'),
     bodies: () => BODY,
-    perSecond: 400,
+    perSecond: 100,
     connections: 8,
   })
   t.teardown(() => client.stop())
@@ -180,9 +184,7 @@ t.test('a successor that is killed, one that cannot start, and SIGTERM meanwhile
   t.match(output, 'the new supervisor: ended with SIGKILL')
   await until('the service is whole', async () => {
     const page = await metricsOf(prepared).catch(() => '')
-    return ['control', 'indexer one', 'edge 0', 'edge 1'].every(name =>
-      page.includes(`child="${name}"} 1`),
-    )
+    return ['control', 'indexer one', 'edge 0'].every(name => page.includes(`child="${name}"} 1`))
   })
   t.ok(isRunning(former))
   const { answered, failures } = await client.stop()
@@ -216,7 +218,7 @@ const copyBuild = (t: Test): string => {
 
 t.test('a build that cannot run changes nothing, and the command says why', async t => {
   const build = copyBuild(t)
-  const { prepared, service } = await open(t, join(build, 'main.js'))
+  const { prepared, service } = await open(t, { main: join(build, 'main.js') })
   const former = requirePid(service.supervisor.pid)
   const before = childrenOf(former)
   const edges = service.pidsOf('edge').toSorted()
@@ -245,7 +247,8 @@ t.test('a build that cannot run changes nothing, and the command says why', asyn
       /edge 0: nothing is not defined/,
     ],
   ]
-  for (const [file, change, message] of cases)
+  // The others fail in the same places, for other reasons.
+  for (const [file, change, message] of isSoak ? cases : cases.filter((_, nth) => nth % 2 === 0))
     await t.test(`${file}: ${String(message)}`, async t => {
       const path = join(build, file)
       const code = readFileSync(path, 'utf8')

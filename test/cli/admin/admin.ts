@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ownDir } from '../../fixtures/own-dir.js'
-import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { openCommands } from '../../fixtures/processes/commands.js'
 
 /** An admin API that gives these answers to the calls of one command, in order. */
 const openApi = async (t: Test, answers: readonly object[], status = 200) => {
@@ -26,13 +26,15 @@ const openApi = async (t: Test, answers: readonly object[], status = 200) => {
   return { calls, target: ['--url', `http://127.0.0.1:${port}`, '--token-file', tokenFile] }
 }
 
+const run = openCommands(t)
+
 const STATE = { keyId: 'new', formerKeyIds: ['old'], accesses: 1, resealed: 1, unreadable: 0 }
 
 t.test('resealing is waited for', async t => {
   const done = { ...STATE, formerKeyIds: [], state: 'done' }
   const running = { ...STATE, state: 'running' }
   const { calls, target } = await openApi(t, [running, running, done])
-  const { code, output } = await runToEnd(t, ['admin', 'reseal', '--json', ...target])
+  const { code, output } = await run('admin', 'reseal', '--json', ...target)
   t.equal(code, 0, output)
   t.strictSame(JSON.parse(output), done)
   t.strictSame(calls, ['POST /admin/sealing/reseal', 'GET /admin/sealing', 'GET /admin/sealing'])
@@ -40,7 +42,7 @@ t.test('resealing is waited for', async t => {
 
 t.test('a failure is its reason, and exit code 1', async t => {
   const { target } = await openApi(t, [{ ...STATE, state: 'failed', reason: 'the disk is full' }])
-  t.strictSame(await runToEnd(t, ['admin', 'reseal', ...target]), {
+  t.strictSame(await run('admin', 'reseal', ...target), {
     code: 1,
     output: 'slotline: it failed: the disk is full\n',
   })
@@ -64,11 +66,11 @@ t.test('a repeated revocation says since when the first one is in effect', async
     [{ error, effect: null }, 'slotline: no token\n'],
   ] as const) {
     const { target } = await openApi(t, [body], 404)
-    t.strictSame(await runToEnd(t, [...args, ...target]), { code: 1, output: expected })
+    t.strictSame(await run(...args, ...target), { code: 1, output: expected })
   }
 })
 
 t.test('a role is needed, and another one than these is refused', async t => {
   for (const args of [[], ['--role', 'owner'], ['--role', 'read', '--until', 'soon']])
-    t.equal((await runToEnd(t, ['admin', 'token', 'make', 'x', ...args])).code, 2, args.join(' '))
+    t.equal((await run('admin', 'token', 'make', 'x', ...args)).code, 2, args.join(' '))
 })

@@ -12,6 +12,7 @@ import {
   statusOf,
   type Deployment,
 } from '../../fixtures/processes/deployment.js'
+import { isSoak } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
 type MachineUrls = { readonly id: string; readonly rpcUrl: string; readonly dataDir: string }
@@ -74,6 +75,7 @@ t.test('three machines over three members', { skip: withoutEtcd, timeout: 180_00
   t.equal(await first.stop(), 0)
   await until('every process has ended', () => !pids.some(isRunning))
 
+  if (!isSoak) return
   const second = await startDeployment(t, { dataDir, port: first.port, args: ['--machines', '3'] })
   const [again, , distant] = machinesOf(second)
   t.equal(distant?.rpcUrl, far?.rpcUrl, 'tokens are kept')

@@ -1,12 +1,12 @@
 // Point reads that are answered before JavaScript wait for JavaScript only while it holds the event
 // loop.
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
-import { clockMs } from '../fixtures/edge/clock.js'
-import { KEY, read } from '../fixtures/edge/direct.js'
-import type { Held } from '../fixtures/edge/direct-process.js'
-import { startDirect } from '../fixtures/edge/start-direct.js'
-import { connect, replyCount } from '../fixtures/server/server.js'
+import { clockMs } from '../../fixtures/edge/clock.js'
+import { KEY, read } from '../../fixtures/edge/direct.js'
+import type { Held } from '../../fixtures/edge/direct-process.js'
+import { startDirect } from '../../fixtures/edge/start-direct.js'
+import { connect, replyCount } from '../../fixtures/server/server.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const HOLDS = 10
 /** A read that takes longer is delayed. */
@@ -19,7 +19,7 @@ type Read = { readonly sentMs: number; readonly repliedMs: number }
 const isDuring = ({ sentMs, repliedMs }: Read, { heldFromMs, heldToMs }: Held): boolean =>
   sentMs < heldToMs && repliedMs > heldFromMs
 
-t.test('a held event loop is all that delays reads', async t => {
+soakTest('a held event loop is all that delays reads', {}, async t => {
   const { places, hold } = await startDirect(t)
   const body = read(KEY)
   const request = `POST /${places.token} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -1,5 +1,5 @@
 // Kit has no listener yet for a notification that it reads together with the reply, and a busy
-// machine has it read both late: so this runs with nothing beside it.
+// machine has it read both late: so only the soak runs this, with nothing beside it.
 import { createSolanaRpcSubscriptions, type Signature } from '@solana/kit'
 import {
   Connection,
@@ -10,9 +10,9 @@ import {
 } from '@solana/web3.js'
 import bs58 from 'bs58'
 import { setImmediate as turn } from 'node:timers/promises'
-import t from 'tap'
-import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
+import { closeWeb3Socket } from '../../fixtures/close-web3-socket.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
+import { soakTest } from '../../fixtures/soak.js'
 
 const TRIES = 60
 /** Longer than any answer takes; a notification that is lost never comes. */
@@ -25,7 +25,7 @@ const first = async <T>(values: AsyncIterable<T>): Promise<T> => {
   throw new Error('it ended')
 }
 
-t.test('kit hears of a signature that is confirmed already', async t => {
+soakTest('kit hears of a signature that is confirmed already', {}, async t => {
   const { description } = await startDeployment(t, {
     args: ['--edges', '1', '--traffic', '20', '--slot-ms', '100'],
   })
