@@ -236,11 +236,8 @@ export declare class Reader {
   tip(): TipData | null
   /** The newest finalized block, or the tip where none is known (contract: commitment). */
   finalized(): TipData | null
-  /**
-   * How long a blockhash is valid on this chain, in milliseconds; null where that cannot be
-   * told from the stored blocks.
-   */
-  blockhashLifeMs(): number | null
+  /** The time of a slot of this chain, in milliseconds: 200 before its blocks show it. */
+  slotMs(): number
   /** Whether the store has every account of its scope. */
   isComplete(): boolean
   /** The fast lane. Up to `recent_max` results are kept until the next commit. */
@@ -709,7 +706,6 @@ export interface FeedOptions {
   transactions: string
   acceptZstd: boolean
   connectTimeoutMs: number
-  silenceMs: number
   blockSilenceMs: number
   keepaliveIntervalMs: number
   keepaliveTimeoutMs: number
@@ -1099,7 +1095,7 @@ export interface StoreOptions {
   changedPrograms?: Array<Uint8Array>
   /** Absent is every account. */
   scope?: ScopeOptions
-  feedSlotsMax: number
+  feedMs: number
   feedBytesMax: number
   signatureSlotsMax: number
 }

@@ -25,6 +25,7 @@ type SharedState = {
   leaseEnd(): number
   health(): Description['health']
   tip(network: number): number | undefined
+  slotMs(network: number): number | undefined
   setLagging(network: number, isLagging: boolean): void
   isLagging(network: number): boolean
 }
@@ -78,8 +79,9 @@ export class ClusterFollower {
     const of = { etcd, keys: this.keys, options: cluster, bootMs, logger }
     this.directory = new MachineDirectory(of)
     const { directory } = this
-    const { setLagging, tip } = shared
-    this.lagWatch = new LagWatch({ ...of, directory, machine, location, networks, tip, setLagging })
+    const { setLagging, slotMs, tip } = shared
+    const ofNetworks = { networks, tip, slotMs, setLagging }
+    this.lagWatch = new LagWatch({ ...of, ...ofNetworks, directory, machine, location })
     this.clockWatch = new ClockWatch({ ...of, directory, machine, now: Date.now })
   }
 
@@ -106,9 +108,9 @@ export class ClusterFollower {
     return this.follower?.applied ?? 0
   }
 
-  /** Slots that the network with this index is behind the other machines of the location. */
-  lag(network: number): number {
-    return this.lagWatch.lag(network)
+  /** Milliseconds that the network with this index is behind the other machines of the location. */
+  lagMs(network: number): number {
+    return this.lagWatch.lagMs(network)
   }
 
   /** What `slotline status` shows. */
@@ -118,7 +120,7 @@ export class ClusterFollower {
     return {
       leaseMs: Math.max(0, shared.leaseEnd() - bootMs()),
       ...(reason === undefined ? {} : { reason }),
-      lags: Object.fromEntries(networks.map((id, index) => [id, this.lag(index)])),
+      lags: Object.fromEntries(networks.map((id, index) => [id, this.lagWatch.lag(index)])),
       lagging: networks.filter((_, index) => shared.isLagging(index)),
       clocks: this.clockWatch.problems,
     }

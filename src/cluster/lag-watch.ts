@@ -4,6 +4,8 @@ import type { Options } from './options.js'
 
 /** How often the tips are compared. */
 const CHECK_MS = 100
+/** The slot time of a chain whose blocks do not show it yet. */
+const SLOT_MS = 200
 /** A machine that has missed this many beats is compared with no longer. */
 const FRESH_BEATS = 3
 
@@ -14,9 +16,11 @@ export type LagWatchParts = {
   readonly location: string
   /** Ids of networks, in the order of their index. */
   readonly networks: readonly string[]
-  readonly options: Pick<Options, 'beatMs' | 'lagSlotsMax' | 'lagMs'>
+  readonly options: Pick<Options, 'beatMs' | 'lagMaxMs' | 'lagMs'>
   /** Newest slot of a network on this machine. */
   readonly tip: (network: number) => number | undefined
+  /** The time of a slot of its chain. */
+  readonly slotMs: (network: number) => number | undefined
   readonly setLagging: (network: number, isLagging: boolean) => void
   /** Milliseconds of the boot clock. */
   readonly bootMs: () => number
@@ -68,13 +72,18 @@ export class LagWatch {
     return tip === undefined ? 0 : Math.max(0, this.best(network) - tip)
   }
 
+  /** The time that these slots take. */
+  lagMs(network: number): number {
+    return this.lag(network) * (this.parts.slotMs(network) ?? SLOT_MS)
+  }
+
   check(): void {
     for (const network of this.parts.networks.keys()) this.checkNetwork(network)
   }
 
   private checkNetwork(network: number): void {
     const { bootMs, options, setLagging } = this.parts
-    if (this.lag(network) <= options.lagSlotsMax) {
+    if (this.lagMs(network) <= options.lagMaxMs) {
       this.sinceMs[network] = undefined
       if (this.lagging.delete(network)) this.log(network, 'info', 'a network keeps up again')
       return setLagging(network, false)

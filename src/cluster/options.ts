@@ -19,10 +19,10 @@ export const options = {
     unit: 'milliseconds',
     why: 'Longest wait of a change that takes something away; then it is answered 202 with when the lease of the last machine will have ended. Longer than the default lease.',
   },
-  lagSlotsMax: {
-    default: 5,
-    unit: 'slots',
-    why: 'Slots that a tip may be behind the other machines of its location, as of their last beats.',
+  lagMaxMs: {
+    default: 2_000,
+    unit: 'milliseconds',
+    why: "How far a tip may be behind the other machines of its location, as of their last beats: the slots between them, by the chain's slot time. A late block or a pause of a process makes no machine unhealthy.",
   },
   peerMs: {
     default: 300,

@@ -87,11 +87,8 @@ export type Reader = {
   /** The view, with the reader's timeouts and limits. */
   reads(limits: ReadLimits): Reads
   tip(): Tip | undefined
-  /**
-   * How long a blockhash is valid on this chain, by the times of its blocks; undefined where the
-   * store has too few of them.
-   */
-  blockhashLifeMs(): number | undefined
+  /** The time of a slot of this chain, by the times of its blocks: from 50 to 2,000. */
+  slotMs(): number
   /** Whether an account that is not in the store does not exist. */
   isComplete(): boolean
   stats(): StoreStats
@@ -321,7 +318,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
 export const toReader = (native: addon.Reader): Reader => ({
   reads: limits => toReads(native, limits),
   tip: () => callNative(() => native.tip()) ?? undefined,
-  blockhashLifeMs: () => callNative(() => native.blockhashLifeMs()) ?? undefined,
+  slotMs: () => callNative(() => native.slotMs()),
   isComplete: () => callNative(() => native.isComplete()),
   stats: () => callNative(() => native.stats()),
   poolStats: () => callNative(() => native.poolStats()),

@@ -42,8 +42,14 @@ export const defaults = {
    * read sees cannot be reused, so the store grows. One that answers has `rpc.readTimeoutMs` more.
    */
   readerSecondsMax: 10,
-  /** Newest slots whose changes are kept for edges that are behind: three and a half minutes. */
-  feedSlotsMax: 512,
-  /** Newest slots whose transaction outcomes are kept: longer than any blockhash is valid. */
+  /**
+   * How long changes are kept for edges that are behind, by the chain's slot time: an edge that
+   * reads nothing is ended long before.
+   */
+  feedMs: 100_000,
+  /**
+   * Newest slots whose transaction outcomes are kept. It is a count, because a transaction can land
+   * for 150 blocks, whatever time they take; slots may be skipped.
+   */
   signatureSlotsMax: 512,
 }

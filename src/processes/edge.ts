@@ -150,7 +150,7 @@ class Edge implements Running {
     const { index, networks, send, shared } = this.parts
     this.confirmVersion()
     networks.refresh(now())
-    shared.report(index, this.health(), networks.tips())
+    shared.report(index, this.health(), networks.tips(), networks.slotTimes())
     if (this.isIndexedSent || !networks.isIndexed) return
     this.isIndexedSent = true
     send({ kind: 'indexed' })

@@ -21,7 +21,7 @@ type Metered = {
   readonly cluster: NonNullable<FollowerConfig['cluster']>
   readonly shared: SharedMemory
   readonly networks: readonly string[]
-  readonly running: Pick<ClusterFollower, 'applied' | 'lag'>
+  readonly running: Pick<ClusterFollower, 'applied' | 'lagMs'>
 }
 
 const meterFollower = (metrics: Metrics, parts: Metered): void => {
@@ -33,7 +33,7 @@ const meterFollower = (metrics: Metrics, parts: Metered): void => {
     leaseSeconds.set((shared.leaseEnd() - bootMs()) / 1_000)
     accessRevision.set(running.applied)
     for (const [index, network] of networks.entries())
-      metrics.gauge('machineLag', { network }).set(running.lag(index))
+      metrics.gauge('machineLag', { network }).set(running.lagMs(index) / 1_000)
   })
 }
 

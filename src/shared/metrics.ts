@@ -84,7 +84,7 @@ export const METRICS = {
   leaseSeconds:      { name: 'slotline_lease_seconds', type: 'gauge', unit: 'seconds', labels: [], help: 'How long the lease of a machine of a cluster still lasts; at 0 or below it answers nothing' },
   accessRevision:    { name: 'slotline_access_revision', type: 'gauge', unit: 'revision', labels: [], help: 'Revision of the cluster up to which the access store of this machine has every change' },
   machineCertificateEnd: { name: 'slotline_machine_certificate_end_seconds', type: 'gauge', unit: 'seconds since 1970', labels: [], help: 'When the certificate of a machine of a cluster ends' },
-  machineLag:        { name: 'slotline_machine_lag_slots', type: 'gauge', unit: 'slots', labels: ['network'], help: 'Slots that the tip of a network is behind the other machines of the location, as of their last beats' },
+  machineLag:        { name: 'slotline_machine_lag_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'How far the tip of a network is behind the other machines of the location, as of their last beats: slots by the slot time of the chain' },
   peerCalls:         { name: 'slotline_peer_calls_total', type: 'counter', unit: 'calls', labels: ['machine', 'outcome'], help: 'Calls to another machine of the cluster, by whether it answered or was missing' },
   webhookAttempts:   { name: 'slotline_webhook_attempts_total', type: 'counter', unit: 'attempts', labels: ['outcome'], help: 'Attempts to send warnings, and tests, to webhooks of holders: delivered or failed' },
   processUp:         { name: 'slotline_process_up', type: 'gauge', unit: '0 or 1', labels: ['child'], help: 'Whether the child answered this request; 0: its metrics are those of its last answer' },

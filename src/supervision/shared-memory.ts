@@ -9,7 +9,7 @@ import {
 } from '../native/os.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
-const CELLS = 1152
+const CELLS = 1280
 /** One per network: the tip that the edges serve, or 0. */
 const TIPS = 128
 /** Networks that have a cell. */
@@ -22,6 +22,8 @@ const EDGE_VERSIONS = 512
 const EDGE_HEALTHS = 768
 /** One per network: 1 where its tip is too far behind the other machines of the location. */
 const LAGGING = 1024
+/** One per network: the milliseconds of a slot of its chain, or 0. */
+const SLOT_TIMES = 1152
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
@@ -46,12 +48,22 @@ export type SharedMemory = {
   enterEdge(index: number, pid: number): void
   /** An edge: nothing that it accepted before this version can succeed any more. */
   confirmVersion(index: number, version: number): void
-  /** An edge: the state that its `/health` reports, and the tips of the networks in their order. */
-  report(index: number, health: Health, tips: readonly (number | undefined)[]): void
+  /**
+   * An edge: the state that its `/health` reports, and the tips and slot times of the networks in
+   * their order.
+   */
+  report(
+    index: number,
+    health: Health,
+    tips: readonly (number | undefined)[],
+    slotTimes: readonly (number | undefined)[],
+  ): void
   /** The worst state of the edges of the machine; `unknown` where none runs. */
   health(): Health
   /** Of the network with this index, as its edges serve it; undefined where they have none. */
   tip(network: number): number | undefined
+  /** Milliseconds of a slot of its chain, as its blocks show it to the edges. */
+  slotMs(network: number): number | undefined
   /** For the follower: whether the tip of this network is too far behind its location. */
   setLagging(network: number, isLagging: boolean): void
   isLagging(network: number): boolean
@@ -83,6 +95,12 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     double[0] = value
     Atomics.store(words, cell, bits[0] ?? 0n)
   }
+  const readOf = (first: number, network: number): number | undefined =>
+    network < NETWORKS_MAX ? read(first + network) || undefined : undefined
+  const writeEach = (first: number, values: readonly (number | undefined)[]): void => {
+    for (const [network, value] of values.slice(0, NETWORKS_MAX).entries())
+      write(first + network, value ?? 0)
+  }
   const edges = Array.from({ length: EDGE_SLOTS_MAX }, (_, index) => index)
   return {
     cells,
@@ -110,17 +128,18 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     confirmVersion: (index, version) => {
       write(EDGE_VERSIONS + index, version)
     },
-    report: (index, health, tips) => {
+    report: (index, health, tips, slotTimes) => {
       write(EDGE_HEALTHS + index, HEALTHS.indexOf(health))
-      for (const [network, slot] of tips.slice(0, NETWORKS_MAX).entries())
-        write(TIPS + network, slot ?? 0)
+      writeEach(SLOT_TIMES, slotTimes)
+      writeEach(TIPS, tips)
     },
     health: () => {
       const live = edges.filter(index => read(EDGE_PIDS + index) !== 0)
       const worst = Math.max(-1, ...live.map(index => read(EDGE_HEALTHS + index)))
       return HEALTHS[worst] ?? 'unknown'
     },
-    tip: network => (network < NETWORKS_MAX ? read(TIPS + network) || undefined : undefined),
+    tip: network => readOf(TIPS, network),
+    slotMs: network => readOf(SLOT_TIMES, network),
     leaveEdge: pid => {
       for (const index of edges) if (read(EDGE_PIDS + index) === pid) write(EDGE_PIDS + index, 0)
     },
@@ -133,7 +152,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     isLagging: network => network < NETWORKS_MAX && read(LAGGING + network) !== 0,
     clearEdges: () => {
       for (let cell = TIPS; cell < EDGE_PIDS + EDGE_SLOTS_MAX; cell++) write(cell, 0)
-      for (let cell = 0; cell < NETWORKS_MAX; cell++) write(LAGGING + cell, 0)
+      for (let cell = LAGGING; cell < CELLS; cell++) write(cell, 0)
     },
     unconfirmedEdges: version =>
       edges

@@ -6,7 +6,7 @@ import { createLog } from '../../src/shared/log.js'
 
 const LAG_MS = 1_000
 const BEAT_MS = 500
-const OPTIONS = { beatMs: BEAT_MS, lagSlotsMax: 5, lagMs: LAG_MS }
+const OPTIONS = { beatMs: BEAT_MS, lagMaxMs: 1_000, lagMs: LAG_MS }
 const OWN = 100
 const START_MS = 10_000
 
@@ -29,6 +29,7 @@ const openWatch = () => {
     nowMs: START_MS,
     machines: [] as readonly KnownMachine[],
     tips: [OWN, 1] as (number | undefined)[],
+    slotMs: 200 as number | undefined,
     lagging: [undefined, undefined] as (boolean | undefined)[],
     lines: [] as string[],
   }
@@ -39,6 +40,7 @@ const openWatch = () => {
     networks: ['main', 'dev'],
     options: OPTIONS,
     tip: network => state.tips[network],
+    slotMs: () => state.slotMs,
     setLagging: (network, isLagging) => {
       state.lagging[network] = isLagging
     },
@@ -80,6 +82,30 @@ t.test('a tip that stays too far behind is lagging', t => {
   state.nowMs += LAG_MS - 1
   watch.check()
   t.strictSame(state.lagging, [false, false], 'the time begins again')
+  t.end()
+})
+
+t.test('the same slots are more time on a slower chain', t => {
+  const cases: [slotMs: number | undefined, slots: number, lagMs: number, isLagging: boolean][] = [
+    [400, 2, 800, false],
+    [400, 3, 1_200, true],
+    [200, 5, 1_000, false],
+    [200, 6, 1_200, true],
+    [150, 6, 900, false],
+    [150, 7, 1_050, true],
+    [50, 20, 1_000, false],
+    [undefined, 6, 1_200, true],
+  ]
+  for (const [slotMs, slots, lagMs, isLagging] of cases) {
+    const { state, watch } = openWatch()
+    state.slotMs = slotMs
+    state.machines = aheadBy(slots)
+    watch.check()
+    state.nowMs += LAG_MS
+    watch.check()
+    const name = `${slots} slots of ${slotMs ?? 'unknown'} ms`
+    t.strictSame([watch.lagMs(0), state.lagging[0]], [lagMs, isLagging], name)
+  }
   t.end()
 })
 

@@ -47,7 +47,7 @@ soakTest('a disk below its reserve stops only the writer', { skip }, async t => 
 
 t.test('a full disk', { skip }, async t => {
   // Retained changes need space that no block frees.
-  const service = await openOnDisk(t, { feedSlotsMax: 10_000 })
+  const service = await openOnDisk(t, { feedMs: 1_000_000 })
   const { accounts, disk, indexerPid, poller, hasLogged } = service
   const pid = indexerPid()
   // One page: more than the reserve, less than a block.
@@ -156,7 +156,7 @@ soakTest('a folder that can only be read', { skip }, async t => {
 })
 
 soakTest('a map that is full', { skip }, async t => {
-  const service = await openBusyService(t, { mapBytes: 6 * MIB, feedSlotsMax: 512 })
+  const service = await openBusyService(t, { mapBytes: 6 * MIB, feedMs: 25_600 })
   const { prepared, hasLogged } = service
   await until('the reason is logged', () =>
     hasLogged('feed unhealthy: the store cannot grow, its map is full: stop every process, raise'),

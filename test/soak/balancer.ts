@@ -14,8 +14,8 @@ import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const ROUNDS = Number(process.env['SLOTLINE_ROUNDS'] ?? 10)
-const SLOT_MS = 400
-const { lagSlotsMax } = defaults
+const SLOT_MS = 200
+const { lagMaxMs } = defaults
 
 /** Each breaks a machine and returns when it did, and what repairs it. */
 type Fault = (machine: RunningMachine) => { readonly atMs: number; repair(): Promise<void> }
@@ -25,7 +25,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     const indexer = requirePid(service.pidsOf('indexer')[0])
     process.kill(indexer, 'SIGSTOP')
     return {
-      atMs: performance.now() + (lagSlotsMax + 1) * SLOT_MS,
+      atMs: performance.now() + lagMaxMs + SLOT_MS,
       repair: async () => void process.kill(indexer, 'SIGCONT'),
     }
   },

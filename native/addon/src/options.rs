@@ -34,7 +34,7 @@ pub struct StoreOptions {
     pub changed_programs: Option<Vec<CopiedBytes>>,
     /// Absent is every account.
     pub scope: Option<ScopeOptions>,
-    pub feed_slots_max: f64,
+    pub feed_ms: f64,
     pub feed_bytes_max: f64,
     pub signature_slots_max: f64,
 }
@@ -79,7 +79,7 @@ impl StoreOptions {
             disk_reserve_bytes: count(self.disk_reserve_bytes, "diskReserveBytes")?,
             changed,
             scope,
-            feed_slots_max: count(self.feed_slots_max, "feedSlotsMax")?,
+            feed_ms: count(self.feed_ms, "feedMs")?,
             feed_bytes_max: count(self.feed_bytes_max, "feedBytesMax")?,
             signature_slots_max: count(self.signature_slots_max, "signatureSlotsMax")?,
         })

@@ -69,14 +69,10 @@ impl Reader {
         })
     }
 
-    /// How long a blockhash is valid on this chain, in milliseconds; null where that cannot be
-    /// told from the stored blocks.
+    /// The time of a slot of this chain, in milliseconds: 200 before its blocks show it.
     #[napi]
-    pub fn blockhash_life_ms(&self) -> Result<Option<f64>> {
-        guard(|| {
-            let life = reads::blockhash_life_ms(&self.store()?.snapshot()?)?;
-            Ok(life.map(|ms| ms as f64))
-        })
+    pub fn slot_ms(&self) -> Result<f64> {
+        guard(|| Ok(self.store()?.snapshot()?.slot_ms()? as f64))
     }
 
     /// Whether the store has every account of its scope.

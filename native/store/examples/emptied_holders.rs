@@ -16,7 +16,7 @@ const MINT: Pubkey = [7; 32];
 /// Accounts that each slot empties.
 const EMPTIED: usize = 100;
 /// A slot of the chain.
-const SLOT: Duration = Duration::from_millis(400);
+const SLOT: Duration = Duration::from_millis(200);
 /// The slices in which the indexer works between commits.
 const SLICE: Duration = Duration::from_millis(10);
 /// Updates of a large block of a chain.

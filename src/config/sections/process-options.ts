@@ -39,7 +39,7 @@ export const options = {
   tipAgeMaxMs: {
     default: 15_000,
     unit: 'milliseconds',
-    why: '`/health` is 503 when the newest block is older than this.',
+    why: '`/health` is 503 when the newest block is older than this: half of the life of a blockhash, so that clients leave while theirs can still land.',
   },
 } satisfies Declaration
 

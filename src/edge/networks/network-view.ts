@@ -36,14 +36,11 @@ export type NetworkViewModules = {
   readonly isLagging: () => boolean
 }
 
+/** Blocks for which a blockhash is valid, each of which takes a slot or more. */
+const BLOCKHASH_AGE_MAX = 150
 /**
- * For how long a blockhash is valid, in milliseconds, where the blocks of the store do not tell:
- * 150 blocks of 200 ms.
- */
-const BLOCKHASH_LIFE_MS = 30_000
-/**
- * Bounds of what they tell. Their times are in whole seconds; and no chain takes longer than 400 ms
- * for a block, unless it stood still between these.
+ * Bounds of the life of a blockhash, which the slot time is not exact enough to leave. No chain
+ * takes longer than 400 ms for a slot, unless it stood still.
  */
 const BLOCKHASH_LIFE_MIN_MS = 10_000
 const BLOCKHASH_LIFE_MAX_MS = 60_000
@@ -82,6 +79,8 @@ export class NetworkView {
   reader: Reader | undefined
   /** Newest slot, or undefined before the first block. */
   tipSlot: number | undefined
+  /** The time of a slot of the chain; undefined before the first block. */
+  slotMs: number | undefined
   /** The store lacks accounts that have not changed since its feed began. */
   isIncomplete = false
   private readonly config: ViewConfig
@@ -91,7 +90,7 @@ export class NetworkView {
   /** The generation whose failure to open is logged already. */
   private failedGeneration: string | undefined
   private tipMovedMs = 0
-  private blockhashLifeMs = BLOCKHASH_LIFE_MS
+  private blockhashLifeMs = BLOCKHASH_LIFE_MIN_MS
 
   constructor(config: ViewConfig, network: string, modules: NetworkViewModules) {
     this.config = config
@@ -186,11 +185,12 @@ export class NetworkView {
 
   private readTip(): Tip | undefined {
     try {
-      const tip = this.reader?.tip()
-      if (tip !== undefined && tip.slot !== this.tipSlot) {
-        const lifeMs = this.reader?.blockhashLifeMs() ?? BLOCKHASH_LIFE_MS
+      const { reader } = this
+      const tip = reader?.tip()
+      if (reader !== undefined && tip !== undefined && tip.slot !== this.tipSlot) {
+        this.slotMs = reader.slotMs()
         this.blockhashLifeMs = Math.min(
-          Math.max(lifeMs, BLOCKHASH_LIFE_MIN_MS),
+          Math.max(this.slotMs * BLOCKHASH_AGE_MAX, BLOCKHASH_LIFE_MIN_MS),
           BLOCKHASH_LIFE_MAX_MS,
         )
       }

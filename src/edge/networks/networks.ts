@@ -43,6 +43,11 @@ export class EdgeNetworks {
     return Array.from(this.views.values(), ({ tipSlot }) => tipSlot)
   }
 
+  /** Times of their slots, in the same order. */
+  slotTimes(): readonly (number | undefined)[] {
+    return Array.from(this.views.values(), ({ slotMs }) => slotMs)
+  }
+
   refresh(nowMs: number): void {
     for (const view of this.views.values()) view.refresh(nowMs)
   }

@@ -47,8 +47,8 @@ const TOKEN_ACCOUNT_BYTES = 165
 /** Offset of a token account's owner, by which a mint's accounts are split. */
 const WALLET_AT = 32
 const KEY_BYTES = 32
-/** Poll interval of the slot of a provider that is behind: one slot. */
-const SLOT_MS = 400
+/** Pause between two requests for the slot of a provider that is behind: a slot of mainnet. */
+const SLOT_POLL_MS = 200
 
 const keysOf = (packed: Uint8Array): readonly string[] =>
   Array.from({ length: packed.length / KEY_BYTES }, (_, i) =>
@@ -192,7 +192,7 @@ class ScopeReader {
           'passing',
           `the upstream is at slot ${slot} and did not reach ${wanted} within ${reachSlotMs} ms`,
         )
-      await this.parts.sleep(SLOT_MS)
+      await this.parts.sleep(SLOT_POLL_MS)
     }
   }
 

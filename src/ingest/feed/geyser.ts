@@ -40,10 +40,10 @@ export const options = {
     words: TRANSACTIONS,
     why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs. Votes are included with logsAndVotes only; logs make the feed several times larger.',
   },
-  silenceMs: {
-    default: 60_000,
+  blockSilenceMs: {
+    default: 10_000,
     unit: 'milliseconds',
-    why: 'Without any message for this long: reconnect. Servers ping every 10 s, so six were lost.',
+    why: 'Without a block for this long: unhealthy, and the next server is asked. A third of the life of a blockhash (150 slots of 200 ms), so that two servers can be left before the last one of the index ends.',
   },
   bufferBytesMax: {
     default: 512 * 1024 ** 2,
@@ -75,20 +75,16 @@ export const defaults = {
   threads: 2,
   /** Offer zstd to the server, which may ignore it. Account data shrinks to a quarter. */
   acceptZstd: true,
-  /** Time for TCP, TLS and HTTP/2. A distant provider needs under 1 s; more is an outage. */
-  connectTimeoutMs: 10_000,
   /**
-   * Messages, but no block for this long: unhealthy. After 150 slots no blockhash of the index is
-   * valid.
+   * Time for TCP, TLS and HTTP/2. A distant provider needs under 1 s; more is an outage, and two
+   * attempts take as long as `blockSilenceMs`.
    */
-  blockSilenceMs: 60_000,
+  connectTimeoutMs: 5_000,
   /** HTTP/2 keep-alive. Shorter than the idle limit of common load balancers. */
   keepaliveIntervalMs: 15_000,
   /** A peer that does not answer a keep-alive within this time is lost. */
   keepaliveTimeoutMs: 10_000,
-  /**
-   * First pause after a failure: longer than a server's restart of its listener, about one slot.
-   */
+  /** First pause after a failure: longer than a server's restart of its listener. */
   backoffInitialMs: 500,
   /** Multiplies the pause after each further failure without a block in between. */
   backoffFactor: 2,
@@ -105,7 +101,10 @@ export const defaults = {
   failuresMax: 5,
   /** Replays that may try to close one gap before the feed is unhealthy. */
   gapAttemptsMax: 3,
-  /** Complete blocks that wait for an earlier one before that is a gap: 1.6 s of blocks. */
+  /**
+   * Complete blocks that wait for an earlier one before that is a gap. It is a count, because
+   * servers send parents first; old versions send a status some blocks late.
+   */
   reorderBlocksMax: 4,
   /**
    * Waiting blocks in one commit when the writer is behind. More are cheaper together, but readers

@@ -100,8 +100,8 @@ export const defaults = {
   /** Submissions that an edge looks for in the index at once; of others it is not known. */
   awaitedMax: 10_000,
   /**
-   * Longest search for a transaction in the index. A blockhash expires after about 60 s, a durable
-   * nonce does not.
+   * Longest search for a transaction in the index. A blockhash expires after 150 blocks, within a
+   * minute on any chain; a durable nonce does not.
    */
   awaitedMs: 600_000,
 }

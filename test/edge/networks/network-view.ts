@@ -17,8 +17,13 @@ const hash = (slot: number): Uint8Array => {
   return bytes
 }
 
-/** A view of a store whose `blockCount` blocks came `slotMs` apart, the last one just now. */
-const open = (t: Test, { blockCount, slotMs }: { blockCount: number; slotMs: number }) => {
+type Chain = { readonly blockCount: number; readonly slotMs: number; readonly pauseS?: number }
+
+/**
+ * A view of a store whose `blockCount` blocks came `slotMs` apart, the last one just now; in their
+ * middle the chain paused.
+ */
+const open = (t: Test, { blockCount, slotMs, pauseS = 0 }: Chain) => {
   const dataDir = t.testdir()
   const dir = join(storesPath(dataDir, 'main'), '1')
   mkdirSync(dir, { recursive: true })
@@ -30,7 +35,9 @@ const open = (t: Test, { blockCount, slotMs }: { blockCount: number; slotMs: num
     blockHeight: index,
     blockhash: hash(index + 1),
     parentBlockhash: hash(index),
-    blockTime: Math.floor((lastMs - (blockCount - 1 - index) * slotMs) / 1_000),
+    blockTime:
+      Math.floor((lastMs - (blockCount - 1 - index) * slotMs) / 1_000) -
+      (index < blockCount / 2 ? pauseS : 0),
     accounts: [],
     root: index,
   }))
@@ -69,15 +76,19 @@ const UNHEALTHY =
   '{"jsonrpc":"2.0","error":{"code":-32005,"message":"Node is unhealthy","data":{"numSlotsBehind":null}},"id":1}'
 
 const cases = [
+  { name: 'of 150 ms', blockCount: 500, slotMs: 150, lifeMs: 22_500 },
   { name: 'of 200 ms', blockCount: 500, slotMs: 200, lifeMs: 30_000 },
   { name: 'of 400 ms', blockCount: 500, slotMs: 400, lifeMs: 60_000 },
   { name: 'of 50 ms: their times say too little', blockCount: 500, slotMs: 50, lifeMs: 10_000 },
   { name: 'of a chain that stood still', blockCount: 500, slotMs: 5_000, lifeMs: 60_000 },
-  { name: 'too few to tell', blockCount: 100, slotMs: 400, lifeMs: 30_000 },
+  { name: 'of 200 ms after an hour', blockCount: 500, slotMs: 200, pauseS: 3_600, lifeMs: 30_000 },
+  { name: 'of 400 ms of a new store', blockCount: 200, slotMs: 400, lifeMs: 60_000 },
+  { name: 'too few to tell', blockCount: 30, slotMs: 400, lifeMs: 30_000 },
 ]
-for (const { name, blockCount, slotMs, lifeMs } of cases)
+for (const { name, lifeMs, ...chain } of cases)
   t.test(`a silent feed has no blockhash after 150 blocks ${name}`, async t => {
-    const { view, clock } = open(t, { blockCount, slotMs })
+    const { view, clock } = open(t, chain)
+    const { blockCount } = chain
     const at = async (ageMs: number): Promise<readonly string[]> => {
       clock.nowMs = 1_000_000 + ageMs
       view.refresh(clock.nowMs)

@@ -54,7 +54,7 @@ for (const isPaged of [false, true])
       const dir = t.testdir({ work: {} })
       const scope = { programs: [TOKEN, TOKEN_2022], mints: [], pubkeys: [] }
       const keys = { programs: scope.programs.map(decodePubkey), mints: [], pubkeys: [] }
-      const store = { ...STORE, feedSlotsMax: 512, scope: keys }
+      const store = { ...STORE, feedMs: 100_000, scope: keys }
       const feed = { ...feedDefaults, endpoint: feeds[0]?.url ?? '' }
       const spool = openSpool(join(dir, 'spool'), SPOOL, store)
       t.teardown(() => spool.close())

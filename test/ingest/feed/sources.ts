@@ -21,7 +21,7 @@ t.test('each server gets its own secrets only', async t => {
   const second = { endpoint: 'https://two.example' }
   const third = { endpoint: 'https://three.example', xToken: 'other', plan: 'narrow' }
   const { sources, bounds } = toFeedSources(
-    feedOf({ ...first, silenceMs: 7_000, fallbacks: [second, third] }),
+    feedOf({ ...first, blockSilenceMs: 7_000, fallbacks: [second, third] }),
     undefined,
   )
   t.strictSame(sources, [
@@ -35,7 +35,7 @@ t.test('each server gets its own secrets only', async t => {
     { endpoint: 'https://two.example', startSlot: 9 },
     { endpoint: 'https://three.example', xToken: 'other', plan: 'narrow', startSlot: 9 },
   ])
-  t.match(bounds, { silenceMs: 7_000, plan: 'auto' })
+  t.match(bounds, { blockSilenceMs: 7_000, plan: 'auto' })
   t.notMatch(JSON.stringify(bounds), /canary|example/)
 
   const refused: [file: string, message: RegExp][] = [

@@ -24,7 +24,7 @@ t.test('with every plan, the next provider repairs faults of the current one', a
       ...follow(join(dir, name + plan), {
         sources,
         // No fault here is silence, and without new slots the good source is silent as well.
-        options: { plan, silenceMs: 60_000, blockSilenceMs: 60_000 },
+        options: { plan, blockSilenceMs: 60_000 },
         ...(plan === 'scoped' || plan === 'narrow' ? { scope: SCOPE } : {}),
       }),
     }))

@@ -9,7 +9,7 @@ use store::testing::account;
 #[test]
 fn deleted_slots_are_reported_lost() {
     let kept = Options {
-        feed_slots_max: 2,
+        feed_ms: 400,
         ..options()
     };
     let bench = Bench::with(1 << 20, &kept);
@@ -58,7 +58,7 @@ fn skipped_slots_are_not_lost() {
 #[test]
 fn nothing_is_lost_without_subscriptions_to_changes() {
     let kept = Options {
-        feed_slots_max: 1,
+        feed_ms: 200,
         ..options()
     };
     let bench = Bench::with(1 << 20, &kept);
@@ -86,7 +86,7 @@ fn nothing_is_lost_without_subscriptions_to_changes() {
 #[test]
 fn nothing_is_lost_without_subscriptions() {
     let kept = Options {
-        feed_slots_max: 1,
+        feed_ms: 200,
         ..options()
     };
     let bench = Bench::with(1 << 20, &kept);

@@ -114,7 +114,7 @@ fn final_outcome_waits_for_the_root() {
 #[test]
 fn hole_in_the_feed_loses_no_outcome() {
     let kept = Options {
-        feed_slots_max: 1,
+        feed_ms: 200,
         ..options()
     };
     let bench = Bench::with(1 << 20, &kept);

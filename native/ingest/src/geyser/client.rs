@@ -71,15 +71,15 @@ pub async fn subscribe(
         channel: channel.clone(),
         token: token.clone(),
     };
-    let silence_ms = config.silence_ms;
+    let silence_ms = config.block_silence_ms;
     let subscription = timeout(
         Duration::from_millis(silence_ms),
         open(config, channel, token, request),
     )
     .await
     .map_err(|_| {
-        Failure::Passing(format!(
-            "no answer to Subscribe for {silence_ms} ms (silenceMs)"
+        Failure::Stuck(format!(
+            "no answer to Subscribe for {silence_ms} ms (blockSilenceMs)"
         ))
     })?
     .map_err(|status| Failure::from_status(config, &status))?;

@@ -49,21 +49,19 @@ pub struct GeyserConfig {
     /// Accept zstd compression. Account data shrinks to a quarter. A server may ignore this.
     pub accept_zstd: bool,
 
-    /// Timeout for TCP, TLS and HTTP/2 setup. A distant provider needs under 1 s.
+    /// Timeout for TCP, TLS and HTTP/2 setup. A distant provider needs under 1 s. Two attempts take
+    /// as long as `block_silence_ms`.
     pub connect_timeout_ms: u64,
-    /// Reconnect after this time without any message. Servers ping every 10 s, so the default
-    /// equals six lost pings.
-    pub silence_ms: u64,
-    /// Reconnect and report unhealthy after this time without a block. The default is 150 slots of
-    /// 400 ms, after which no returned blockhash is still valid.
+    /// Reconnect and report unhealthy after this time without a block, so that another server is
+    /// asked. The default is a third of the life of a blockhash at 200 ms a slot, which leaves time
+    /// to do so twice before the last blockhash of the index ends.
     pub block_silence_ms: u64,
     /// HTTP/2 keep-alive interval. Shorter than the idle timeout of common load balancers.
     pub keepalive_interval_ms: u64,
     /// Close the connection when a keep-alive is unanswered for this time.
     pub keepalive_timeout_ms: u64,
 
-    /// First pause after a failure: longer than a server needs to restart its listener, shorter
-    /// than two slots.
+    /// First pause after a failure: longer than a server needs to restart its listener.
     pub backoff_initial_ms: u64,
     /// Factor by which each further failure without a block multiplies the pause.
     pub backoff_factor: u32,
@@ -77,8 +75,8 @@ pub struct GeyserConfig {
     pub failures_max: u32,
     /// Replays allowed for one gap before the feed becomes unhealthy.
     pub gap_attempts_max: u32,
-    /// Complete blocks that may wait for a missing parent before a gap is reported: 1.6 s of
-    /// blocks. Servers send parents first, but old versions send an omitted status late.
+    /// Complete blocks that may wait for a missing parent before a gap is reported. It is a count,
+    /// because servers send parents first; old versions send an omitted status some blocks late.
     pub reorder_blocks_max: usize,
 
     /// Maximum bytes of all incomplete slots. A mainnet block is tens of MB. Reconnect when
@@ -115,9 +113,8 @@ impl Default for GeyserConfig {
             start_slot: None,
             transactions: Transactions::None,
             accept_zstd: true,
-            connect_timeout_ms: 10_000,
-            silence_ms: 60_000,
-            block_silence_ms: 60_000,
+            connect_timeout_ms: 5_000,
+            block_silence_ms: 10_000,
             keepalive_interval_ms: 15_000,
             keepalive_timeout_ms: 10_000,
             backoff_initial_ms: 500,
@@ -168,7 +165,6 @@ impl GeyserConfig {
                 "backoffInitialMs must be above 0",
             ),
             (self.backoff_factor == 0, "backoffFactor must be above 0"),
-            (self.silence_ms == 0, "silenceMs must be above 0"),
             (self.block_silence_ms == 0, "blockSilenceMs must be above 0"),
             (self.threads == 0, "threads must be above 0"),
         ];

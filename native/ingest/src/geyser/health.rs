@@ -10,6 +10,7 @@ pub struct Health {
     backoff_factor: u64,
     backoff_max_ms: u64,
     backoff_long_ms: u64,
+    block_silence_ms: u64,
     failures_max: u32,
     gap_attempts_max: u32,
     start_slot: Option<u64>,
@@ -34,6 +35,7 @@ impl Health {
             backoff_factor: config.backoff_factor.into(),
             backoff_max_ms: config.backoff_max_ms,
             backoff_long_ms: config.backoff_long_ms,
+            block_silence_ms: config.block_silence_ms,
             failures_max: config.failures_max,
             gap_attempts_max: config.gap_attempts_max,
             start_slot: config.start_slot,
@@ -65,8 +67,13 @@ impl Health {
     }
 
     /// Returns the events to send, in order, and the pause in ms. The last event is
-    /// [`Event::Disconnected`] with that pause.
-    pub fn on_failure(&mut self, failure: &Failure, tip_slot: Option<u64>) -> (Vec<Event>, u64) {
+    /// [`Event::Disconnected`] with that pause. `silent_ms` is the time since the last block.
+    pub fn on_failure(
+        &mut self,
+        failure: &Failure,
+        tip_slot: Option<u64>,
+        silent_ms: u64,
+    ) -> (Vec<Event>, u64) {
         self.failures = self.failures.saturating_add(1);
         let mut events = Vec::new();
         let mut retry_in_ms = self.backoff_ms();
@@ -74,6 +81,11 @@ impl Health {
             Failure::Passing(text) if self.failures >= self.failures_max => Some(format!(
                 "{} failures in a row, the last: {text}",
                 self.failures_max
+            )),
+            // Each attempt may wait for its own timeout, so a few of them outlast a blockhash.
+            Failure::Passing(text) if silent_ms >= self.block_silence_ms => Some(format!(
+                "no block for {} ms (blockSilenceMs), the last failure: {text}",
+                self.block_silence_ms
             )),
             Failure::Passing(_) => None,
             Failure::Stuck(text) | Failure::Store(text) => Some(text.clone()),
@@ -154,14 +166,14 @@ mod tests {
         let mut health = health();
         let drop = Failure::Passing("drop".into());
         let pauses: Vec<u64> = (0..8)
-            .map(|_| health.on_failure(&drop, Some(1)).1)
+            .map(|_| health.on_failure(&drop, Some(1), 0).1)
             .collect();
         assert_eq!(
             pauses,
             [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000]
         );
         health.on_committed();
-        assert_eq!(health.on_failure(&drop, Some(1)).1, 500);
+        assert_eq!(health.on_failure(&drop, Some(1), 0).1, 500);
     }
 
     #[test]
@@ -171,10 +183,23 @@ mod tests {
         assert_eq!(health.on_committed(), None);
         let drop = Failure::Passing("drop".into());
         let reported: Vec<bool> = (0..7)
-            .map(|_| unhealthy(&health.on_failure(&drop, None).0).is_some())
+            .map(|_| unhealthy(&health.on_failure(&drop, None, 0).0).is_some())
             .collect();
         assert_eq!(reported, [false, false, false, false, true, false, false]);
         assert_eq!(health.on_committed(), Some(Event::Healthy));
+    }
+
+    #[test]
+    fn a_feed_without_a_block_for_too_long_is_unhealthy_with_its_next_failure() {
+        let mut health = health();
+        let drop = Failure::Passing("no connection".into());
+        let (events, _) = health.on_failure(&drop, Some(1), 9_999);
+        assert_eq!(unhealthy(&events), None);
+        let (events, pause) = health.on_failure(&drop, Some(1), 10_000);
+        let reason = "no block for 10000 ms (blockSilenceMs), the last failure: no connection";
+        assert_eq!((unhealthy(&events), pause), (Some(reason), 1_000));
+        let (events, _) = health.on_failure(&drop, Some(1), u64::MAX);
+        assert_eq!(unhealthy(&events), None, "said once");
     }
 
     #[test]
@@ -182,10 +207,10 @@ mod tests {
         let mut health = health();
         let gone = Failure::ReplayGone("last available: 9".into());
         assert_eq!(health.resume_slot(Some(8)), Some(8));
-        let (events, pause) = health.on_failure(&gone, Some(8));
+        let (events, pause) = health.on_failure(&gone, Some(8), 0);
         assert_eq!((unhealthy(&events), pause), (None, 500));
         assert_eq!(health.resume_slot(Some(8)), Some(9));
-        let (events, pause) = health.on_failure(&gone, Some(8));
+        let (events, pause) = health.on_failure(&gone, Some(8), 0);
         assert_eq!(
             unhealthy(&events),
             Some("gap after slot 8: last available: 9")
@@ -199,7 +224,7 @@ mod tests {
     fn an_empty_store_starts_at_start_slot() {
         let mut health = health();
         assert_eq!(health.resume_slot(None), Some(3));
-        let (events, _) = health.on_failure(&Failure::ReplayUnsupported("no".into()), None);
+        let (events, _) = health.on_failure(&Failure::ReplayUnsupported("no".into()), None, 0);
         assert_eq!(
             unhealthy(&events),
             Some("the feed cannot begin at start_slot: no")
@@ -216,9 +241,9 @@ mod tests {
             kind: GapKind::Missing,
         });
         for _ in 0..3 {
-            assert_eq!(unhealthy(&health.on_failure(&gap, Some(5)).0), None);
+            assert_eq!(unhealthy(&health.on_failure(&gap, Some(5), 0).0), None);
         }
-        let (events, pause) = health.on_failure(&gap, Some(5));
+        let (events, pause) = health.on_failure(&gap, Some(5), 0);
         let reason = "gap after slot 5: the feed gave slot 9, whose parent 8 never came";
         assert_eq!((unhealthy(&events), pause), (Some(reason), 30_000));
     }

@@ -59,6 +59,7 @@ pub fn start<S: BlockSink>(
         config,
         on_event,
         committed: 0,
+        last_block: Instant::now(),
     };
     let thread = std::thread::Builder::new()
         .name("slotline-feed".into())
@@ -121,6 +122,8 @@ struct Supervisor {
     on_event: OnEvent,
     /// Committed blocks already reported to `health`.
     committed: u64,
+    /// When the last of them was seen, or when the reader started.
+    last_block: Instant,
 }
 
 impl Supervisor {
@@ -134,7 +137,9 @@ impl Supervisor {
             let tip = self.applier.progress().tip;
             let tip_slot = tip.map(|(slot, _)| slot);
             if let Some(failure) = apply_error.map(from_apply_error).or(failure.take()) {
-                let (events, retry_in_ms) = self.health.on_failure(&failure, tip_slot);
+                let silent_ms = self.last_block.elapsed().as_millis();
+                let silent_ms = u64::try_from(silent_ms).unwrap_or(u64::MAX);
+                let (events, retry_in_ms) = (self.health).on_failure(&failure, tip_slot, silent_ms);
                 events.into_iter().for_each(|event| (self.on_event)(event));
                 tokio::time::sleep(Duration::from_millis(retry_in_ms)).await;
             }
@@ -173,6 +178,7 @@ impl Supervisor {
         let committed = self.applier.progress().committed;
         if committed > self.committed {
             self.committed = committed;
+            self.last_block = Instant::now();
             if let Some(event) = self.health.on_committed() {
                 (self.on_event)(event);
             }

@@ -70,8 +70,8 @@ impl<'a> Session<'a> {
         mut stream: Updates,
         mut on_news: impl FnMut(),
     ) -> Result<(), Failure> {
-        let shortest_ms = self.config.silence_ms.min(self.config.block_silence_ms);
-        let mut clock = interval(Duration::from_millis((shortest_ms / 8).max(1)));
+        let tick_ms = (self.config.block_silence_ms / 8).max(1);
+        let mut clock = interval(Duration::from_millis(tick_ms));
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -151,22 +151,17 @@ impl<'a> Session<'a> {
     }
 
     fn check_clock(&self) -> Result<(), Failure> {
-        let GeyserConfig {
-            silence_ms,
-            block_silence_ms,
-            ..
-        } = *self.config;
-        if self.last_message.elapsed() >= Duration::from_millis(silence_ms) {
-            return Err(Failure::Passing(format!(
-                "no message for {silence_ms} ms (silenceMs)"
-            )));
+        let silence_ms = self.config.block_silence_ms;
+        let silence = Duration::from_millis(silence_ms);
+        if self.last_block.elapsed() < silence {
+            return Ok(());
         }
-        if self.last_block.elapsed() >= Duration::from_millis(block_silence_ms) {
-            return Err(Failure::Stuck(format!(
-                "the stream is alive, but brought no block for {block_silence_ms} ms \
-                 (blockSilenceMs)"
-            )));
-        }
-        Ok(())
+        Err(Failure::Stuck(if self.last_message.elapsed() < silence {
+            format!(
+                "the stream is alive, but brought no block for {silence_ms} ms (blockSilenceMs)"
+            )
+        } else {
+            format!("no message for {silence_ms} ms (blockSilenceMs)")
+        }))
     }
 }

@@ -277,12 +277,27 @@ fn endpoints_without_the_protocol_cause_failures_not_panics() {
     ];
     for (endpoint, part) in cases {
         let h = read_from(Arc::new(MemorySink::default()), endpoint, |config| {
-            config.silence_ms = 300;
+            config.block_silence_ms = 300;
             config.connect_timeout_ms = 300;
         });
         h.events.wait_text("disconnected", part);
         h.reader.stop().unwrap();
     }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_left_as_soon_as_a_silent_one() {
+    // The address accepts a connection and never answers its handshake.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("https://{}", silent.local_addr().unwrap());
+    let h = read_from(Arc::new(MemorySink::default()), endpoint, |config| {
+        config.block_silence_ms = 300;
+        config.connect_timeout_ms = 200;
+        config.failures_max = 1_000;
+    });
+    let reason = "no block for 300 ms (blockSilenceMs), the last failure: no connection to";
+    h.events.wait_text("unhealthy", reason);
+    h.reader.stop().unwrap();
 }
 
 #[test]

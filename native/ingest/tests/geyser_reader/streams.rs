@@ -168,10 +168,10 @@ fn a_silent_stream_is_reconnected() {
         0 => Ok(then_hang(block(11))),
         _ => Ok(then_hang(blocks(11..=12))),
     });
-    let h = read(&server, |config| config.silence_ms = 300);
+    let h = read(&server, |config| config.block_silence_ms = 300);
     h.events.wait_committed(12);
     h.events
-        .wait_text("disconnected", "no message for 300 ms (silenceMs)");
+        .wait_text("unhealthy", "no message for 300 ms (blockSilenceMs)");
     assert_eq!(server.asked_slots()[..2], [Some(11), Some(11)]);
     h.reader.stop().unwrap();
 }

@@ -102,8 +102,9 @@ impl Store {
             self.apply_account(txn, writes, &mints, &mut delta, &mut fed, sum)?;
         }
         delta.write(&self.tables, txn, refills)?;
+        let slots_kept = self.slots_in(self.options.feed_ms, txn)?;
         for (block, fed) in blocks.iter().zip(&fed) {
-            self.write_feed(txn, block, fed)?;
+            self.write_feed(txn, block, fed, slots_kept)?;
             self.write_signatures(txn, block)?;
             self.write_tip(txn, block)?;
         }

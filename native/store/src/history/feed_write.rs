@@ -19,12 +19,14 @@ pub(crate) const CHUNK_BYTES: usize = 2016;
 pub(crate) const FEED_BYTES: &[u8] = b"feedBytes";
 
 impl Store {
-    /// Adds a block's changes and drops the slots that exceed the limits.
+    /// Adds a block's changes and drops the slots that exceed the limits: those before the newest
+    /// `slots_kept`, and those over `feed_bytes_max`.
     pub(crate) fn write_feed(
         &self,
         txn: &mut RwTxn<'_>,
         block: &Block,
         accounts: &[&AccountUpdate],
+        slots_kept: u64,
     ) -> Result<()> {
         let (feed, options) = (&self.tables.feed, &self.options);
         if options.feed_bytes_max == 0 {
@@ -41,7 +43,7 @@ impl Store {
             .get(txn, FEED_BYTES)?
             .and_then(|value| value.first_chunk());
         let mut total = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        let oldest_kept = (block.slot + 1).saturating_sub(options.feed_slots_max);
+        let oldest_kept = (block.slot + 1).saturating_sub(slots_kept);
         while let Some(oldest) = feed.first(txn)?.map(|(key, _)| keys::slot_of(key)) {
             if oldest >= oldest_kept && total + bytes <= options.feed_bytes_max {
                 break;

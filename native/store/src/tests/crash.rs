@@ -32,7 +32,7 @@ const MAP_GROWTH_BYTES: usize = 8 << 20;
 fn options_of(round: u64) -> Options {
     Options {
         map_bytes: MAP_BYTES + (round as usize / 2) * MAP_GROWTH_BYTES,
-        feed_slots_max: 16,
+        feed_ms: 16_000,
         ..options()
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the retained history: blocks, the feed of changes, transaction outcomes.
+//! Tests of the retained history: blocks and the feed of changes.
 
 use std::ops::ControlFlow;
 
@@ -61,7 +61,7 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
     is_held.unwrap().then_some((accounts, statuses))
 }
 
-fn signature(n: u64) -> [u8; 64] {
+pub(super) fn signature(n: u64) -> [u8; 64] {
     let mut signature = [n as u8; 64];
     signature[0..8].copy_from_slice(&n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     signature
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn the_feed_is_limited_in_slots_and_bytes() {
+fn the_feed_is_limited_in_time_and_bytes() {
     let large = |slot: u64| {
         block(
             slot,
@@ -152,7 +152,7 @@ fn the_feed_is_limited_in_slots_and_bytes() {
         )
     };
     let temporary = open(&Options {
-        feed_slots_max: 3,
+        feed_ms: 600,
         ..options()
     });
     for slot in 1..=9 {
@@ -201,107 +201,40 @@ fn the_feed_is_limited_in_slots_and_bytes() {
 }
 
 #[test]
-fn outcomes_are_found_until_their_slots_are_dropped() {
-    let temporary = open(&Options {
-        signature_slots_max: 40,
-        ..options()
-    });
-    for slot in 1..=200u64 {
-        let statuses = (0..5).map(|n| TransactionUpdate {
-            signature: signature(slot * 5 + n),
-            error: (n == 3).then(|| vec![8, 0, 0, 0]),
-            details: None,
+fn as_many_slots_are_kept_as_the_blocks_say_that_a_time_has() {
+    for (name, slot_ms, expected) in [
+        ("slow", 1_000, 10),
+        ("fast", 125, 80),
+        ("as assumed", 200, 50),
+    ] {
+        let temporary = open(&Options {
+            feed_ms: 10_000,
+            ..options()
         });
-        let block = Block {
-            transactions: statuses.collect(),
-            ..block(slot, vec![])
-        };
-        temporary.store.apply(&block).unwrap();
-    }
-    let snapshot = temporary.store.snapshot().unwrap();
-    for slot in 161..=200 {
-        let found = snapshot.signature(&signature(slot * 5)).unwrap().unwrap();
-        assert_eq!((found.slot, found.error), (slot, None));
-        let failed = snapshot
-            .signature(&signature(slot * 5 + 3))
-            .unwrap()
-            .unwrap();
-        assert_eq!((failed.slot, failed.error), (slot, Some(&[8, 0, 0, 0][..])));
-    }
-    assert_eq!(snapshot.signature(&signature(100 * 5)).unwrap(), None);
-    assert_eq!(snapshot.signature(&signature(5)).unwrap(), None);
-    drop(snapshot);
-    let rows = outcomes(&temporary.store);
-    assert!(rows <= 5 * (40 + 16), "{rows}");
-}
-
-#[test]
-fn outcomes_are_searched_from_a_slot_and_known_after_one() {
-    let temporary = open(&Options {
-        signature_slots_max: 40,
-        ..options()
-    });
-    let store = &temporary.store;
-    assert_eq!(store.snapshot().unwrap().outcomes_after().unwrap(), None);
-    for slot in 1..=100u64 {
-        let status = TransactionUpdate {
-            signature: signature(slot),
-            error: None,
-            details: None,
-        };
-        let block = Block {
-            transactions: vec![status],
-            ..block(slot, vec![])
-        };
-        store.apply(&block).unwrap();
-        if slot == 20 {
-            let known = store.snapshot().unwrap().outcomes_after().unwrap();
-            assert_eq!(known, Some(1), "the first block may be a loaded one");
+        for slot in 1..=200_u64 {
+            let block = Block {
+                block_time: Some(i64::try_from(slot * slot_ms / 1_000).unwrap()),
+                ..block(slot, vec![])
+            };
+            temporary.store.apply(&block).unwrap();
         }
+        let oldest = temporary.store.snapshot().unwrap().feed_oldest_slot();
+        let kept = 201 - oldest.unwrap().unwrap();
+        assert!(
+            kept.abs_diff(expected) <= expected / 10,
+            "{name}: {kept} slots"
+        );
     }
-    let snapshot = store.snapshot().unwrap();
-    assert_eq!(snapshot.outcomes_after().unwrap(), Some(60));
-    let found = |of: u64, since: u64| {
-        let found = snapshot.signature_since(&signature(of), since).unwrap();
-        found.map(|found| found.slot)
-    };
-    assert_eq!(found(70, 0), Some(70));
-    assert_eq!(found(70, 70), Some(70));
-    assert_eq!(found(70, 80), None, "a group before it is not searched");
-    assert_eq!(found(70, 200), None, "after the tip");
-}
-
-/// Rows of `signatures`.
-fn outcomes(store: &Store) -> u64 {
-    let entries = store.stats().unwrap().entries;
-    let rows = entries.iter().find(|(name, _)| *name == "signatures");
-    rows.unwrap().1
-}
-
-#[test]
-fn old_outcomes_are_dropped_over_several_commits() {
     let temporary = open(&Options {
-        signature_slots_max: 16,
+        feed_ms: 0,
         ..options()
     });
-    let statuses = (0..5_000).map(|n| TransactionUpdate {
-        signature: signature(n),
-        error: None,
-        details: None,
-    });
-    let large = Block {
-        transactions: statuses.collect(),
-        ..block(1, vec![])
-    };
-    temporary.store.apply(&large).unwrap();
-    let mut rows = 5_000;
-    for slot in 2..=60 {
-        temporary.store.apply(&block(slot, vec![])).unwrap();
-        let left = outcomes(&temporary.store);
-        assert!(rows - left <= 1_001, "slot {slot} dropped {}", rows - left);
-        rows = left;
-    }
-    assert_eq!(rows, 0);
+    temporary.store.apply(&block(1, vec![])).unwrap();
+    assert_eq!(
+        feed(&temporary.store, 1),
+        Some((vec![], vec![])),
+        "at least the tip's"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod history;
 mod holders;
 mod model;
 mod open;
+mod outcomes;
 mod pages;
 mod reconcile;
 mod scope;

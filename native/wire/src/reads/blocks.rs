@@ -47,22 +47,3 @@ pub fn blockhash_validity(
     out.extend_from_slice(if found.is_some() { b"true}" } else { b"false}" });
     Ok(())
 }
-
-/// The time in which the chain makes as many blocks as a blockhash is valid for, in milliseconds,
-/// by the times of the stored blocks. `None` if these are too few, or have no times.
-pub fn blockhash_life_ms(snapshot: &Snapshot<'_>) -> Result<Option<u64>> {
-    let (Some(newest), Some(oldest)) = (snapshot.tip(), snapshot.block_after(None)?) else {
-        return Ok(None);
-    };
-    let blocks = newest.block_height.saturating_sub(oldest.block_height);
-    let (Some(end), Some(begin)) = (newest.block_time, oldest.block_time) else {
-        return Ok(None);
-    };
-    let seconds = u64::try_from(end.saturating_sub(begin)).unwrap_or(0);
-    if blocks < BLOCKHASH_AGE_MAX || seconds == 0 {
-        return Ok(None);
-    }
-    Ok(Some(
-        seconds.saturating_mul(1_000 * BLOCKHASH_AGE_MAX) / blocks,
-    ))
-}

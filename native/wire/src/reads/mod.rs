@@ -11,7 +11,7 @@ pub use accounts::{
     ADDRESSES_AT_ONCE_MAX, account_info, balance, multiple_accounts, stream_account,
     stream_accounts,
 };
-pub use blocks::{BLOCKHASH_AGE_MAX, blockhash_life_ms, blockhash_validity, latest_blockhash};
+pub use blocks::{BLOCKHASH_AGE_MAX, blockhash_validity, latest_blockhash};
 pub use common::{Commitment, CompleteReply, Outcome, ReadLimits, ReplySink, StreamedReply};
 pub use pages::{PageView, program_accounts, token_accounts_by_owner};
 pub use tokens::{

@@ -60,19 +60,6 @@ fn the_hash_of_a_finalized_block_that_cannot_land_is_refused() {
     assert_eq!(latest(&store, Commitment::Confirmed), tip);
 }
 
-#[test]
-fn the_life_of_a_blockhash_is_that_of_150_blocks() {
-    let (_dir, store) = open(Vec::new(), Scope::All);
-    let life = || blockhash_life_ms(&store.snapshot().unwrap()).unwrap();
-    assert_eq!(life(), None, "one block without a time");
-    for slot in 43..=42 + store::BLOCKS_KEPT {
-        next(&store, slot, None, Vec::new());
-    }
-    // Five slots a second; the times are in whole seconds.
-    let life = life().unwrap();
-    assert!((29_500..=30_500).contains(&life), "{life} ms");
-}
-
 fn balance_of(snapshot: &Snapshot<'_>, pubkey: &Pubkey, commitment: Commitment) -> String {
     let mut out = Vec::new();
     match balance(snapshot, pubkey, commitment, &mut out) {
