@@ -1,14 +1,15 @@
 import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
 import { decodePubkey, decodePubkeys } from '../native/encoding.js'
-import type { Commitment, Page } from '../native/reads.js'
+import type { Page } from '../native/reads.js'
 import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
 import { PackedAddresses } from './long-message/packed-addresses.js'
+import type { WantedBlock } from './require-block.js'
 import {
   ACCOUNT_OPTIONS,
   ANY_OPTIONS,
-  COMMITMENT_OPTIONS,
+  BLOCK_OPTIONS,
   list,
   PAGE_LIMIT_DEFAULT,
   PAGE_LIMIT_MAX,
@@ -68,15 +69,25 @@ const toPubkeys = (value: unknown, index: number): Uint8Array => {
 export const ignored = optional('options', () => undefined, ANY_OPTIONS)
 
 /**
- * Options of which `commitment` selects the block (contract: commitment). As in Agave any other
- * value than a known name counts as none.
+ * Options of which `commitment` selects the block (contract: commitment), which must be of
+ * `minContextSlot` or later (contract: min-context-slot). As in Agave any other commitment than a
+ * known name counts as none.
  */
-export const commitment = optional(
+export const block = optional(
   'options',
-  ({ commitment: name }): Commitment =>
-    name === 'confirmed' || name === 'processed' ? 'confirmed' : 'finalized',
-  COMMITMENT_OPTIONS,
+  ({ commitment: name, minContextSlot }, index): WantedBlock => ({
+    commitment: name === 'confirmed' || name === 'processed' ? 'confirmed' : 'finalized',
+    minContextSlot: toMinSlot(minContextSlot, index),
+  }),
+  BLOCK_OPTIONS,
+  ['minContextSlot'],
 )
+
+const toMinSlot = (value: unknown, index: number): number | undefined => {
+  if (isAbsent(value)) return undefined
+  if (!isCount(value)) throw wrongType(value, index, 'u64')
+  return toCount(value)
+}
 
 /** How account data is written. */
 export const accountOptions = optional(

@@ -55,6 +55,7 @@ export const ERRORS = {
   blockhashDecode:   { code: -32602, message: 'Invalid', origin: 'Agave' },
   blockhashSize:     { code: -32602, message: 'WrongSize', origin: 'Agave' },
   nodeUnhealthy:     { code: -32005, message: 'Node is unhealthy', origin: 'Agave' },
+  minContextSlot:    { code: -32016, message: 'Minimum context slot has not been reached', origin: 'contract: min-context-slot' },
   overLimit:         { code: -32005, message: 'Too many requests', origin: 'Slotline' },
   batchOverLimit:    { code: -32005, message: 'Too many requests: at most {max} calls in a batch', origin: 'contract: over-limit' },
   limitIsNone:       { code: -32005, message: 'Too many requests: {limit} of this access is 0', origin: 'contract: over-limit' },

@@ -1,5 +1,5 @@
 import { method } from '../method.js'
-import { commitment } from '../params.js'
+import { block } from '../params.js'
 import { requireBlock } from '../require-block.js'
 import { SLOT } from '../../shared/describe/schemas.js'
 
@@ -8,12 +8,12 @@ export const getBlockHeight = method({
   name: 'getBlockHeight',
   summary: 'The height of the block at that slot.',
   bound: 'none',
-  params: [commitment],
+  params: [block],
   result: SLOT,
   errors: ['noIndex', 'nodeUnhealthy'],
   example: {
     params: [],
     result: 8,
   },
-  run: (context, at) => Buffer.from(String(requireBlock(context, at).blockHeight)),
+  run: (context, wanted) => Buffer.from(String(requireBlock(context, wanted).blockHeight)),
 })

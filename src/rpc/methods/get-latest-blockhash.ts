@@ -1,6 +1,6 @@
 import { method } from '../method.js'
-import { commitment } from '../params.js'
-import { requireBlockhashes } from '../require-block.js'
+import { block } from '../params.js'
+import { requireBlockhashes, requireReached } from '../require-block.js'
 import { atSlot, PUBKEY, record, SLOT } from '../../shared/describe/schemas.js'
 
 /** Blockhash of the newest block at a commitment, and the last height at which it is valid. */
@@ -8,7 +8,7 @@ export const getLatestBlockhash = method({
   name: 'getLatestBlockhash',
   summary: 'The newest blockhash, and the last block height at which it is valid.',
   bound: 'none',
-  params: [commitment],
+  params: [block],
   result: atSlot(record({ blockhash: PUBKEY, lastValidBlockHeight: SLOT })),
   errors: ['noIndex', 'nodeUnhealthy'],
   example: {
@@ -21,8 +21,9 @@ export const getLatestBlockhash = method({
       },
     },
   },
-  run: (context, at) => {
+  run: (context, wanted) => {
     requireBlockhashes(context)
-    return context.latestBlockhash(at)
+    requireReached(context, wanted)
+    return context.latestBlockhash(wanted.commitment)
   },
 })

@@ -1,5 +1,5 @@
 import { method } from '../method.js'
-import { commitment } from '../params.js'
+import { block } from '../params.js'
 import { requireBlock } from '../require-block.js'
 import { SLOT } from '../../shared/describe/schemas.js'
 
@@ -8,12 +8,12 @@ export const getSlot = method({
   name: 'getSlot',
   summary: 'The newest indexed slot that is finalized, or confirmed.',
   bound: 'none',
-  params: [commitment],
+  params: [block],
   result: SLOT,
   errors: ['noIndex', 'nodeUnhealthy'],
   example: {
     params: [],
     result: 9,
   },
-  run: (context, at) => Buffer.from(String(requireBlock(context, at).slot)),
+  run: (context, wanted) => Buffer.from(String(requireBlock(context, wanted).slot)),
 })

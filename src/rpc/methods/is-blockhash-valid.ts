@@ -1,6 +1,6 @@
 import { method } from '../method.js'
-import { blockhash, commitment } from '../params.js'
-import { requireBlockhashes } from '../require-block.js'
+import { block, blockhash } from '../params.js'
+import { requireBlockhashes, requireReached } from '../require-block.js'
 import { atSlot, FLAG } from '../../shared/describe/schemas.js'
 
 /** Whether a transaction that names a blockhash may still land. */
@@ -8,15 +8,16 @@ export const isBlockhashValid = method({
   name: 'isBlockhashValid',
   summary: 'Whether a transaction that names this blockhash may still land.',
   bound: 'none',
-  params: [blockhash, commitment],
+  params: [blockhash, block],
   result: atSlot(FLAG),
   errors: ['noIndex', 'nodeUnhealthy'],
   example: {
     params: ['cGfHiC6Kgg3FpFZvgwGcswsCRtp4aBP2fzuXRQPizuN'],
     result: { context: { slot: 9 }, value: true },
   },
-  run: (context, hash, at) => {
+  run: (context, hash, wanted) => {
     requireBlockhashes(context)
-    return context.blockhashValidity(hash, at)
+    requireReached(context, wanted)
+    return context.blockhashValidity(hash, wanted.commitment)
   },
 })

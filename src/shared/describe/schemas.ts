@@ -131,9 +131,10 @@ export const FILTER: JsonSchema = {
 }
 export const COMMITMENT: JsonSchema = orNull({ enum: COMMITMENTS, default: 'finalized' })
 export const ANY_OPTIONS = options(IGNORED_MEMBERS)
-export const COMMITMENT_OPTIONS = options({
+/** Options that choose a block. */
+export const BLOCK_OPTIONS = options({
   commitment: COMMITMENT,
-  minContextSlot: IGNORED_MEMBERS.minContextSlot,
+  minContextSlot: orNull(INTEGER),
 })
 export const ACCOUNT_OPTIONS = options({ ...ACCOUNT_MEMBERS, ...IGNORED_MEMBERS })
 /** Options of a subscription to accounts, beside those of its method. */

@@ -29,7 +29,7 @@ pub fn answer_method(
     out: &mut Vec<u8>,
 ) -> Option<Method> {
     let request = recognise(body)?;
-    if blockhashes == Blockhashes::Declined && matches!(request.read, Read::LatestBlockhash(_)) {
+    if blockhashes == Blockhashes::Declined && matches!(request.read, Read::LatestBlockhash(..)) {
         return None;
     }
     let start = out.len();
@@ -71,7 +71,11 @@ fn write(
 fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
     let limits = ReadLimits::default();
     match read {
-        Read::LatestBlockhash(commitment) => {
+        Read::LatestBlockhash(commitment, min_slot) => {
+            // Too early: the general path refuses.
+            if *min_slot > 0 && commitment.block(snapshot)?.slot < *min_slot {
+                return Ok(Outcome::TooLarge);
+            }
             reads::latest_blockhash(snapshot, *commitment, out).map(|()| Outcome::Written)
         }
         Read::AccountInfo(pubkey, view) => {

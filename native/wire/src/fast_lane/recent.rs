@@ -24,7 +24,9 @@ impl Key {
             slice: None,
         };
         let (pubkey, view): (&Pubkey, &View) = match read {
-            Read::LatestBlockhash(commitment) => {
+            // Whether it is answered depends on the slot, too.
+            Read::LatestBlockhash(_, min_slot) if *min_slot > 0 => return None,
+            Read::LatestBlockhash(commitment, _) => {
                 let mut key = [0; KEY_BYTES];
                 [key[0], key[1]] = [read.method() as u8, *commitment as u8];
                 return Some(Key(key));

@@ -22,7 +22,8 @@ pub(super) struct Request<'a> {
 
 /// One point read with its parameters checked.
 pub(super) enum Read<'a> {
-    LatestBlockhash(Commitment),
+    /// Of a block of this slot or later.
+    LatestBlockhash(Commitment, u64),
     AccountInfo(Pubkey, View),
     MultipleAccounts(Addresses<'a>, View),
     TokenAccountBalance(Pubkey),
@@ -33,7 +34,7 @@ pub(super) enum Read<'a> {
 impl Read<'_> {
     pub(super) fn method(&self) -> Method {
         match self {
-            Read::LatestBlockhash(_) => Method::LatestBlockhash,
+            Read::LatestBlockhash(..) => Method::LatestBlockhash,
             Read::AccountInfo(..) => Method::AccountInfo,
             Read::MultipleAccounts(..) => Method::MultipleAccounts,
             Read::TokenAccountBalance(_) => Method::TokenAccountBalance,
@@ -114,7 +115,7 @@ enum First<'a> {
 #[derive(Default)]
 struct Params<'a> {
     first: First<'a>,
-    options: Options,
+    options: Options<'a>,
 }
 
 impl<'a> Params<'a> {
@@ -146,7 +147,11 @@ impl<'a> Params<'a> {
     }
 
     fn read_of(self, method: &[u8]) -> Option<Read<'a>> {
-        let Options { view, commitment } = self.options;
+        let Options {
+            view,
+            commitment,
+            min_context_slot,
+        } = self.options;
         Some(match (method, self.first) {
             (b"getAccountInfo", First::Text(key)) => {
                 Read::AccountInfo(decode_pubkey_bytes(key)?, view.unwrap_or(DEFAULT_VIEW))
@@ -158,7 +163,8 @@ impl<'a> Params<'a> {
             // error.
             _ if view.is_some() => return None,
             (b"getLatestBlockhash", First::Absent) => {
-                Read::LatestBlockhash(commitment.unwrap_or(Commitment::Finalized))
+                let min_slot = min_context_slot.map_or(Some(0), integer_of)?;
+                Read::LatestBlockhash(commitment.unwrap_or(Commitment::Finalized), min_slot)
             }
             (b"getTokenAccountBalance", First::Text(key)) => {
                 Read::TokenAccountBalance(decode_pubkey_bytes(key)?)
@@ -190,16 +196,18 @@ const DEFAULT_VIEW: View = View {
 
 /// The options object. `view` is set if `encoding` or `dataSlice` is present, even as `null`.
 #[derive(Default)]
-struct Options {
+struct Options<'a> {
     view: Option<View>,
     /// Only some methods have one.
     commitment: Option<Commitment>,
+    /// The number as written; only getLatestBlockhash looks at it (contract: min-context-slot).
+    min_context_slot: Option<&'a [u8]>,
 }
 
-impl Options {
-    fn read(cursor: &mut Cursor<'_>) -> Option<Self> {
+impl<'a> Options<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
         let (mut encoding, mut slice) = (None, None);
-        let (mut commitment, mut has_min_context_slot) = (None, false);
+        let (mut commitment, mut min_context_slot) = (None, None);
         let mut more = cursor.open(b'{', b'}')?;
         while more {
             let name = cursor.name()?;
@@ -214,11 +222,11 @@ impl Options {
                         false => Commitment::of_name(cursor.string()?),
                     });
                 }
-                b"minContextSlot" if !has_min_context_slot => {
-                    has_min_context_slot = true;
-                    if !is_null {
-                        cursor.number()?;
-                    }
+                b"minContextSlot" if min_context_slot.is_none() => {
+                    min_context_slot = Some(match is_null {
+                        true => None,
+                        false => Some(cursor.number()?),
+                    });
                 }
                 b"encoding" if encoding.is_none() => {
                     encoding = Some(match is_null {
@@ -241,7 +249,11 @@ impl Options {
             encoding: encoding.unwrap_or(DEFAULT_VIEW.encoding),
             slice: slice.flatten(),
         });
-        Some(Options { view, commitment })
+        Some(Options {
+            view,
+            commitment,
+            min_context_slot: min_context_slot.flatten(),
+        })
     }
 }
 
@@ -264,7 +276,11 @@ fn read_slice(cursor: &mut Cursor<'_>) -> Option<DataSlice> {
 
 /// A non-negative integer, digits only.
 fn read_integer(cursor: &mut Cursor<'_>) -> Option<u64> {
-    let text = std::str::from_utf8(cursor.number()?).ok()?;
+    integer_of(cursor.number()?)
+}
+
+fn integer_of(number: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(number).ok()?;
     text.parse()
         .ok()
         .filter(|number| *number <= SAFE_INTEGER_MAX)

@@ -145,10 +145,20 @@ fn read(
     }
     Some(match method {
         "getLatestBlockhash" => {
-            let commitment = match params.first().unwrap_or(&null)["commitment"].as_str() {
+            let options = params.first().unwrap_or(&null);
+            let commitment = match options["commitment"].as_str() {
                 Some("confirmed" | "processed") => Commitment::Confirmed,
                 _ => Commitment::Finalized,
             };
+            let newest = if commitment == Commitment::Finalized {
+                42
+            } else {
+                44
+            };
+            let min_slot = &options["minContextSlot"];
+            if !min_slot.is_null() && min_slot.as_u64()? > newest {
+                return None;
+            }
             reads::latest_blockhash(snapshot, commitment, out).map(|()| Outcome::Written)
         }
         "getAccountInfo" => reads::account_info(snapshot, &key()?, view()?, limits, out),

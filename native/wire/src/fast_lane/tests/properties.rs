@@ -18,7 +18,7 @@ fn any_options() -> impl Strategy<Value = Value> {
     (
         prop::option::of(name),
         slice,
-        any::<Option<u32>>(),
+        prop::option::of(prop_oneof![0u64..50, any::<u64>()]),
         any::<u8>(),
     )
         .prop_map(|(encoding, slice, slot, bits)| {

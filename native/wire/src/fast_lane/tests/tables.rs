@@ -33,6 +33,10 @@ fn answers_equal_the_ordinary_path() {
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"finalized"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"confirmed"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"processed","minContextSlot":1}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"minContextSlot":42}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"minContextSlot":0}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"minContextSlot":null}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"minContextSlot":44,"commitment":"confirmed"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":"max"}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{"commitment":null}]}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"getTokenAccountBalance","params":["KEY"]}"#,
@@ -247,6 +251,62 @@ fn the_commitment_selects_the_block_of_a_blockhash() {
         let params = format!(r#"[{{"commitment":"{name}"}}]"#);
         assert_eq!(slot_of(&params), Some(44), "{params}");
     }
+}
+
+#[test]
+fn a_blockhash_before_the_minimum_slot_is_declined() {
+    let (_dir, store) = open();
+    let is_answered = |options: &str| {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{{{options}}}]}}"#
+        );
+        answered(&store, text.as_bytes()).is_some()
+    };
+    // The newest finalized block is that of slot 42, and the newest that of slot 44.
+    for (slot, finalized, confirmed) in [
+        ("0", true, true),
+        ("42", true, true),
+        ("43", false, true),
+        ("44", false, true),
+        ("45", false, false),
+        ("9007199254740991", false, false),
+        ("18446744073709551615", false, false),
+        ("18446744073709551616", false, false),
+        ("1e400", false, false),
+        // Integers by their value: the general path decides.
+        ("4.2e1", false, false),
+        ("-0", false, false),
+        ("-1", false, false),
+        ("\"42\"", false, false),
+        ("[42]", false, false),
+        ("{\"minContextSlot\":42}", false, false),
+        ("true", false, false),
+        ("42,\"minContextSlot\":1", false, false),
+        ("null,\"minContextSlot\":1", false, false),
+    ] {
+        let options = format!(r#""minContextSlot":{slot}"#);
+        assert_eq!(is_answered(&options), finalized, "finalized {slot}");
+        let options = format!(r#""commitment":"confirmed",{options}"#);
+        assert_eq!(is_answered(&options), confirmed, "confirmed {slot}");
+    }
+    // Reads of accounts do not look at it (contract: indexed-slot).
+    let account = r#"{"jsonrpc":"2.0","id":1,"method":"getAccountInfo","params":["KEY",{"minContextSlot":1e400}]}"#;
+    assert!(answered(&store, body(account).as_bytes()).is_some());
+}
+
+/// The result for one slot must not be that for another.
+#[test]
+fn a_minimum_slot_is_not_answered_from_memory() {
+    let (_dir, store) = open();
+    let recent = &mut Recent::new(8);
+    let ask = |recent: &mut Recent, slot: u64| {
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash","params":[{{"minContextSlot":{slot}}}]}}"#
+        );
+        answered_with(recent, &store, text.as_bytes()).is_some()
+    };
+    let asked = [0, 42, 43, 0, 43, 42].map(|slot| ask(recent, slot));
+    assert_eq!(asked, [true, true, false, true, false, true]);
 }
 
 #[test]
