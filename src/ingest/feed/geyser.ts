@@ -38,7 +38,7 @@ export const options = {
   transactions: {
     default: 'logs' as Transactions,
     words: TRANSACTIONS,
-    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs. Votes are included with logsAndVotes only; logs make the feed several times larger.',
+    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs. Votes, where a chain still has them, are included with logsAndVotes only; logs make the feed several times larger.',
   },
   blockSilenceMs: {
     default: 10_000,

@@ -86,6 +86,54 @@ fn confirmed_outcome_is_sent_at_once() {
     assert_eq!(sent(&bench), [(3, true, 3, SUCCESS.to_string())]);
 }
 
+/// With Alpenglow a block can be final when it is written; on TowerBFT the root is 32 slots behind.
+#[test]
+fn a_final_outcome_is_sent_with_the_block_that_is_final() {
+    for behind in [0, 1, 32] {
+        let bench = Bench::new();
+        bench.apply(&with_root(1, 1));
+        bench.frames();
+        bench.add(1, to_signature(7, true, true));
+        bench.add(2, to_signature(7, false, false));
+        bench.add(3, Interest::Root);
+        bench.add(4, Interest::Slot);
+        let mut frames = Vec::new();
+        for slot in 2..=40 {
+            let transactions = if slot == 3 {
+                vec![transaction(7, None, None)]
+            } else {
+                vec![]
+            };
+            let mut block = with_transactions(slot, transactions);
+            block.root = Some(u64::max(slot.saturating_sub(behind), 1));
+            bench.apply(&block);
+            frames.extend(bench.frames().into_iter().map(|(id, _, _)| (slot, id)));
+        }
+        let of = |wanted: u32| -> Vec<u64> {
+            let own = frames.iter().filter(|(_, id)| *id == wanted);
+            own.map(|(slot, _)| *slot).collect()
+        };
+        assert_eq!(
+            of(1),
+            [3, 3 + behind],
+            "received, then final {behind} slots later"
+        );
+        assert_eq!(of(2), [3], "confirmed with its block");
+        assert_eq!(
+            of(3),
+            (2 + behind..=40).collect::<Vec<_>>(),
+            "each root once"
+        );
+        let slot = |found: &(u64, u32)| found.0 == 2;
+        let first: Vec<u32> = frames
+            .iter()
+            .filter(|found| slot(found))
+            .map(|(_, id)| *id)
+            .collect();
+        assert_eq!(first[0], 4, "a slot comes before it is a root");
+    }
+}
+
 #[test]
 fn final_outcome_waits_for_the_root() {
     let bench = Bench::new();

@@ -90,6 +90,11 @@ impl BlockAssembler {
         self.bytes
     }
 
+    /// The newest slot that the stream has named as finalized.
+    pub fn root(&self) -> Option<u64> {
+        self.root
+    }
+
     /// Processes one message and appends the blocks that became ready, even if it then fails.
     pub fn push(&mut self, update: Update, ready: &mut Vec<Ready>) -> Result<(), Fault> {
         let slot = update.slot;

@@ -15,7 +15,7 @@ use super::config::GeyserConfig;
 use super::failure::Failure;
 use super::request::{ping_request, subscribe_request};
 use super::translate::{Message, Taken, translate};
-use super::update::{Ready, Update};
+use super::update::{Content, Ready, Update};
 
 /// Maximum messages to read in one batch before timers and the writer are checked again.
 const BATCH_MESSAGES_MAX: usize = 256;
@@ -84,8 +84,9 @@ impl<'a> Session<'a> {
                 }
                 _ = clock.tick() => self.check_clock()?,
                 message = stream.next() => {
-                    self.take(message)?;
-                    self.take_batch(&mut stream)?;
+                    let read = self.take(message).and_then(|()| self.take_batch(&mut stream));
+                    self.offer_ready()?;
+                    read?;
                 }
             }
         }
@@ -124,15 +125,21 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Where CONFIRMED and FINALIZED of a block arrive together, the block waits for the second
+    /// one, so that it is final when it is written. It waits for no data, which would need memory.
     fn push(&mut self, update: Update) -> Result<(), Failure> {
-        let outcome = self.slots.push(update, &mut self.ready);
-        self.offer_ready()?;
-        outcome.map_err(Failure::from_fault)
+        if !matches!(update.content, Content::Status(_)) {
+            self.offer_ready()?;
+        }
+        let pushed = self.slots.push(update, &mut self.ready);
+        pushed.map_err(Failure::from_fault)
     }
 
+    /// Gives the complete blocks to the writer, with the newest root that is known now.
     fn offer_ready(&mut self) -> Result<(), Failure> {
-        for ready in self.ready.drain(..) {
+        for mut ready in self.ready.drain(..) {
             self.last_block = Instant::now();
+            ready.block.root = self.slots.root();
             if let Err(QueueFull(queue_bytes_max)) = self.applier.offer(ready) {
                 return Err(Failure::Passing(format!(
                     "the feed is faster than the index: over {queue_bytes_max} bytes of blocks \

@@ -46,6 +46,10 @@ impl MemorySink {
             .collect()
     }
 
+    pub fn blocks(&self) -> Vec<Block> {
+        self.blocks.lock().unwrap().clone()
+    }
+
     pub fn refuse(&self, refusal: Option<(u64, Refusal)>) {
         *self.refuse.lock().unwrap() = refusal;
     }

@@ -3,6 +3,7 @@
 #[path = "../block_assembler/capture.rs"]
 mod capture;
 mod chain;
+mod commitments;
 mod failures;
 mod groups;
 mod harness;

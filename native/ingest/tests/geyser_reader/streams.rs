@@ -67,6 +67,8 @@ fn logs_and_roots_reach_the_store() {
     let server = FeedServer::start(|_, _| {
         let mut steps = vec![transaction(11, Some(vec![8, 0, 0, 0]), &["one", "two"])];
         steps.extend(blocks(11..=12));
+        // Block 12 is complete before these, and data of another slot ends its wait for a root.
+        steps.push(account(13, 100));
         steps.push(status(11, SlotStatus::SlotProcessed));
         steps.push(status(11, SlotStatus::SlotFinalized));
         steps.extend(block(13));
