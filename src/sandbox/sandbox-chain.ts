@@ -57,24 +57,14 @@ export const startSandboxChain = async (
     rpc: rpcOptions,
     ...rest
   } = options
-  const { seed, firstSlot, blockhashAgeMax, finalizedAfterSlots, faucetLamports } = {
-    ...defaults,
-    ...rest,
-  }
-  const chainOptions: ChainOptions = {
-    seed,
-    firstSlot,
-    blockhashAgeMax,
-    finalizedAfterSlots,
-    faucetLamports,
-  }
+  const chainOptions: Partial<ChainOptions> = rest
   const dumps = accountDir === undefined ? [] : readDumps(accountDir)
   const chain = new Chain(chainOptions, now)
   const geyser = await openGeyser(chain, geyserOptions, now)
   const rpc = await openRpc(chain, rpcOptions)
   chain.start()
   const sampleAccounts = createSampleAccounts(chain)
-  const tips = deriveTips(seed)
+  const tips = deriveTips(chain.options.seed)
   fundTips(chain, tips)
   // Last, so that a dump replaces any account with the same address.
   for (const { pubkey, state } of dumps) chain.load(pubkey, state)

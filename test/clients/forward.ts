@@ -118,7 +118,7 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
 
   const airdrop = await connection.requestAirdrop(poor.publicKey, LAMPORTS_PER_SOL)
   t.equal(bs58.decode(airdrop).length, 64)
-  t.equal(await connection.getMinimumBalanceForRentExemption(165), 2_039_280)
+  t.equal(await connection.getMinimumBalanceForRentExemption(165), 1_488_440)
   t.equal(new PublicKey(await connection.getGenesisHash()).toBytes().length, 32)
   const epoch = await connection.getEpochInfo()
   t.ok(epoch.absoluteSlot > 0 && (epoch.transactionCount ?? 0) > 0)

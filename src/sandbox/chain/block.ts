@@ -19,9 +19,12 @@ export type AccountUpdate = AccountState & {
   readonly slot: number
   /** Increases with every write of the chain. */
   readonly writeVersion: number
-  /** Signature of the writing transaction; `undefined` for genesis, dumps and sysvars. */
+  /** Signature of the writing transaction; `undefined` for genesis, dumps, sysvars and votes. */
   readonly signature: Uint8Array | undefined
 }
+
+/** A write of the chain itself; the account has the lamports that its size needs. */
+export type SystemWrite = Pick<AccountUpdate, 'pubkey' | 'owner' | 'data'>
 
 /** Balance of one token account before or after a transaction. */
 export type TokenBalance = {
@@ -75,7 +78,7 @@ export type Block = {
   readonly blockhash: string
   readonly parentBlockhash: string
   readonly blockHeight: number
-  /** Seconds since 1970. */
+  /** Seconds since 1970: the Clock at the end of the block. */
   readonly blockTime: number
   readonly transactions: readonly TransactionRecord[]
   readonly accountUpdateCount: number

@@ -1,30 +1,29 @@
 import bs58 from 'bs58'
-import { LiteSvm } from 'litesvm/dist/internal.js'
-import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
+import { LiteSvm, Rent } from 'litesvm/dist/internal.js'
+import { ADDRESSES } from '../solana/addresses.js'
 import { FIRST_SLOT } from './block.js'
-import type { AccountState, AccountUpdate, Block, Commitment, TransactionRecord } from './block.js'
+import type {
+  AccountState,
+  AccountUpdate,
+  Block,
+  Commitment,
+  SystemWrite,
+  TransactionRecord,
+} from './block.js'
+import { BlockWriter } from './system/block-writer.js'
 import type { BlockhashAge } from './blockhash-queue.js'
 import { compileTransaction } from '../solana/compile-transaction.js'
 import { Emitter } from './emitter.js'
-import {
-  type Machine,
-  type Refusal,
-  type ResolvedKeys,
-  resolveKeys,
-} from './execute-transaction.js'
+import { type Machine, type ResolvedKeys, resolveKeys } from './execute-transaction.js'
 import { deriveBytes, deriveKeypair, type Keypair, SANDBOX_SEED } from '../solana/keypair.js'
 import type { ParsedTransaction } from '../solana/transaction.js'
+import type { BundleSent, Sent } from './sent.js'
 import { Recency } from './recency.js'
 import { SvmAccounts } from './svm-accounts.js'
 import { transferLamports } from '../solana/system-instructions.js'
-import { Sysvars } from './sysvars.js'
+import { isWrittenByBlocks } from './system/sysvars.js'
 import { TokenBalances } from './token-balances.js'
-import {
-  type BundleRefusal,
-  type Run,
-  type SimulationRules,
-  TransactionRunner,
-} from './transaction-runner.js'
+import { type Run, type SimulationRules, TransactionRunner } from './transaction-runner.js'
 
 /** Options of the dev chain. */
 export const defaults = {
@@ -38,17 +37,22 @@ export const defaults = {
    * has it: one event confirms and finalizes a block. TowerBFT has 32.
    */
   finalizedAfterSlots: 0,
+  /** Validators: with Alpenglow every block writes their vote accounts. */
+  validatorCount: 4,
+  /** Lamports that a byte of an account must hold, with 128 bytes of overhead for each. */
+  lamportsPerByte: 5_080n,
   /** Initial balance of the faucet. */
   faucetLamports: 1_000_000_000_000_000_000n,
 }
 export type ChainOptions = typeof defaults
 
 /**
- * Events of a chain. Order within a slot: `slotStarted`, `account` and `transaction`, `block`, then
- * `status`.
+ * Events of a chain. Order within a slot: `slotStarted`, `account` of the Clock and SlotHashes,
+ * `bankCreated`, `account` and `transaction`, `block`, then `status`.
  */
 export type ChainEvents = {
   slotStarted: [slot: number, parentSlot: number]
+  bankCreated: [slot: number, parentSlot: number]
   account: [update: AccountUpdate]
   /** After the account writes of the same transaction. */
   transaction: [record: TransactionRecord]
@@ -56,26 +60,17 @@ export type ChainEvents = {
   status: [slot: number, parentSlot: number, status: Commitment]
 }
 
-/** Result of a transaction: in the block, where it may have failed, or refused and in no block. */
-export type Sent = { readonly landed: true; readonly record: TransactionRecord } | Refusal
-
-/** Result of a bundle: in the block whole, or not at all. */
-export type BundleSent =
-  { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
-
-/** True where a signature is invalid. Signatures are verified at execution only. */
-export const isForged = (sent: Sent | BundleSent): boolean =>
-  !sent.landed && sent.error === 'SignatureFailure'
-
 /** A block's place in the chain. */
 type ChainPoint = { readonly slot: number; readonly blockHeight: number }
+
+const RENT_EXEMPT_EPOCH = 0xffff_ffff_ffff_ffffn
+const RENT_BURN_PERCENT = 50
 
 type OpenBlock = {
   readonly slot: number
   readonly parentSlot: number
   readonly parentBlockhash: string
   readonly blockHeight: number
-  readonly blockTime: number
   readonly transactions: TransactionRecord[]
   accountUpdateCount: number
 }
@@ -88,9 +83,8 @@ export class Chain {
   readonly svm: LiteSvm
   readonly faucet: Keypair
   readonly options: ChainOptions
-  private readonly now: () => number
   private readonly accounts: SvmAccounts
-  private readonly sysvars: Sysvars
+  private readonly writer: BlockWriter
   private readonly tokens = new TokenBalances()
   private readonly machine: Machine
   private readonly emitter = new Emitter<ChainEvents>()
@@ -108,16 +102,17 @@ export class Chain {
 
   constructor(options: Partial<ChainOptions> = {}, now: () => number = Date.now) {
     this.options = { ...defaults, ...options }
-    this.now = now
-    const { seed, firstSlot } = this.options
+    const { seed, firstSlot, lamportsPerByte, validatorCount } = this.options
     this.svm = new LiteSvm()
+    this.svm.setRent(new Rent(lamportsPerByte, 1, RENT_BURN_PERCENT))
     this.svm.withNativeMints()
     // The chain itself checks blockhash age and duplicates: LiteSVM knows one blockhash only.
     this.svm.setBlockhashCheck(false)
     this.svm.setTransactionHistory(0n)
     this.accounts = new SvmAccounts(this.svm)
     this.machine = { svm: this.svm, accounts: this.accounts, tokens: this.tokens }
-    this.sysvars = new Sysvars(this.svm)
+    const { isAlpenglow } = this
+    this.writer = new BlockWriter(this.svm, { isAlpenglow, seed, validatorCount }, now)
     this.recency = new Recency(this.accounts, this.options.blockhashAgeMax)
     this.runner = new TransactionRunner(this.machine, this.recency)
     this.genesis = deriveBytes('genesis', seed, now())
@@ -144,12 +139,12 @@ export class Chain {
   start(): void {
     this.startSlot()
     for (const [pubkey, state] of this.accounts.builtins())
-      if (!isSameBytes(pubkey, ADDRESSES.clock)) this.publish(pubkey, state, undefined)
+      if (!isWrittenByBlocks(pubkey)) this.publish(pubkey, state, undefined)
     this.load(this.faucet.publicKey, {
       lamports: this.options.faucetLamports,
       owner: ADDRESSES.system,
       executable: false,
-      rentEpoch: 0xffff_ffff_ffff_ffffn,
+      rentEpoch: RENT_EXEMPT_EPOCH,
       data: new Uint8Array(0),
     })
   }
@@ -291,8 +286,8 @@ export class Chain {
 
   /** Sets an account without a transaction. */
   load(pubkey: Uint8Array, state: AccountState): void {
-    // The chain keeps its own clock sysvar: a loaded one would turn its time back.
-    if (isSameBytes(pubkey, ADDRESSES.clock)) return
+    // The chain writes these itself: a loaded Clock would turn its time back.
+    if (isWrittenByBlocks(pubkey)) return
     this.accounts.load(pubkey, state)
     this.publish(pubkey, state, undefined)
   }
@@ -306,7 +301,9 @@ export class Chain {
   tick(): Block {
     const { slot, parentSlot } = this.open
     const blockhash = deriveBytes('block', this.genesis, slot)
-    const block: Block = { ...this.open, blockhash: bs58.encode(blockhash) }
+    this.write(this.writer.endBlock(slot, this.lastFinal.slot, blockhash))
+    const { unixTime: blockTime } = this.writer
+    const block: Block = { ...this.open, blockTime, blockhash: bs58.encode(blockhash) }
     this.last = block
     this.recency.addBlock(blockhash, block.blockHeight)
     this.emitter.emit('block', block)
@@ -314,10 +311,14 @@ export class Chain {
     this.emitter.emit('status', slot, parentSlot, 'confirmed')
     this.pending.push(block)
     this.finalize()
-    this.sysvars.addSlotHash(slot, blockhash)
     this.open = this.createBlock()
     this.startSlot()
     return block
+  }
+
+  /** Whether one event confirms and finalizes a block, and votes are no transactions. */
+  get isAlpenglow(): boolean {
+    return this.options.finalizedAfterSlots === 0
   }
 
   /** A block is final when it has enough descendants; the first one, at once. */
@@ -336,7 +337,7 @@ export class Chain {
   }
 
   private createBlock(): OpenBlock {
-    const { slot, blockhash, blockHeight, blockTime } = this.last
+    const { slot, blockhash, blockHeight } = this.last
     let next = slot + 1
     while (this.skipped.delete(next)) next++
     return {
@@ -344,21 +345,29 @@ export class Chain {
       parentSlot: slot,
       parentBlockhash: blockhash,
       blockHeight: blockHeight + 1,
-      // The wall clock may step back; block times must not.
-      blockTime: Math.max(blockTime, Math.floor(this.now() / 1000)),
       transactions: [],
       accountUpdateCount: 0,
     }
   }
 
   private startSlot(): void {
-    const { slot, parentSlot, blockTime } = this.open
+    const { slot, parentSlot, parentBlockhash } = this.open
     this.emitter.emit('slotStarted', slot, parentSlot)
-    this.sysvars.startSlot(slot, blockTime)
+    const parent = { slot: parentSlot, blockhash: bs58.decode(parentBlockhash) }
+    this.write(this.writer.startBlock(slot, parent))
     // Durable nonces need a new blockhash of the virtual machine in each slot.
     this.svm.expireBlockhash()
-    const clock = this.accounts.get(ADDRESSES.clock)
-    if (clock !== undefined) this.publish(ADDRESSES.clock, clock, undefined)
+    this.emitter.emit('bankCreated', slot, parentSlot)
+  }
+
+  /** Publishes accounts that the chain itself writes, without a transaction. */
+  private write(writes: readonly SystemWrite[]): void {
+    for (const { pubkey, owner, data } of writes) {
+      const lamports = this.rentExemptLamports(data.length)
+      const state = { lamports, owner, executable: false, rentEpoch: RENT_EXEMPT_EPOCH, data }
+      this.accounts.load(pubkey, state)
+      this.publish(pubkey, state, undefined)
+    }
   }
 
   private publish(

@@ -1,5 +1,6 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { AccountUpdate, Block, TransactionRecord } from '../chain/block.js'
-import { toMapKey } from '../solana/addresses.js'
+import { ADDRESSES, toMapKey } from '../solana/addresses.js'
 import {
   encodeAccount,
   encodeBlockMeta,
@@ -24,6 +25,8 @@ export type AccountEntry = OfBank & {
   readonly dataAt: number
   readonly dataByteCount: number
   readonly body: Buffer
+  /** Size of the body, and of what is kept of it, where that is compressed. */
+  readonly packed?: { readonly bodyByteCount: number; readonly byteCount: number }
 }
 
 export type TransactionEntry = OfBank & {
@@ -90,6 +93,35 @@ export const toAccountEntry = (update: AccountUpdate, nowMs: number): AccountEnt
   dataByteCount: update.data.length,
   ...encodeAccount(update, nowMs),
 })
+
+/** Bodies of SlotHistory: almost only zeros, 128 KiB in each block. */
+const PACKED_OWNER = toMapKey(ADDRESSES.sysvar)
+const PACKED_BYTES_MIN = 64 * 1024
+
+/** Compresses a body that the log keeps for each slot; it is read like others. */
+export const pack = (entry: AccountEntry): AccountEntry => {
+  const { body, ...rest } = entry
+  if (body.length < PACKED_BYTES_MIN || entry.owner !== PACKED_OWNER) return entry
+  const bytes = deflateRawSync(body, { level: 1 })
+  return {
+    ...rest,
+    packed: { bodyByteCount: body.length, byteCount: bytes.length },
+    get body() {
+      return inflateRawSync(bytes)
+    },
+  }
+}
+
+const packedOf = (entry: FeedEntry): AccountEntry['packed'] =>
+  entry.kind === 'account' ? entry.packed : undefined
+
+/** Bytes of the encoded update. */
+export const bytesOf = (entry: FeedEntry): number =>
+  entry.kind === 'block' ? 0 : (packedOf(entry)?.bodyByteCount ?? entry.body.length)
+
+/** Bytes that the log keeps of an update. */
+export const keptBytesOf = (entry: FeedEntry): number =>
+  packedOf(entry)?.byteCount ?? bytesOf(entry)
 
 /** The update with this bank. */
 export const withBank = <E extends FeedEntry>(entry: E, bank: number): E => {

@@ -2,9 +2,12 @@ import { randomInt } from 'node:crypto'
 import type { AccountUpdate, Block, Commitment, TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import {
+  bytesOf,
   createLevel,
   type FeedEntry,
+  keptBytesOf,
   type Level,
+  pack,
   toAccountEntry,
   toBlockEntries,
   toTransactionEntries,
@@ -66,6 +69,7 @@ export class FeedLog {
     this.options = options
     this.now = now
     chain.on('slotStarted', (slot, parentSlot) => this.startSlot(slot, parentSlot))
+    chain.on('bankCreated', (slot, parentSlot) => this.createdBank(slot, parentSlot))
     chain.on('account', account => this.addAccount(account))
     chain.on('transaction', record => this.addTransaction(record))
     chain.on('block', block => this.addBlock(block))
@@ -127,15 +131,18 @@ export class FeedLog {
     })
     this.evict()
     this.appendStatus(slot, parentSlot, 'firstShredReceived')
+  }
+
+  private createdBank(slot: number, parentSlot: number): void {
     const fault = this.faults.banks.get(slot)
     if (fault === 'early') return
-    const first = beginsWithLost(fault) ? this.lostBankOf(slot) : bank
+    const first = beginsWithLost(fault) ? this.lostBankOf(slot) : this.openSlot().bank
     this.appendStatus(slot, parentSlot, 'createdBank', first)
   }
 
   private addAccount(update: AccountUpdate): void {
     const { accounts, bank } = this.openSlot()
-    const entry = this.withBank(toAccountEntry(update, this.now()), bank)
+    const entry = pack(this.withBank(toAccountEntry(update, this.now()), bank))
     // Deleted first, so that the map stays ordered by last write.
     accounts.delete(entry.pubkey)
     accounts.set(entry.pubkey, entry)
@@ -173,11 +180,11 @@ export class FeedLog {
   private finalize(slot: number, parentSlot: number): void {
     const fault = this.faultOf(slot, parentSlot)
     // With its confirmation, otherwise.
-    if (!this.isOneEvent || fault !== undefined)
+    if (!this.chain.isAlpenglow || fault !== undefined)
       this.appendFinal({ slot, parentSlot }, fault === 'undecided' ? OTHER_LEVELS : ALL_LEVELS)
     // Every level has sent this one: only the segments need its entries now. A slot of one event
     // may be swapped with its successor, which comes next.
-    release(this.dataOf(this.isOneEvent ? parentSlot : slot))
+    release(this.dataOf(this.chain.isAlpenglow ? parentSlot : slot))
   }
 
   /** Sends a slot at finalized, and that it is final at these levels. */
@@ -190,14 +197,9 @@ export class FeedLog {
   /** Sends that a slot is confirmed; where that makes it final too, both. */
   private appendDecisions(decided: Confirmed): void {
     const { slot, parentSlot } = decided
-    for (const status of this.isOneEvent ? decisionsOf(slot) : (['confirmed'] as const))
+    for (const status of this.chain.isAlpenglow ? decisionsOf(slot) : (['confirmed'] as const))
       if (status === 'finalized') this.appendFinal(decided)
       else this.appendStatus(slot, parentSlot, status, this.dataOf(slot)?.bank)
-  }
-
-  /** Whether one event confirms and finalizes a block. */
-  private get isOneEvent(): boolean {
-    return this.chain.options.finalizedAfterSlots === 0
   }
 
   /** The fault of a slot's banks. What a skipped slot wrote is sent with the next block. */
@@ -339,10 +341,9 @@ export class FeedLog {
   private append(index: CommitmentNumber, entry: FeedEntry): void {
     const level = this.levels[index]
     level.segments.at(-1)?.entries.push(entry)
-    const bodyByteCount = entry.kind === 'block' ? 0 : entry.body.length
-    level.byteCount += bodyByteCount
+    level.byteCount += bytesOf(entry)
     if (index !== COMMITMENT.processed) return
-    const entryByteCount = bodyByteCount + ENTRY_BYTES
+    const entryByteCount = keptBytesOf(entry) + ENTRY_BYTES
     this.openSlot().byteCount += entryByteCount
     this.byteCount += entryByteCount
   }

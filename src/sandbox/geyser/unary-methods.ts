@@ -4,10 +4,11 @@ import type { Chain } from '../chain/chain.js'
 import type { FeedLog } from './feed-log.js'
 import { GRPC_STATUS, GrpcError } from './grpc-message.js'
 import { decodeFields, type Field, MessageWriter, ProtobufError } from './protobuf.js'
+import { AGAVE_VERSION } from '../solana/agave-version.js'
 import { COMMITMENT } from './request.js'
 
 const VERSION = JSON.stringify({
-  version: { package: 'slotline-sandbox', version: '0.1.0', proto: '14', solana: 'litesvm 1.5.0' },
+  version: { package: 'slotline-sandbox', version: '0.1.0', proto: '14', solana: AGAVE_VERSION },
   extra: {},
 })
 

@@ -1,5 +1,6 @@
 import bs58 from 'bs58'
 import { isAbsent, type Members } from '../../shared/values.js'
+import { AGAVE_VERSION } from '../solana/agave-version.js'
 import { toMapKey } from '../solana/addresses.js'
 import type { TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
@@ -31,6 +32,8 @@ type Params = readonly unknown[]
 /** Answers the result. Throws RpcFailure. */
 export type RpcMethod = (context: RpcContext, params: Params) => unknown
 
+/** Of no release: the dev chain has the features of LiteSVM. */
+const FEATURE_SET = 0
 const SLOTS_IN_EPOCH = 432_000
 const STATUSES_MAX = 256
 const SIGNATURES_MAX = 1_000
@@ -206,6 +209,8 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getMinimumBalanceForRentExemption: ({ chain }, [dataByteCount]) =>
     chain.rentExemptLamports(toCount(dataByteCount)),
   getFeeForMessage,
+  getHealth: () => 'ok',
+  getVersion: () => ({ 'solana-core': AGAVE_VERSION, 'feature-set': FEATURE_SET }),
   getGenesisHash: ({ chain }) => chain.blockhashOf(chain.options.firstSlot - 1),
   getRecentPrioritizationFees,
   getSlot: ({ chain, history }, [given]) => {

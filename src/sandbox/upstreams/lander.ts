@@ -1,6 +1,7 @@
 import bs58 from 'bs58'
 import { toMapKey } from '../solana/addresses.js'
-import { type Chain, isForged } from '../chain/chain.js'
+import type { Chain } from '../chain/chain.js'
+import { isForged } from '../chain/sent.js'
 import { CREDENTIALS } from './credentials.js'
 import { decodeTransaction } from '../solana/decode-transaction.js'
 import { deriveBundleId } from './derive-bundle-id.js'

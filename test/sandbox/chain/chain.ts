@@ -182,8 +182,8 @@ t.test('an emptied wallet is published with 0 lamports', async t => {
   t.equal(chain.account(from.publicKey), undefined)
 })
 
-t.test('the clock advances in every block and never steps back', async t => {
-  const { chain, clock, accounts } = createChain()
+t.test('a block has the time of its end, which its transactions do not see', async t => {
+  const { chain, clock, accounts, blocks } = createChain()
   const clocks = () =>
     accounts
       .filter(({ pubkey }) => Buffer.compare(pubkey, ADDRESSES.clock) === 0)
@@ -198,10 +198,18 @@ t.test('the clock advances in every block and never steps back', async t => {
   chain.tick()
   t.strictSame(clocks(), [
     [1, 1, 1_800_000_000],
+    [1, 1, 1_800_000_000],
     [2, 2, 1_800_000_000],
+    [2, 2, 1_800_000_005],
+    [3, 3, 1_800_000_005],
+    // The clock of the machine has stepped back.
     [3, 3, 1_800_000_005],
     [4, 4, 1_800_000_005],
   ])
+  t.strictSame(
+    blocks.map(({ blockTime }) => blockTime),
+    [1_800_000_000, 1_800_000_005, 1_800_000_005],
+  )
   t.equal(chain.svm.getClock().unixTimestamp, 1_800_000_005n)
 })
 
