@@ -168,20 +168,19 @@ type UsageOptions = ServiceOptions & {
 /** Rows of a page of the admin API, which has whole days. */
 const PAGE_ROWS = 1_000
 
-const USAGE_HEADER = [
-  ...['day', 'access', 'network', 'location', 'method'],
-  ...['requests', 'errors', 'rate_limited'],
-]
+const USAGE_HEADER = ['day', 'access', 'network', 'location', 'method']
 
 const printUsage = async (load: ConfigLoader, options: UsageOptions): Promise<void> => {
   const config = await load.service(options)
   const { csv = false, machine = false } = options
-  if (csv) process.stdout.write(toCsvLine(USAGE_HEADER))
+  const { columnOf, METHOD_FIGURE_NAMES: names } = await import('../usage/schema.js')
+  if (csv) process.stdout.write(toCsvLine([...USAGE_HEADER, ...names.map(columnOf)]))
   const isSum = config.cluster !== undefined && !machine
   for await (const row of isSum ? readSums(config, options) : readOwn(config, options)) {
-    const { day: text, accessId, network, location, method, requests, errors, rateLimited } = row
+    const { day: text, accessId, network, location, method } = row
+    const counted = names.map(name => row[name])
     const line = csv
-      ? toCsvLine([text, accessId, network, location, method, requests, errors, rateLimited])
+      ? toCsvLine([text, accessId, network, location, method, ...counted])
       : `${JSON.stringify(row)}\n`
     process.stdout.write(line)
   }

@@ -1,8 +1,9 @@
 import type { LimitRefusal } from '../native/access/limits.js'
 import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../usage/calls.js'
-import type { CallContext } from '../rpc/call-context.js'
-import type { CallError, RpcError } from '../shared/errors.js'
+import type { AnsweredCall, CallContext } from '../rpc/call-context.js'
+import { errorOf } from '../rpc/outcome.js'
+import type { RpcError } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'
 import { failureOf, type AdmissionParts } from './admission.js'
 
@@ -54,7 +55,8 @@ export abstract class ChargedCalls<R extends Reply | RpcError> implements CallCo
     return exceeded && this.refuse(exceeded)
   }
 
-  onCall(method: string = NO_METHOD, error?: CallError, elapsedMs?: number): void {
+  onCall({ method = NO_METHOD, outcome, elapsedMs }: Partial<AnsweredCall> = {}): void {
+    const error = outcome && errorOf(outcome)
     const failure = error && failureOf(error, () => this.address())
     this.principal.meter.addCall(method, { failure, elapsedMs }, this.chargeParts.now())
   }

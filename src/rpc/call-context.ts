@@ -1,12 +1,20 @@
-import type { CallError, RpcError } from '../shared/errors.js'
+import type { RpcError } from '../shared/errors.js'
 import type { BodySource, Reply } from '../shared/http.js'
 import type { Id } from '../shared/jsonrpc.js'
+import type { Outcome } from './outcome.js'
 
 /**
  * Answers a call that submits something with a whole reply. Rejects with an `RpcError` where it may
  * not; `body` is the message, which is not kept.
  */
 export type RunSubmission = (body: Uint8Array, id: Id) => Promise<Uint8Array>
+
+/** A call that is answered: what it called, if it is known, and how long it ran, if it did. */
+export type AnsweredCall = {
+  readonly method?: string
+  readonly outcome: Outcome
+  readonly elapsedMs?: number
+}
 
 /** The request or WebSocket message that contained the calls. */
 export type CallContext = {
@@ -28,11 +36,8 @@ export type CallContext = {
   acquireMore?(requests: number): Reply | RpcError | undefined
   /** Charges the length of the reply so far, as requests in all. It is sent in any case. */
   chargeReply?(requests: number): void
-  /**
-   * Called for every call that is answered, with the method that it called, if there is one, and
-   * how long it ran, if it did.
-   */
-  onCall?(method: string | undefined, error: CallError | undefined, elapsedMs?: number): void
+  /** Called for every call that is answered. */
+  onCall?(call: AnsweredCall): void
   /**
    * Runs a method that only a connection has. Undefined where the connection has no such method;
    * throws or rejects with `RpcError`.

@@ -4,7 +4,7 @@ import { formatError, isRefusal, type Call, type Id, type Refusal } from '../sha
 import type { CallContext, RunSubmission } from './call-context.js'
 import type { Forward } from './forward.js'
 import type { Method, MethodContext, NodeState } from './method.js'
-import { RawReply, type Outcome } from './outcome.js'
+import { errorOf, type Outcome } from './outcome.js'
 import { withTimeout } from './with-timeout.js'
 
 /** How a call ended: `upstreamError` with an error that the upstream answered. */
@@ -91,7 +91,7 @@ export class CallRunner {
 
   /** Counts a call that is answered with an error without being run. */
   refuse(method: 'unknown' | 'none', error: RpcError, context: CallContext): RpcError {
-    context.onCall?.(undefined, error)
+    context.onCall?.({ outcome: error })
     this.modules.onCall(method, error.name, 0)
     return error
   }
@@ -183,14 +183,10 @@ export class CallRunner {
   private end({ name, label = name, context, startMs }: EndedCall, outcome: Outcome): Outcome {
     const { onCall, now } = this.modules
     const elapsedMs = now() - startMs
-    if (outcome instanceof RpcError) {
-      context.onCall?.(name, outcome, elapsedMs)
-      onCall(label, outcome.name, elapsedMs)
-      return outcome
-    }
-    const error = outcome instanceof RawReply ? outcome.error : undefined
-    context.onCall?.(name, error, elapsedMs)
-    onCall(label, error === undefined ? 'ok' : 'upstreamError', elapsedMs)
+    context.onCall?.({ method: name, outcome, elapsedMs })
+    const error = errorOf(outcome)
+    const ending = error instanceof RpcError ? error.name : 'upstreamError'
+    onCall(label, error === undefined ? 'ok' : ending, elapsedMs)
     return outcome
   }
 

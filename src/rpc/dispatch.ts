@@ -170,7 +170,7 @@ class Dispatcher implements Dispatch {
       const reply = reads.fast(body)
       if (reply === undefined) return undefined
       const elapsedMs = now() - startMs
-      context.onCall?.(reply.method, undefined, elapsedMs)
+      context.onCall?.({ method: reply.method, outcome: reply.bytes, elapsedMs })
       onCall(reply.method, 'ok', elapsedMs)
       return jsonReply(reply.bytes)
     } catch (fault) {

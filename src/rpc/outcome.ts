@@ -1,4 +1,4 @@
-import { RpcError, type AnswerError } from '../shared/errors.js'
+import { RpcError, type AnswerError, type CallError } from '../shared/errors.js'
 import { formatError, formatResultSuffix, RESULT_PREFIX, type Id } from '../shared/jsonrpc.js'
 import type { ReplyBytes } from '../native/reads.js'
 import type { Part } from './join-body.js'
@@ -19,6 +19,11 @@ export class RawReply {
 
 /** The outcome of one call. */
 export type Outcome = ReplyBytes | RawReply | RpcError
+
+export const errorOf = (outcome: Outcome): CallError | undefined => {
+  if (outcome instanceof RpcError) return outcome
+  return outcome instanceof RawReply ? outcome.error : undefined
+}
 
 const PREFIX = Buffer.from(RESULT_PREFIX)
 

@@ -17,12 +17,6 @@ export type CallFailure = {
   readonly addressOf?: () => string
 }
 
-/** How a call ended; of one that did not run there is no time. */
-export type CallEnd = {
-  readonly failure?: CallFailure | undefined
-  readonly elapsedMs?: number | undefined
-}
-
 /**
  * Why an attempt was refused. `unknown`: no such token. `location`: a token of another location.
  * `address`: not the allowed address. `early`, `ended`: before or after the validity of the access.

@@ -1,4 +1,4 @@
-import type { METHOD_FIGURES } from './schema.js'
+import type { MethodFigures } from './schema.js'
 import { ROWS_MAX, type Parameter, type QuestionName, type RowOf } from './queries.js'
 import type { TokenScope } from './scope.js'
 
@@ -10,9 +10,7 @@ export type DayQuery = {
 }
 
 /** What the tokens of a scope did with one method on one day. */
-export type DayRow = TokenScope & { readonly method: string } & Readonly<
-    Record<(typeof METHOD_FIGURES)[number], number>
-  >
+export type DayRow = TokenScope & { readonly method: string } & MethodFigures
 
 /** One day. */
 export type UsageDay = { readonly day: number; readonly rows: readonly DayRow[] }

@@ -3,12 +3,11 @@ import {
   NO_METHOD,
   OPEN_SOCKET,
   OTHER_METHOD,
-  type CallEnd,
   type CallFailure,
   type RefusalReason,
 } from './calls.js'
 import { bucketOf } from './latency.js'
-import { EVENT, METHOD_FIGURES, MINUTE_FIGURES, ROW } from './schema.js'
+import { EVENT, METHOD_FIGURE_NAMES, MINUTE_FIGURES, ROW } from './schema.js'
 import { MINUTE_MS, type TokenScope } from './scope.js'
 
 /** Longest name of a method. */
@@ -40,7 +39,7 @@ const indexes = <const N extends readonly string[]>(names: N): Record<N[number],
 
 /** Cells of figures, from the first one of a slot. */
 const MINUTE = indexes(MINUTE_FIGURES)
-const METHOD = indexes(METHOD_FIGURES)
+const METHOD = indexes(METHOD_FIGURE_NAMES)
 const REPLACED = { attempts: SLOT.figuresAt, seenMs: SLOT.figuresAt + 1 }
 
 /** Where native code counts requests until the end of a minute. */
@@ -49,6 +48,12 @@ export type MeterCells = {
   /** The first cell of the slot of the minute. */
   readonly minuteAt: number
   readonly endsMs: number
+}
+
+/** How a call ended; of one that did not run there is no time. */
+type CallEnd = {
+  readonly failure?: CallFailure | undefined
+  readonly elapsedMs?: number | undefined
 }
 
 /** The slots of an edge, and its events. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { addRows, type Rule } from './add-rows.js'
-import { columnOf, METHOD_FIGURES, MINUTE_FIGURES, RECENT_MAX } from './schema.js'
+import { columnOf, METHOD_FIGURE_NAMES, MINUTE_FIGURES, RECENT_MAX } from './schema.js'
 
 /** Rows in one answer of a machine: less than 2 MB. */
 export const ROWS_MAX = 5_000
@@ -27,7 +27,7 @@ const figures = <const N extends string>(names: readonly N[]): Record<N, typeof 
   Object.fromEntries(names.map(name => [name, count])) as Record<N, typeof count>
 
 const minuteFigures = figures(SHOWN)
-const methodFigures = figures(METHOD_FIGURES)
+const methodFigures = figures(METHOD_FIGURE_NAMES)
 
 type Question<S extends v.GenericSchema> = {
   /** Over `main`, the store, and `temp`, what it lacks; absent where a row is not in it. */
@@ -79,7 +79,7 @@ export const QUESTIONS = {
   /** Access, network, location, first day and end: what was done with each method. */
   methods: question({
     sql: `WITH RECURSIVE days(n) AS (SELECT ?4 UNION ALL SELECT n + 1 FROM days WHERE n + 1 < ?5)
-      SELECT method, ${sums(METHOD_FIGURES)},
+      SELECT method, ${sums(METHOD_FIGURE_NAMES)},
         sum_counts(codes) AS codes, sum_counts(latencies) AS latencies
       FROM ${both(
         schema => `SELECT counted.* FROM days CROSS JOIN ${schema}.method_day AS counted
@@ -88,7 +88,7 @@ export const QUESTIONS = {
     row: v.object({ method: text, ...methodFigures, codes: counts, latencies: counts }),
     add: {
       by: ['method'],
-      sum: METHOD_FIGURES,
+      sum: METHOD_FIGURE_NAMES,
       counts: ['codes', 'latencies'],
       order: 'requests',
       isNewestFirst: true,
@@ -189,7 +189,7 @@ export const QUESTIONS = {
   }),
   /** Day, access or an empty text, then the key that is before the first row. */
   dayRows: question({
-    sql: `SELECT access AS accessId, network, location, method, ${sums(METHOD_FIGURES)}
+    sql: `SELECT access AS accessId, network, location, method, ${sums(METHOD_FIGURE_NAMES)}
       FROM ${from(
         'method_day',
         `day = ?1 AND (?2 = '' OR access = ?2)
@@ -204,7 +204,7 @@ export const QUESTIONS = {
       method: text,
       ...methodFigures,
     }),
-    add: { by: ['accessId', 'network', 'location', 'method'], sum: METHOD_FIGURES },
+    add: { by: ['accessId', 'network', 'location', 'method'], sum: METHOD_FIGURE_NAMES },
     accesses: ([, access = '']) => (access === '' ? [] : [String(access)]),
   }),
   /** Access: what it uses at this moment, which is in the table of limits. */

@@ -4,8 +4,18 @@ export const EVENT = { failure: 0, refused: 1, client: 2 } as const
 
 /** What is counted of a scope in a minute, in the order of the figures of a slot. */
 export const MINUTE_FIGURES = ['requests', 'errors', 'rateLimited', 'refused', 'unlisted'] as const
-/** What is counted of a method. */
-export const METHOD_FIGURES = ['requests', 'errors', 'rateLimited'] as const
+/**
+ * What is counted of a method, and its description: tables, questions, the dashboard's API and
+ * `slotline usage` follow from this. The order is that of the cells.
+ */
+export const METHOD_FIGURES = {
+  requests: 'With those that failed or were over a limit',
+  errors: 'Those that were answered with an error, but for 429',
+  rateLimited: 'Those that were answered 429',
+} as const
+export type MethodFigure = keyof typeof METHOD_FIGURES
+export type MethodFigures = Readonly<Record<MethodFigure, number>>
+export const METHOD_FIGURE_NAMES = Object.keys(METHOD_FIGURES) as MethodFigure[]
 
 /** Newest failed requests of an access, and newest refused attempts and clients of a scope. */
 export const FAILURES_MAX = 1_000
@@ -20,7 +30,7 @@ const counts = (...names: string[]): string[] =>
   names.map(name => `${name} INTEGER NOT NULL DEFAULT 0`)
 
 const minuteColumns = MINUTE_FIGURES.map(columnOf)
-const methodColumns = METHOD_FIGURES.map(columnOf)
+const methodColumns = METHOD_FIGURE_NAMES.map(columnOf)
 const peakColumns = ['per_second', 'at_ms', 'refusals']
 
 const list = (names: readonly string[]): string => names.join(', ')

@@ -1,9 +1,11 @@
 import t from 'tap'
 import { SUBSCRIPTION_METHODS } from '../../src/pubsub/methods.js'
+import type { AnsweredCall } from '../../src/rpc/call-context.js'
 import { createDispatch } from '../../src/rpc/dispatch.js'
 import { createForward, type Forwarded, type ForwardOptions } from '../../src/rpc/forward.js'
 import { defaults as forwardDefaults } from '../../src/rpc/forward-options.js'
 import { defaults, type Options } from '../../src/rpc/options.js'
+import { errorOf } from '../../src/rpc/outcome.js'
 import { RpcError } from '../../src/shared/errors.js'
 import { fakeReads } from '../fixtures/rpc/fake-reads.js'
 import { askText } from '../fixtures/rpc/vectors.js'
@@ -57,7 +59,8 @@ const open = (
   )
   const ask = async (request: string): Promise<string> => {
     const body = Buffer.from(request)
-    const onCall = (_method: string | undefined, error: unknown): void => {
+    const onCall = ({ outcome }: AnsweredCall): void => {
+      const error = errorOf(outcome)
       if (error !== undefined) errors.push(error)
     }
     const reply = dispatch.handle(body, { id: 'test', onCall })

@@ -67,17 +67,29 @@ const readCsv = async (dataDir: string): Promise<string> => {
   return (await promisify(execFile)(command, args)).stdout
 }
 
-const sumOf = (csv: string, accessId: string): readonly string[] => {
+type Row = Readonly<Record<string, unknown>>
+
+/** Rows of the CSV, by the names of its columns. */
+const rowsOf = (csv: string): readonly Row[] => {
+  const [names = [], ...rows] = csv
+    .trim()
+    .split('\r\n')
+    .map(line => line.split(','))
+  return rows.map(fields => Object.fromEntries(names.map((name, at) => [name, fields[at]])))
+}
+
+const sumOf = (rows: readonly Row[], accessId: string): readonly string[] => {
   const sums = new Map<string, number[]>()
-  for (const line of csv.split('\r\n').slice(1)) {
-    const fields = line.split(',')
-    if (fields[1] !== accessId) continue
-    const key = fields.slice(1, 5).join(',')
+  for (const row of rows) {
+    const { access, network, location, method, requests, errors, rate_limited: limited } = row
+    if (access !== accessId) continue
+    const key = [access, network, location, method].join(',')
     // The test may run over midnight.
     const before = sums.get(key) ?? [0, 0, 0]
+    const counts = [requests, errors, limited]
     sums.set(
       key,
-      fields.slice(5).map((count, index) => Number(count) + (before[index] ?? 0)),
+      counts.map((count, index) => Number(count) + (before[index] ?? 0)),
     )
   }
   return Array.from(sums, ([key, counts]) => [key, ...counts].join(',')).toSorted()
@@ -137,10 +149,9 @@ t.test('usage by day and method is what a client counted', async t => {
   const { rpcUrl } = await ask('token', 'generate', ...scope)
   await load(rpcUrl, description, ledger)
   await loadSocket(rpcUrl, ledger)
-  const header = 'day,access,network,location,method,requests,errors,rate_limited\r\n'
   const csv = await readCsv(dataDir)
-  t.ok(csv.startsWith(header))
-  t.strictSame(sumOf(csv, accessId), ledger.rows(accessId, 'fra'))
+  t.ok(csv.startsWith('day,access,network,location,method,requests,errors,rate_limited'))
+  t.strictSame(sumOf(rowsOf(csv), accessId), ledger.rows(accessId, 'fra'))
 
   await t.test('through a new token and the kill of an edge', async t => {
     const [edge = 0] = deployment.pidsOf('edge')
@@ -153,26 +164,32 @@ t.test('usage by day and method is what a client counted', async t => {
     const again = await ask('token', 'regenerate', ...scope)
     await load(again.rpcUrl, description, ledger)
     await runToEnd(t, ['access', 'token', 'revoke', ...scope, ...target])
-    t.strictSame(sumOf(await readCsv(dataDir), accessId), ledger.rows(accessId, 'fra'))
+    t.strictSame(sumOf(rowsOf(await readCsv(dataDir)), accessId), ledger.rows(accessId, 'fra'))
   })
 
   await t.test('through a restart, with requests over a limit, and by the admin API', async t => {
     t.equal(await deployment.stop(), 0)
-    t.strictSame(sumOf(await readCsv(dataDir), accessId), ledger.rows(accessId, 'fra'), 'stopped')
+    t.strictSame(
+      sumOf(rowsOf(await readCsv(dataDir)), accessId),
+      ledger.rows(accessId, 'fra'),
+      'stopped',
+    )
     deployment = await startDeployment(t, { dataDir, args })
     await ask('amend', accessId, '--limits', 'requestsPerSecondMax=1,requestsBurstMax=10')
     const { rpcUrl: url } = await ask('token', 'generate', ...scope)
     for (let count = 0; count < 30; count++) await send(url, { method: 'getSlot' }, ledger)
     t.ok((ledger.counts.get('(none)')?.[2] ?? 0) > 10)
     const rows = ledger.rows(accessId, 'fra')
-    t.strictSame(sumOf(await readCsv(dataDir), accessId), rows)
+    t.strictSame(sumOf(rowsOf(await readCsv(dataDir)), accessId), rows)
     const answer = await fetch(
       `${deployment.description.dashboardUrl}admin/usage?access=${accessId}&limit=1000`,
       { headers: { authorization: `Bearer ${deployment.description.adminToken}` } },
     )
-    const page = (await answer.json()) as { rows: Record<string, unknown>[]; next: unknown }
-    const lines = page.rows.map(row => Object.values(row).join(','))
-    t.strictSame(sumOf(`\r\n${lines.join('\r\n')}`, accessId), rows)
+    const page = (await answer.json()) as { rows: Row[]; next: unknown }
+    const named = page.rows.map(({ accessId: access, rateLimited, ...row }) =>
+      Object.assign(row, { access, rate_limited: rateLimited }),
+    )
+    t.strictSame(sumOf(named, accessId), rows)
     t.equal(page.next, null)
     t.equal(await deployment.stop(), 0)
   })

@@ -9,7 +9,7 @@ import type { LiveCells } from '../../src/usage/live-cells.js'
 import { DAY_MS, dayOf, type TokenScope } from '../../src/usage/scope.js'
 import { UsageWriter } from '../../src/usage/store.js'
 import { NOW_MS } from '../fixtures/access/access.js'
-import { askIn, openUsage, usageIn } from '../fixtures/usage/usage.js'
+import { askIn, NO_FIGURES, openUsage, usageIn } from '../fixtures/usage/usage.js'
 
 const CODES = 16
 const DAY = dayOf(NOW_MS)
@@ -56,7 +56,7 @@ t.test(
       for (const one of ms) buckets[bucketOf(one)] = (buckets[bucketOf(one)] ?? 0) + 1
       return buckets
     }
-    const none = { requests: 1, errors: 0, rateLimited: 0, codes: [], latencies: latencies() }
+    const none = { ...NO_FIGURES, requests: 1, codes: [], latencies: latencies() }
     const writer = new UsageWriter(dir)
     for (const when of ['live', 'one edge recorded', 'both recorded']) {
       t.strictSame(
@@ -64,9 +64,9 @@ t.test(
         [
           {
             method: 'getSlot',
+            ...NO_FIGURES,
             requests: 4,
             errors: 3,
-            rateLimited: 0,
             codes: [
               { code: -32_602, count: 2 },
               { code: 503, count: 1 },

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/actions.js'
 import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
+import { methodFigures } from './shape-parts.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -180,8 +181,6 @@ export const usageQuery = v.strictObject({
   limit: described(limit, 'A page ends with the day that reaches this number of rows'),
 })
 
-const requestCount = v.pipe(v.number(), v.integer(), v.minValue(0))
-
 export const usage = v.object({
   rows: v.array(
     v.object({
@@ -190,9 +189,7 @@ export const usage = v.object({
       network: text,
       location: text,
       method: described(text, 'Or `(none)`, `(connect)` or `(other)`: see docs/access.md'),
-      requests: described(requestCount, 'With those that failed or were over a limit'),
-      errors: requestCount,
-      rateLimited: requestCount,
+      ...methodFigures,
     }),
   ),
   next: described(v.nullable(text), '`from` of the next page; null: no more'),

@@ -1,11 +1,20 @@
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
+import { METHOD_FIGURE_NAMES, METHOD_FIGURES, type MethodFigure } from '../../usage/schema.js'
 
 export const described = <S extends v.GenericSchema>(schema: S, description: string) =>
   v.pipe(schema, v.description(description))
 export const text = v.string('must be a text')
 export const count = v.pipe(v.number(), v.minValue(0))
 export const instantMs = described(count, 'Unix milliseconds')
+
+const whole = v.pipe(v.number(), v.integer(), v.minValue(0))
+const figure = (name: MethodFigure) => described(whole, METHOD_FIGURES[name])
+
+/** What is counted of a method. */
+export const methodFigures = Object.fromEntries(
+  METHOD_FIGURE_NAMES.map(name => [name, figure(name)]),
+) as Record<MethodFigure, ReturnType<typeof figure>>
 
 export const limits = v.object(mapLimits(() => count))
 

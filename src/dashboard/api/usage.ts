@@ -1,5 +1,6 @@
 import type { Awaitable, Missing } from './answers.js'
 import type { Limits } from '../../shared/access-limits.js'
+import type { MethodFigures } from '../../usage/schema.js'
 import type { TokenScope } from '../../usage/scope.js'
 
 /** Counts of one network at one location of an access in one minute. */
@@ -32,11 +33,8 @@ export type PeriodUsage = {
 export type DayRange = { readonly from: number; readonly until: number }
 
 /** What was done with one method. */
-export type MethodUsage = {
+export type MethodUsage = MethodFigures & {
   readonly method: string
-  readonly requests: number
-  readonly errors: number
-  readonly rateLimited: number
   readonly codes: readonly { readonly code: number; readonly count: number }[]
   /** How many calls took how long, by `bucketOf`. */
   readonly latencies: readonly number[]

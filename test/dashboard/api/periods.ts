@@ -7,6 +7,7 @@ import {
   startDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { NO_FIGURES } from '../../fixtures/usage/usage.js'
 
 const PERIOD = { startMs: 0, requests: 3, errors: 1, rateLimited: 1, refused: 0 }
 
@@ -50,7 +51,8 @@ t.test('usage by period is that of the place, of up to 1,500 periods', async t =
 
 t.test('usage by method is that of days until today, with percentiles', async t => {
   const queried: unknown[] = []
-  const counts = { requests: 3, errors: 1, rateLimited: 0, codes: [{ code: -32_602, count: 1 }] }
+  const codes = [{ code: -32_602, count: 1 }]
+  const counts = { ...NO_FIGURES, requests: 3, errors: 1, codes }
   const latencies = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) =>
     bucket === bucketOf(1) ? 2 : 0,
   )

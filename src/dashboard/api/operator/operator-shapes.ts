@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import * as adminShapes from '../admin-shapes.js'
 import { incidents } from '../incidents/incident-shapes.js'
+import { methodFigures } from '../shape-parts.js'
 import { locations, machines } from '../shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
 const text = v.string('must be a text')
-const count = v.pipe(v.number(), v.minValue(0))
 
 const textMax = (max: number) => {
   const problem = `must be at most ${max} characters`
@@ -22,7 +22,7 @@ export const { accesses, audit, auditQuery } = adminShapes
 
 export const usage = v.object({
   days: described(
-    v.array(v.object({ day: text, requests: count, errors: count, rateLimited: count })),
+    v.array(v.object({ day: text, ...methodFigures })),
     'Of all accesses, the oldest first',
   ),
   missing: v.optional(v.array(text)),

@@ -3,6 +3,7 @@ import type { AuditLog } from '../../../access/audit/audit-log.js'
 import type { AccessService } from '../../../access/service.js'
 import type { Access } from '../../../access/store/tables.js'
 import type { DayQuery, UsageDays } from '../../../usage/days.js'
+import { METHOD_FIGURE_NAMES } from '../../../usage/schema.js'
 import { formatDay } from '../../../usage/scope.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { toTokenView } from '../admin-tokens.js'
@@ -71,17 +72,15 @@ const sumDays = async ({
     until: today + 1,
     accessId: undefined,
   })
-  const sums: object[] = []
+  const all: object[] = []
   for await (const { day, rows } of days) {
-    const sum = { day: formatDay(day), requests: 0, errors: 0, rateLimited: 0 }
-    for (const row of rows) {
-      sum.requests += row.requests
-      sum.errors += row.errors
-      sum.rateLimited += row.rateLimited
-    }
-    sums.push(sum)
+    const sums = METHOD_FIGURE_NAMES.map(name => [
+      name,
+      rows.reduce((sum, row) => sum + row[name], 0),
+    ])
+    all.push({ day: formatDay(day), ...Object.fromEntries(sums) })
   }
-  return { days: sums, ...(missing === undefined ? {} : { missing: missing() }) }
+  return { days: all, ...(missing === undefined ? {} : { missing: missing() }) }
 }
 
 const listRoutes = (parts: OperatorParts): readonly Route[] => {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { count, described, instantMs, missing, text } from '../shape-parts.js'
+import { count, described, instantMs, methodFigures, missing, text } from '../shape-parts.js'
 import { usageMinute } from '../shapes.js'
 
 /** Most periods in one response. */
@@ -64,9 +64,7 @@ export const methodsQuery = v.strictObject({
 
 const methodCounts = {
   method: described(text, 'Or `(none)`, `(connect)` or `(other)`: see docs/access.md'),
-  requests: described(count, 'With those that failed or were over a limit'),
-  errors: count,
-  rateLimited: count,
+  ...methodFigures,
   codes: described(
     v.pipe(v.array(v.object({ code: v.number(), count })), v.readonly()),
     'Errors by the code of the JSON-RPC error, or by the status of the answer',
