@@ -3,7 +3,7 @@ import type { Principal } from '../access/limiter/usage-limiter.js'
 import { NO_METHOD } from '../usage/calls.js'
 import type { AnsweredCall, CallContext } from '../rpc/call-context.js'
 import { errorOf } from '../rpc/outcome.js'
-import { RpcError } from '../shared/errors.js'
+import type { RpcError } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'
 import { failureOf, type AdmissionParts } from './admission.js'
 
@@ -58,9 +58,7 @@ export abstract class ChargedCalls<R extends Reply | RpcError> implements CallCo
   onCall({ method = NO_METHOD, outcome, elapsedMs }: Partial<AnsweredCall> = {}): void {
     const error = outcome && errorOf(outcome)
     const failure = error && failureOf(error, () => this.address())
-    const replyBytes = outcome instanceof RpcError ? 0 : outcome?.byteLength
-    const end = { failure, elapsedMs, replyBytes }
-    this.principal.meter.addCall(method, end, this.chargeParts.now())
+    this.principal.meter.addCall(method, { failure, elapsedMs }, this.chargeParts.now())
   }
 
   /** The client's address: formatting it costs more than the rest. */

@@ -54,7 +54,6 @@ export type MeterCells = {
 type CallEnd = {
   readonly failure?: CallFailure | undefined
   readonly elapsedMs?: number | undefined
-  readonly replyBytes?: number | undefined
 }
 
 /** The slots of an edge, and its events. */
@@ -130,11 +129,10 @@ export class Meter {
   }
 
   /** Counts a call once its method and outcome are known. */
-  addCall(method: string, { failure, elapsedMs, replyBytes = 0 }: CallEnd, nowMs: number): void {
+  addCall(method: string, { failure, elapsedMs }: CallEnd, nowMs: number): void {
     if (nowMs >= this.#endsMs) this.#start(nowMs)
     const at = this.#slotOf(method)
     this.#add(at + METHOD.requests)
-    this.#add(at + METHOD.replyBytes, replyBytes)
     if (elapsedMs !== undefined) this.#addHalf((at + SLOT.latenciesAt) * 2 + bucketOf(elapsedMs))
     if (failure === undefined) return
     this.#add(at + METHOD.errors)

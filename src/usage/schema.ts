@@ -12,7 +12,6 @@ export const METHOD_FIGURES = {
   requests: 'With those that failed or were over a limit',
   errors: 'Those that were answered with an error, but for 429',
   rateLimited: 'Those that were answered 429',
-  replyBytes: 'Bytes of their results, or of the whole replies',
 } as const
 export type MethodFigure = keyof typeof METHOD_FIGURES
 export type MethodFigures = Readonly<Record<MethodFigure, number>>

@@ -15,8 +15,6 @@ use crate::latency::{BUCKETS, bucket_of};
 use crate::limits::Access;
 use crate::rate::Clock;
 
-/// The cell of a method's `replyBytes`, from its first figure: METHOD_FIGURES of src/usage/schema.ts.
-const REPLY_BYTES: usize = 3;
 const NS_PER_MS: i64 = 1_000_000;
 /// Cells of the shared memory of the processes: the accessVersion, a double.
 pub const ACCESS_VERSION: usize = 0;
@@ -82,8 +80,8 @@ pub fn now_ns() -> Option<i64> {
 }
 
 /// Adds to a cell that is a double. No other thread writes it.
-fn add(cell: &AtomicI64, more: f64) {
-    let count = f64::from_bits(cell.load(SeqCst) as u64) + more;
+fn add_one(cell: &AtomicI64) {
+    let count = f64::from_bits(cell.load(SeqCst) as u64) + 1.0;
     cell.store(count.to_bits() as i64, SeqCst);
 }
 
@@ -167,7 +165,6 @@ impl<R: PointReads> Answers<R> {
         let method = entry.reads.answer(body, &mut self.reply)?;
         let slot = *entry.methods_at.get(method).filter(|slot| **slot > 0)?;
         let calls = entry.usage.word(slot + FIGURES_AT)?;
-        let bytes = entry.usage.word(slot + FIGURES_AT + REPLY_BYTES)?;
         let durations_at = (slot + LATENCIES_AT) * 2;
         entry.usage.half(durations_at + BUCKETS - 1)?;
         if entry.access.admit(clock).is_err() {
@@ -175,9 +172,8 @@ impl<R: PointReads> Answers<R> {
         }
         let requests = self.reply.len().div_ceil(self.reply_bytes);
         entry.access.charge_reply(1, requests as i64, clock);
-        add(usage, 1.0);
-        add(calls, 1.0);
-        add(bytes, self.reply.len() as f64);
+        add_one(usage);
+        add_one(calls);
         entry.access.release(1);
         let elapsed = started.elapsed();
         if let Some(bucket) = entry.usage.half(durations_at + bucket_of(elapsed)) {

@@ -2,7 +2,7 @@ import type { TransactionChecks } from '../../native/transactions.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
 import type { CallFailure } from '../../usage/calls.js'
 import type { Grant } from '../../shared/grant.js'
-import type { Body, Reply } from '../../shared/http.js'
+import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Failure, SubmissionReply } from '../../submission/failure.js'
 import type { SubmissionRoute } from '../../submission/store/submission.js'
@@ -63,9 +63,6 @@ const toCallFailure = (
   return { code: status, text: `HTTP ${status}${text}`, origin: 'service', addressOf }
 }
 
-const lengthOf = (body: Body): number | undefined =>
-  typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
 export class Submissions {
   readonly newId: () => Uint8Array
@@ -108,8 +105,7 @@ export class Submissions {
     const { reply, failure: found } = handled
     const add = (error: Failure): void => {
       const failure = toCallFailure(reply, error, () => request.address)
-      const replyBytes = lengthOf(reply.body)
-      principal.meter.addCall(route, { failure, elapsedMs, replyBytes }, this.parts.now())
+      principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
       if (failure?.origin === 'upstream') this.parts.onUpstreamError?.(grant.network, route)
     }
     if (found instanceof Promise) void found.then(add)

@@ -47,15 +47,14 @@ const Errors = ({ errors, codes }: Pick<MethodUsage, 'errors' | 'codes'>) => {
   )
 }
 
-const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'Bytes', 'p50', 'p95', 'p99'] as const
+const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'p50', 'p95', 'p99'] as const
 
 const Row = ({ usage }: { readonly usage: MethodUsage }) => {
-  const { method, requests, errors, rateLimited, replyBytes, codes, p50Ms, p95Ms, p99Ms } = usage
+  const { method, requests, errors, rateLimited, codes, p50Ms, p95Ms, p99Ms } = usage
   const cells = [
     formatCount(requests),
     <Errors key="errors" errors={errors} codes={codes} />,
     formatCount(rateLimited),
-    formatCount(replyBytes),
     ...[p50Ms, p95Ms, p99Ms].map(ms => (ms === null ? '–' : formatDuration(ms))),
   ]
   return (
