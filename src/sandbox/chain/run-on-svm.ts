@@ -49,6 +49,14 @@ const priorityFeeOf = (transaction: ParsedTransaction): bigint => {
   return (unitCount * unitPriceMicroLamports + MICRO - 1n) / MICRO
 }
 
+/** The price of a compute unit in micro-lamports; version 1 has a fee in place of it. */
+export const unitPriceOf = (transaction: ParsedTransaction): bigint => {
+  const { budget } = transaction
+  if (budget === undefined) return readBudget(transaction).unitPriceMicroLamports
+  const { priorityFeeLamports, unitLimit = 0 } = budget
+  return unitLimit === 0 ? 0n : (priorityFeeLamports * MICRO) / BigInt(unitLimit)
+}
+
 /** The fee of a transaction. */
 export const feeOf = (transaction: ParsedTransaction): bigint =>
   BigInt(transaction.signatures.length) * SIGNATURE_FEE_LAMPORTS +

@@ -46,7 +46,12 @@ const price = (microLamports: bigint): Buffer => {
 }
 
 /** Data of the budget instructions, and the priority fee that they cause. */
-const toBudget = ({ priorityFeeLamports, unitLimit, loadedBytesMax, heapBytes }: ComputeBudget) => {
+const toBudget = ({
+  priorityFeeLamports,
+  unitLimit = 0,
+  loadedBytesMax = 0,
+  heapBytes,
+}: ComputeBudget) => {
   const budgetCount = heapBytes === undefined ? 3 : 4
   const units = Math.min(unitLimit + budgetCount * UNITS_PER_BUDGET_INSTRUCTION, UNITS_MAX)
   // The price per unit is rounded up: the fee may be a lamport or two higher, never lower.

@@ -1,18 +1,21 @@
 import bs58 from 'bs58'
-import { isAbsent, type Members } from '../../shared/values.js'
+import { isAbsent } from '../../shared/values.js'
 import { AGAVE_VERSION } from '../solana/agave-version.js'
 import { toMapKey } from '../solana/addresses.js'
 import type { TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import type { History } from '../chain/history.js'
 import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
+import { V1_PREFIX } from '../solana/parse-version-1.js'
 import {
   multipleAccounts,
   programAccounts,
   programAccountsPage,
   tokenAccountsByOwner,
 } from './accounts.js'
+import { requireContextSlot } from './context-slot.js'
 import { invalidParam, RpcFailure } from './failure.js'
+import { genesisCertificate } from './genesis-certificate.js'
 import {
   toBlockCommitment,
   toCommitment,
@@ -24,7 +27,7 @@ import {
 } from './params.js'
 import { sendTransaction, simulateTransaction } from './send.js'
 import { toEncoding, toParsedKeys, toTransaction } from './transaction.js'
-import { feeOf, readBudget } from '../chain/run-on-svm.js'
+import { feeOf, unitPriceOf } from '../chain/run-on-svm.js'
 
 /** Sources of the methods. */
 export type RpcContext = { readonly chain: Chain; readonly history: History }
@@ -46,13 +49,6 @@ const withContext = ({ chain }: RpcContext, value: unknown) => ({
   value,
 })
 
-/** Throws where the chain has not reached the caller's minimum slot, as a node does. */
-const requireContextSlot = ({ tip }: Chain, { minContextSlot }: Members): void => {
-  if (isAbsent(minContextSlot) || toCount(minContextSlot) <= tip.slot) return
-  const message = 'Minimum context slot has not been reached'
-  throw new RpcFailure(-32016, message, { contextSlot: tip.slot })
-}
-
 const toStatus = ({ chain, history }: RpcContext, record: TransactionRecord) => {
   const { slot, error } = record
   const confirmationStatus = history.statusOf(record)
@@ -73,7 +69,8 @@ const getTransaction: RpcMethod = ({ history }, [signature, given]) => {
   const options = toBlockOptions(given)
   const record = history.find(toSignature(signature))
   const newest = history.slotAt(toBlockCommitment(options))
-  const encoding = toEncoding(options['encoding'])
+  const encoding = toEncoding(options)
+  requireContextSlot(newest, options)
   if (record === undefined || record.slot > newest) return null
   const blockTime = history.block(record.slot)?.blockTime ?? null
   return { slot: record.slot, blockTime, ...toTransaction(record, encoding, options) }
@@ -84,7 +81,7 @@ const toBlockTransaction = (
   details: string,
   options: ReturnType<typeof toOptions>,
 ) => {
-  const full = toTransaction(record, toEncoding(options['encoding']), options)
+  const full = toTransaction(record, toEncoding(options), options)
   if (details === 'full') return full
   const signatures = record.transaction.signatures.map(signature => bs58.encode(signature))
   return { ...full, transaction: { signatures, accountKeys: toParsedKeys(record) } }
@@ -93,6 +90,7 @@ const toBlockTransaction = (
 const getBlock: RpcMethod = ({ history }, [wanted, given]) => {
   const options = toBlockOptions(given)
   const slot = toCount(wanted)
+  toEncoding(options)
   if (slot > history.slotAt(toBlockCommitment(options)))
     throw new RpcFailure(-32004, `Block not available for slot ${slot}`)
   const block = history.block(slot)
@@ -122,8 +120,13 @@ const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
   const options = toOptions(given)
   const limit = Math.min(toCount(options['limit'], SIGNATURES_MAX), SIGNATURES_MAX)
   const newest = history.slotAt(toBlockCommitment(options))
-  const idOf = (value: unknown): string | undefined =>
-    isAbsent(value) ? undefined : toMapKey(toSignature(value))
+  requireContextSlot(newest, options)
+  const idOf = (value: unknown): string | undefined => {
+    if (isAbsent(value)) return undefined
+    const found = history.find(toSignature(value))
+    if (found === undefined) throw new RpcFailure(-32020, `Transaction ${String(value)} not found`)
+    return toMapKey(found.signature)
+  }
   const [before, until] = [idOf(options['before']), idOf(options['until'])]
   const rows: unknown[] = []
   let isPast = before === undefined
@@ -144,17 +147,40 @@ const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
   return rows
 }
 
-const getFeeForMessage: RpcMethod = (context, [text, options]) => {
-  const commitment = toCommitment(toOptions(options))
+const getSignatureStatuses: RpcMethod = (context, [signatures, given]) => {
+  const { chain, history } = context
+  const options = toOptions(given)
+  const commitment = isAbsent(options['commitment']) ? 'processed' : toCommitment(options)
+  const { slot } = chain.blockAt(commitment)
+  requireContextSlot(slot, options)
+  const value = toList(signatures, STATUSES_MAX).map(signature => {
+    const record = history.find(toSignature(signature))
+    // At commitment `processed` the open block counts, too.
+    const isKnown = record !== undefined && (commitment === 'processed' || record.slot <= slot)
+    return isKnown ? toStatus(context, record) : null
+  })
+  return { context: { slot }, value }
+}
+
+/** A message with empty signatures: before it with their count, or in version 1 after it. */
+const toUnsigned = (message: Buffer): Buffer => {
+  const [first = 0, second = 0] = message
+  if (first === V1_PREFIX) return Buffer.concat([message, Buffer.alloc(second * SIGNATURE_BYTES)])
+  // A versioned message has a version byte before the count of signatures.
+  const signatureCount = first < 128 ? first : second
+  const signatures = Buffer.alloc(1 + signatureCount * SIGNATURE_BYTES)
+  signatures.writeUInt8(signatureCount & 127)
+  return Buffer.concat([signatures, message])
+}
+
+const getFeeForMessage: RpcMethod = (context, [text, given]) => {
+  const options = toOptions(given)
+  const commitment = toCommitment(options)
+  requireContextSlot(context.chain.blockAt(commitment).slot, options)
   if (typeof text !== 'string' || text.length > MESSAGE_CHARS_MAX)
     throw invalidParam('Invalid params: expected a string')
-  const message = Buffer.from(text, 'base64')
-  // A versioned message has a version byte before the count of signatures.
-  const signatureCount = (message[0] ?? 0) < 128 ? message[0] : message[1]
-  const signatures = Buffer.alloc(1 + (signatureCount ?? 0) * SIGNATURE_BYTES)
-  signatures.writeUInt8((signatureCount ?? 0) & 127)
   try {
-    const transaction = parseTransaction(Buffer.concat([signatures, message]))
+    const transaction = parseTransaction(toUnsigned(Buffer.from(text, 'base64')))
     const isRecent = context.chain.blockhashAge(transaction, commitment) === 'recent'
     return withContext(context, isRecent ? feeOf(transaction) : null)
   } catch (error) {
@@ -170,9 +196,7 @@ const getRecentPrioritizationFees: RpcMethod = ({ history }) =>
     .slice(0, FEE_SLOTS)
     .reverse()
     .map(({ slot, transactions }) => {
-      const prices = transactions.map(
-        ({ transaction }) => readBudget(transaction).unitPriceMicroLamports,
-      )
+      const prices = transactions.map(({ transaction }) => unitPriceOf(transaction))
       const [first = 0n, ...rest] = prices
       return { slot, prioritizationFee: rest.reduce((a, b) => (a < b ? a : b), first) }
     })
@@ -184,19 +208,15 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
     withContext(context, simulateTransaction(context.chain, text, toOptions(options))),
   requestAirdrop: ({ chain }, [pubkey, lamports]) =>
     bs58.encode(chain.airdrop(toPubkey(pubkey), BigInt(toCount(lamports))).signature),
-  getSignatureStatuses: (context, [signatures]) =>
-    withContext(
-      context,
-      toList(signatures, STATUSES_MAX).map(signature => {
-        const record = context.history.find(toSignature(signature))
-        return record === undefined ? null : toStatus(context, record)
-      }),
-    ),
+  getSignatureStatuses,
   getTransaction,
   getSignaturesForAddress,
   getBlock,
-  getEpochInfo: ({ chain, history }, [options]) => {
-    const { slot: absoluteSlot, blockHeight } = chain.blockAt(toCommitment(toOptions(options)))
+  getAgGenesisCert: ({ chain }) => genesisCertificate(chain),
+  getEpochInfo: ({ chain, history }, [given]) => {
+    const options = toOptions(given)
+    const { slot: absoluteSlot, blockHeight } = chain.blockAt(toCommitment(options))
+    requireContextSlot(absoluteSlot, options)
     return {
       absoluteSlot,
       blockHeight,
@@ -213,24 +233,25 @@ export const RPC_METHODS: Readonly<Record<string, RpcMethod>> = {
   getVersion: () => ({ 'solana-core': AGAVE_VERSION, 'feature-set': FEATURE_SET }),
   getGenesisHash: ({ chain }) => chain.blockhashOf(chain.options.firstSlot - 1),
   getRecentPrioritizationFees,
-  getSlot: ({ chain, history }, [given]) => {
+  getSlot: ({ history }, [given]) => {
     const options = toOptions(given)
-    requireContextSlot(chain, options)
-    return history.slotAt(toCommitment(options))
+    const slot = history.slotAt(toCommitment(options))
+    requireContextSlot(slot, options)
+    return slot
   },
   getMultipleAccounts: (context, [keys, given]) => {
     const options = toOptions(given)
-    requireContextSlot(context.chain, options)
+    requireContextSlot(context.chain.tip.slot, options)
     return withContext(context, multipleAccounts(context.chain, keys, options))
   },
   getProgramAccountsV2: (context, [program, given]) => {
     const options = toOptions(given)
-    requireContextSlot(context.chain, options)
+    requireContextSlot(context.chain.tip.slot, options)
     return programAccountsPage(context.chain, program, options)
   },
   getProgramAccounts: (context, [program, given]) => {
     const options = toOptions(given)
-    requireContextSlot(context.chain, options)
+    requireContextSlot(context.chain.tip.slot, options)
     const rows = programAccounts(context.chain, program, options)
     return options['withContext'] === true ? withContext(context, rows) : rows
   },

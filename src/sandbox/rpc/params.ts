@@ -1,5 +1,5 @@
 import bs58 from 'bs58'
-import { isAbsent, isMap, type Members } from '../../shared/values.js'
+import { isAbsent, isCount, isMap, type Members } from '../../shared/values.js'
 import type { Commitment } from '../chain/block.js'
 import { invalidParam } from './failure.js'
 
@@ -32,6 +32,13 @@ export const toCount = (value: unknown, fallback?: number): number => {
   if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0)
     throw invalidParam('Invalid params: expected u64')
   return count
+}
+
+/** A slot, past 2^53 the largest exact one; undefined where it is absent. */
+export const toSlot = (value: unknown): number | undefined => {
+  if (isAbsent(value)) return undefined
+  if (!isCount(value)) throw invalidParam('Invalid params: expected u64')
+  return Math.min(value, Number.MAX_SAFE_INTEGER)
 }
 
 /** A list of at most `max` elements. */

@@ -13,6 +13,8 @@ export const defaults = {
   /** Calls of a batch: getTransaction for each signature of one page. */
   batchCountMax: 1_000,
   nestingMax: 32,
+  /** Methods that the server does not know: a server of Agave 4.2 lacks getAgGenesisCert. */
+  unserved: [] as readonly string[],
 }
 export type RpcOptions = typeof defaults & Partial<DevUpstreamOptions>
 
@@ -22,13 +24,18 @@ const INTERNAL = -32603
 const formatFailure = (id: string, error: object): string =>
   `{"jsonrpc":"2.0","error":${toJson(error)},"id":${id}}`
 
-const answerCall = (context: RpcContext, call: Call | Refusal): string => {
+const answerCall = (
+  context: RpcContext,
+  call: Call | Refusal,
+  unserved: readonly string[],
+): string => {
   const id = call.id ?? 'null'
   if (isRefusal(call)) {
     const { row, message, data } = call.error
     return formatFailure(id, { code: row.code, message, data })
   }
-  const method = Object.hasOwn(RPC_METHODS, call.method) ? RPC_METHODS[call.method] : undefined
+  const isServed = Object.hasOwn(RPC_METHODS, call.method) && !unserved.includes(call.method)
+  const method = isServed ? RPC_METHODS[call.method] : undefined
   if (method === undefined)
     return formatFailure(id, { code: METHOD_NOT_FOUND, message: 'Method not found' })
   try {
@@ -55,6 +62,7 @@ export const openRpc = async (
   const limits = { ...defaults, ...options }
   const history = new History(chain, limits)
   const context = { chain, history }
+  const answer = (call: Call | Refusal): string => answerCall(context, call, limits.unserved)
   const json = (body: string): UpstreamAnswer => ({
     status: 200,
     contentType: 'application/json; charset=utf-8',
@@ -64,9 +72,7 @@ export const openRpc = async (
     // Health checks use any path.
     if (method === 'GET') return { status: 200, contentType: 'text/plain', body: 'ok' }
     const message = parseMessage(body, limits)
-    return isBatch(message)
-      ? json(`[${message.map(call => answerCall(context, call)).join()}]`)
-      : json(answerCall(context, message))
+    return isBatch(message) ? json(`[${message.map(answer).join()}]`) : json(answer(message))
   })
   return {
     url: upstream.url,

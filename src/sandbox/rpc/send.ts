@@ -2,11 +2,12 @@ import bs58 from 'bs58'
 import { isAbsent, type Members } from '../../shared/values.js'
 import type { Commitment, TransactionRecord } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
-import { decodeTransaction } from '../solana/decode-transaction.js'
 import { refuse, type Refusal } from '../chain/execute-transaction.js'
 import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
 import type { ParsedTransaction } from '../solana/transaction.js'
 import { toAccount } from './accounts.js'
+import { requireContextSlot } from './context-slot.js'
+import { decodeSent } from './decode-sent.js'
 import { invalidParam, RpcFailure } from './failure.js'
 import { toCommitment, toList, toOptions, toPubkey } from './params.js'
 import { toInner, toReturnData } from './transaction.js'
@@ -17,9 +18,7 @@ import { verifySignatures } from '../solana/verify-signatures.js'
 const ACCOUNTS_MAX = 64
 
 const toParsed = (text: unknown, options: Members): ParsedTransaction => {
-  const encoding = isAbsent(options['encoding']) ? 'base58' : String(options['encoding'])
-  const bytes = decodeTransaction(text, { encoding }, 'base58')
-  if (bytes === undefined) throw invalidParam(`invalid ${encoding} encoding`)
+  const bytes = decodeSent(text, options['encoding'] ?? 'base58')
   try {
     return parseTransaction(bytes)
   } catch (error) {
@@ -106,7 +105,10 @@ const simulate = (
 export const simulateTransaction = (chain: Chain, text: unknown, options: Members): unknown => {
   if (options['sigVerify'] === true && options['replaceRecentBlockhash'] === true)
     throw invalidParam('sigVerify may not be used with replaceRecentBlockhash')
-  return simulate(chain, toParsed(text, options), options, toCommitment(options)).value
+  const parsed = toParsed(text, options)
+  const commitment = toCommitment(options)
+  requireContextSlot(chain.blockAt(commitment).slot, options)
+  return simulate(chain, parsed, options, commitment).value
 }
 
 /**
@@ -115,10 +117,14 @@ export const simulateTransaction = (chain: Chain, text: unknown, options: Member
  */
 export const sendTransaction = (chain: Chain, text: unknown, options: Members): string => {
   const parsed = toParsed(text, options)
-  if (options['skipPreflight'] !== true) {
+  const isSkipped = options['skipPreflight'] === true
+  const commitment = isSkipped
+    ? 'processed'
+    : toCommitment({ commitment: options['preflightCommitment'] })
+  requireContextSlot(chain.blockAt(commitment).slot, options)
+  if (!isSkipped) {
     if (!verifySignatures(parsed))
       throw new RpcFailure(-32003, 'Transaction signature verification failure')
-    const commitment = toCommitment({ commitment: options['preflightCommitment'] })
     const { failed, value } = simulate(chain, parsed, {}, commitment)
     if (failed !== undefined)
       throw new RpcFailure(

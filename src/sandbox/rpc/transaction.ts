@@ -3,6 +3,7 @@ import { isAbsent, type Members } from '../../shared/values.js'
 import type { InnerInstruction, TokenBalance, TransactionRecord } from '../chain/block.js'
 import {
   type CompiledInstruction,
+  type ComputeBudget,
   isWritableStatic,
   type ParsedTransaction,
 } from '../solana/transaction.js'
@@ -15,10 +16,13 @@ const isEncoding = (value: unknown): value is Encoding =>
   ENCODINGS.some(encoding => encoding === value)
 
 /** The requested encoding; the default is JSON, as on Solana. */
-export const toEncoding = (value: unknown): Encoding => {
-  if (isAbsent(value)) return 'json'
-  if (!isEncoding(value)) throw invalidParam(`Invalid params: unknown variant \`${String(value)}\``)
-  return value
+export const toEncoding = ({ encoding, maxSupportedTransactionVersion }: Members): Encoding => {
+  if (isAbsent(encoding)) return 'json'
+  if (!isEncoding(encoding))
+    throw invalidParam(`Invalid params: unknown variant \`${String(encoding)}\``)
+  if (encoding === 'base58' && Number(maxSupportedTransactionVersion) >= 1)
+    throw invalidParam('base58 encoding is not supported with maxSupportedTransactionVersion >= 1')
+  return encoding
 }
 
 const allKeys = ({ transaction, loadedWritable, loadedReadonly }: TransactionRecord): string[] =>
@@ -56,8 +60,17 @@ const toInstruction = (instruction: AnyInstruction, keys: readonly string[] | un
       }
 }
 
+/** What a message of version 1 sets in place of compute budget instructions. */
+const toConfig = (budget: ComputeBudget | undefined) =>
+  budget && {
+    priorityFee: budget.hasPriorityFee ? budget.priorityFeeLamports : null,
+    computeUnitLimit: budget.unitLimit ?? null,
+    loadedAccountsDataSizeLimit: budget.loadedBytesMax ?? null,
+    heapSize: budget.heapBytes ?? null,
+  }
+
 const toLookups = ({ version, lookups }: ParsedTransaction) =>
-  version === 'legacy'
+  version !== 0
     ? undefined
     : lookups.map(({ table, writableIndexes, readonlyIndexes }) => ({
         accountKey: bs58.encode(table),
@@ -84,6 +97,7 @@ const encode = (record: TransactionRecord, encoding: Encoding) => {
       recentBlockhash: bs58.encode(transaction.recentBlockhash),
       instructions: transaction.instructions.map(given => toInstruction(given, keys)),
       addressTableLookups: toLookups(transaction),
+      transactionConfig: toConfig(transaction.budget),
     },
   }
 }

@@ -70,11 +70,17 @@ const readBudget = (mask: number, word: () => number): ComputeBudget => {
   if (!has(MASK.priorityFee) && (mask & MASK.priorityFee) !== 0) fail('half a priority fee')
   const lowWord = has(MASK.priorityFee) ? BigInt(word()) : 0n
   const highWord = has(MASK.priorityFee) ? BigInt(word()) : 0n
-  const unitLimit = has(MASK.unitLimit) ? word() : 0
-  const loadedBytesMax = has(MASK.loadedBytesMax) ? word() : 0
+  const unitLimit = has(MASK.unitLimit) ? word() : undefined
+  const loadedBytesMax = has(MASK.loadedBytesMax) ? word() : undefined
   const heapBytes = has(MASK.heapBytes) ? word() : undefined
   const isHeap = (value: number): boolean =>
     value >= HEAP_BYTES_MIN && value <= HEAP_BYTES_MAX && value % HEAP_STEP === 0
   if (heapBytes !== undefined && !isHeap(heapBytes)) fail('heap size is out of range')
-  return { priorityFeeLamports: lowWord | (highWord << 32n), unitLimit, loadedBytesMax, heapBytes }
+  return {
+    hasPriorityFee: has(MASK.priorityFee),
+    priorityFeeLamports: lowWord | (highWord << 32n),
+    unitLimit,
+    loadedBytesMax,
+    heapBytes,
+  }
 }

@@ -12,11 +12,13 @@ export type TableLookup = {
   readonly readonlyIndexes: Uint8Array
 }
 
-/** Compute budget of a version 1 message. A limit of 0 allows nothing. */
+/** Compute budget of a version 1 message. A limit of 0, and one that is not set, allow nothing. */
 export type ComputeBudget = {
+  readonly hasPriorityFee: boolean
+  /** 0 where it is not set. */
   readonly priorityFeeLamports: bigint
-  readonly unitLimit: number
-  readonly loadedBytesMax: number
+  readonly unitLimit: number | undefined
+  readonly loadedBytesMax: number | undefined
   /** `undefined` is the default heap. */
   readonly heapBytes: number | undefined
 }

@@ -1,47 +1,12 @@
 import bs58 from 'bs58'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { compileTransaction } from '../../../src/sandbox/solana/compile-transaction.js'
-import type { ChainOptions } from '../../../src/sandbox/chain/chain.js'
-import { openRpc, type RpcOptions } from '../../../src/sandbox/rpc/rpc.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { toJson } from '../../../src/sandbox/rpc/to-json.js'
 import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
-import { createChain, key } from '../../fixtures/sandbox/sandbox.js'
+import { openChainRpc as open, SOL } from '../../fixtures/sandbox/chain-rpc.js'
+import { key } from '../../fixtures/sandbox/sandbox.js'
 
-const SOL = 1_000_000_000n
-
-/** A chain with its RPC; a call returns the result, or `code message`. */
-const open = async (
-  t: Test,
-  options: Partial<RpcOptions> = {},
-  chainOptions: Partial<ChainOptions> = {},
-) => {
-  const { chain } = createChain(chainOptions)
-  const rpc = await openRpc(chain, options)
-  t.teardown(() => rpc.close())
-  const post = async (body: string): Promise<string> =>
-    (await fetch(rpc.url, { method: 'POST', body })).text()
-  const call = async (method: string, ...params: unknown[]): Promise<unknown> => {
-    const text = await post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-    const { result, error } = JSON.parse(text) as {
-      result?: unknown
-      error?: { code: number; message: string }
-    }
-    return error === undefined ? result : `${error.code} ${error.message}`
-  }
-  const payer = key('payer')
-  chain.airdrop(payer.publicKey, 10n * SOL)
-  chain.tick()
-  const transfer = (lamports: bigint): Buffer =>
-    Buffer.from(
-      compileTransaction(
-        [transferLamports(payer.publicKey, key('to').publicKey, lamports)],
-        [payer],
-        bs58.decode(chain.tip.blockhash),
-      ),
-    )
-  return { chain, rpc, post, call, payer, transfer }
-}
 const base64 = { encoding: 'base64' }
 /** Preflight knows the blockhash of the tip. */
 const atTip = { ...base64, preflightCommitment: 'confirmed' }
