@@ -102,7 +102,7 @@ export const meterCertificates = (metrics: Metrics, location: string, server: Se
   metrics.beforeSnapshot(report)
 }
 
-/** Reports the tip of each network, and the pools and reply buffers of the process. */
+/** Reports tip and slot time of each network, and the pools and reply buffers of the process. */
 export const meterViews = (
   metrics: Metrics,
   views: Iterable<NetworkView>,
@@ -115,15 +115,17 @@ export const meterViews = (
     view,
     slot: metrics.gauge('tipSlot', { network: view.network }),
     age: metrics.gauge('tipAge', { network: view.network }),
+    slotTime: metrics.gauge('slotTime', { network: view.network }),
   }))
   metrics.beforeSnapshot(() => {
     const copiedBytes = sumOf(
       servers.map(server => server.stats()),
       one => one.replyBytesInFlight,
     )
-    for (const { view, slot, age } of networks) {
+    for (const { view, slot, age, slotTime } of networks) {
       slot.set(view.tipSlot ?? 0)
       age.set(view.tipAgeMs(performance.now()) / 1000)
+      slotTime.set((view.slotMs ?? 0) / 1000)
       // The pools belong to the process: every reader reports the same.
       const pools = view.reader?.poolStats()
       if (pools === undefined) continue

@@ -55,6 +55,7 @@ export const METRICS = {
   subscribersDropped: { name: 'slotline_subscribers_dropped_total', type: 'counter', unit: 'sockets', labels: ['network'], help: 'Sockets with subscriptions that were closed because slots were missed or the index was replaced' },
   tipSlot:           { name: 'slotline_tip_slot', type: 'gauge', unit: 'slot', labels: ['network'], help: 'Slot that reads reflect' },
   tipAge:            { name: 'slotline_tip_age_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'Time since the tip last changed' },
+  slotTime:          { name: 'slotline_slot_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'Time of a slot of the chain, by the times of its last blocks' },
   feedLag:           { name: 'slotline_feed_lag_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'From the server\'s stamp on the newest block to its commit here, by both clocks' },
   feedHealthy:       { name: 'slotline_feed_healthy', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether the tip follows the chain' },
   feedSource:        { name: 'slotline_feed_source', type: 'gauge', unit: 'index', labels: ['network'], help: 'Server that is read: 0 is `feed.endpoint`, the others are its fallbacks' },

@@ -32,6 +32,40 @@ t.test('a new supervisor removes the edges of the last one', async t => {
   t.strictSame(shared.unconfirmedEdges(Number.MAX_SAFE_INTEGER), [])
 })
 
+t.test('an edge states tips and slot times of its networks, which a new supervisor clears', t => {
+  const dir = t.testdir()
+  const [edge, follower] = [openSharedMemory(dir), openSharedMemory(dir)]
+  t.strictSame([follower.tip(0), follower.slotMs(0)], [undefined, undefined])
+  const networks = Array.from({ length: 130 }, (_, index) => index)
+  edge.report(0, 'ok', [7, undefined, ...networks.slice(2)], [200, undefined, 400])
+  edge.enterEdge(0, 100)
+  const of = (network: number) => [follower.tip(network), follower.slotMs(network)]
+  t.strictSame(
+    [of(0), of(1), of(2)],
+    [
+      [7, 200],
+      [undefined, undefined],
+      [2, 400],
+    ],
+  )
+  t.strictSame(
+    [of(127), of(128)],
+    [
+      [127, undefined],
+      [undefined, undefined],
+    ],
+    'those with a cell',
+  )
+  t.strictSame(follower.unconfirmedEdges(1), [100], 'no other cell is written')
+  follower.setLagging(0, true)
+  follower.clearEdges()
+  t.strictSame(
+    [of(0), of(2), edge.isLagging(0)],
+    [[undefined, undefined], [undefined, undefined], false],
+  )
+  t.end()
+})
+
 t.test('the version of a lease is a number until the lease ends', t => {
   const dir = t.testdir()
   const [writer, edge] = [openSharedMemory(dir), openSharedMemory(dir)]
