@@ -35,6 +35,7 @@ export type Plan = {
 
 const HISTORY: History = {
   fillBlockAccounts: 50_000,
+  clusterBlocks: 100,
   changeBlocks: 320,
   changeBlockAccounts: 5_000,
 }
@@ -65,7 +66,7 @@ export const FULL: Plan = {
 /** Plan of `--quick`: checks that everything works; its figures are imprecise. */
 export const QUICK: Plan = {
   set: { ...FULL.set, tokenAccountCount: 100_000, mintCount: 200, poolCount: 20_000 },
-  history: { ...HISTORY, changeBlocks: 20 },
+  history: { ...HISTORY, clusterBlocks: 10, changeBlocks: 20 },
   rounds: 1,
   warmMs: 300,
   closedLoopMs: 1_000,

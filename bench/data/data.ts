@@ -25,6 +25,8 @@ export type Account = {
 export const TOKEN_PROGRAM = Buffer.from(bs58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'))
 export const TOKEN_ACCOUNT_BYTES = 165
 const MINT_BYTES = 82
+const VOTE_PROGRAM = Buffer.from(bs58.decode('Vote111111111111111111111111111111111111111'))
+const VOTE_ACCOUNT_BYTES = 3_762
 /** Kinds of pool accounts, distinguished by their first eight bytes. */
 export const DISCRIMINATORS = 4
 /** One token account in this many is wallet 0's: enough for a full page of one wallet. */
@@ -33,7 +35,7 @@ const WHALE_EVERY = 50
 const RENT_EXEMPT = 18446744073709551615n
 const SAMPLE = 2 ** 32
 
-const KINDS = { wallet: 1, mint: 2, token: 3, pool: 4, program: 5, block: 6 } as const
+const KINDS = { wallet: 1, mint: 2, token: 3, pool: 4, program: 5, block: 6, vote: 7 } as const
 type Kind = keyof typeof KINDS
 
 /** A bijection of 32 bits that maps consecutive numbers to unrelated ones. */
@@ -102,10 +104,25 @@ export const tokenAccount = (set: DataSet, index: number, version = 0): Account 
   data[108] = 1
   return {
     pubkey: tokenPubkey(set, index),
-    lamports: 2_039_280n,
+    lamports: 1_488_440n,
     rentEpoch: RENT_EXEMPT,
     executable: false,
     owner: TOKEN_PROGRAM,
+    data,
+  }
+}
+
+/** A vote account as the block of a slot writes it: with Alpenglow, by no transaction. */
+export const voteAccount = (set: DataSet, index: number, slot: number): Account => {
+  const data = Buffer.alloc(VOTE_ACCOUNT_BYTES)
+  data.writeUInt32LE(3)
+  data.writeUInt32LE(slot, 200)
+  return {
+    pubkey: pubkeyOf(set.seed, 'vote', index),
+    lamports: 19_761_200n,
+    rentEpoch: RENT_EXEMPT,
+    executable: false,
+    owner: VOTE_PROGRAM,
     data,
   }
 }
@@ -117,7 +134,7 @@ export const mintAccount = (set: DataSet, index: number): Account => {
   data[45] = 1
   return {
     pubkey: mintPubkey(set, index),
-    lamports: 1_461_600n,
+    lamports: 1_066_800n,
     rentEpoch: RENT_EXEMPT,
     executable: false,
     owner: TOKEN_PROGRAM,

@@ -9,6 +9,7 @@ import {
   tokenAccount,
   tokenPrefix,
   tokenPubkey,
+  voteAccount,
   type Account,
   type DataSet,
   type Spread,
@@ -18,10 +19,21 @@ import {
 export type History = {
   /** Few large blocks: filling is not measured. */
   readonly fillBlockAccounts: number
+  /** Blocks like those of mainnet, an even number: each second one takes its changes back. */
+  readonly clusterBlocks: number
   readonly changeBlocks: number
-  /** What a busy mainnet block writes. */
   readonly changeBlockAccounts: number
 }
+
+/** Of a cluster with slots of 200 ms. */
+export const BLOCKS_PER_SECOND = 5
+/** Transactions of users in a busy block, and the accounts that they write. */
+export const USER_TRANSACTIONS = 375
+export const USER_WRITES = 4 * USER_TRANSACTIONS
+/** Vote accounts that a block writes by itself. */
+export const VOTE_WRITES = 800
+/** A version of a token account that no block of changes has. */
+const CLUSTER_VERSION = 60_000
 
 /** Slot of the first block; like the chain's own, large enough to show a number that is cut off. */
 const FIRST_SLOT = 400_000_000
@@ -51,8 +63,7 @@ export type Block = {
   readonly accounts: Account[]
 }
 
-/** The same, and whether it fills the store. */
-export type HistoryBlock = Block & { readonly isFill: boolean }
+export type HistoryBlock = Block & { readonly kind: 'fill' | 'cluster' | 'change' }
 
 /** Height and time of the first block. */
 const FIRST_HEIGHT = 380_000_000
@@ -81,24 +92,42 @@ const changeOf = (history: History, nth: number) => ({
 /** Every block of a history: those that fill the store, then those that change it. */
 export function* blocksOf(set: DataSet, history: History): Generator<HistoryBlock> {
   let slot = FIRST_SLOT - 1
-  const next = (isFill: boolean, accounts: Account[]): HistoryBlock => {
+  const next = (kind: HistoryBlock['kind'], accounts: Account[]): HistoryBlock => {
     slot += 1
-    return { isFill, ...blockAt(set, slot, accounts) }
+    return { kind, ...blockAt(set, slot, accounts) }
   }
   let accounts: Account[] = []
   for (const account of accountsOf(set))
     if (accounts.push(account) === history.fillBlockAccounts) {
-      yield next(true, accounts)
+      yield next('fill', accounts)
       accounts = []
     }
-  if (accounts.length > 0) yield next(true, accounts)
+  if (accounts.length > 0) yield next('fill', accounts)
+  for (let nth = 0; nth < history.clusterBlocks; nth++) {
+    const pair = Math.floor(nth / 2)
+    const version = nth % 2 === 0 ? CLUSTER_VERSION : 0
+    yield next('cluster', clusterWrites(set, pair, { version, slot: slot + 1 }))
+  }
   for (let nth = 1; nth <= history.changeBlocks; nth++) {
     const changed = changedTokens(set, nth, changeOf(history, nth))
     yield next(
-      false,
+      'change',
       Array.from(changed, index => tokenAccount(set, index, nth)),
     )
   }
+}
+
+/** What a block of mainnet writes: token accounts by transactions, vote accounts by itself. */
+export const clusterWrites = (
+  set: DataSet,
+  nth: number,
+  { version, slot }: { readonly version: number; readonly slot: number },
+): Account[] => {
+  const changed = changedTokens(set, nth, { count: USER_WRITES, spread: 'skewed' })
+  return [
+    ...Array.from(changed, index => tokenAccount(set, index, version)),
+    ...Array.from({ length: VOTE_WRITES }, (_, index) => voteAccount(set, index, slot)),
+  ]
 }
 
 const fillBlockCount = (set: DataSet, history: History): number =>
@@ -108,8 +137,8 @@ export const createExpectedState = (set: DataSet, history: History): ExpectedSta
   const versions = new Uint16Array(set.tokenAccountCount)
   for (let nth = 1; nth <= history.changeBlocks; nth++)
     for (const index of changedTokens(set, nth, changeOf(history, nth))) versions[index] = nth
-  const lastFillSlot = FIRST_SLOT + fillBlockCount(set, history) - 1
-  const slotOfChange = (nth: number) => lastFillSlot + nth
+  const lastSlotBefore = FIRST_SLOT + fillBlockCount(set, history) + history.clusterBlocks - 1
+  const slotOfChange = (nth: number) => lastSlotBefore + nth
   return {
     set,
     slot: slotOfChange(history.changeBlocks),

@@ -6,8 +6,14 @@ import bs58 from 'bs58'
 import { openIndexer, type Indexer } from '../../src/native/indexer.js'
 import { runJob, startChild } from '../child.js'
 import type { Context } from '../context.js'
-import { changedTokens, sampleTokens, tokenAccount, tokenPubkey } from '../data/data.js'
-import { blockAt } from '../data/expected-state.js'
+import { sampleTokens, tokenPubkey } from '../data/data.js'
+import {
+  blockAt,
+  BLOCKS_PER_SECOND,
+  clusterWrites,
+  USER_WRITES,
+  VOTE_WRITES,
+} from '../data/expected-state.js'
 import { pageReads } from '../data/pages.js'
 import { recordExchanges } from '../data/record-exchanges.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
@@ -29,8 +35,7 @@ import { recordBundles } from './submission.js'
 const MIX = { points: 16, batches: 2, pages: 1, bundles: 1 } as const
 const IN_ALL = 20
 const BATCH_CALLS = 10
-const BLOCK_EVERY_MS = 400
-const BLOCK_ACCOUNTS = 5_000
+const BLOCK_EVERY_MS = 1_000 / BLOCKS_PER_SECOND
 const SUBSCRIPTIONS = 2_000
 const SUBSCRIBED_SOCKETS = 100
 const OF_CAPACITY = 0.5
@@ -66,16 +71,15 @@ const watchMemory = (pid: number): (() => number) => {
 /** Applies a block each slot, whose accounts no read of the mix is about. */
 const applyBlocks = ({ expected, plan, storeDir }: Context, edge: Edge) => {
   const { set } = expected
-  const read = new Set(sampleTokens(set, SAMPLE_COUNT))
+  const keyOf = (index: number): string => tokenPubkey(set, index).toString('latin1')
+  const read = new Set(sampleTokens(set, SAMPLE_COUNT).map(keyOf))
   const indexer: Indexer = openIndexer(storeDir, STORE_OPTIONS)
   let nth = plan.history.changeBlocks
   const timer = setInterval(() => {
     nth += 1
-    const changed = changedTokens(set, nth, { count: BLOCK_ACCOUNTS, spread: 'skewed' })
-    const accounts = Array.from(changed)
-      .filter(index => !read.has(index))
-      .map(index => tokenAccount(set, index, nth))
     const slot = expected.slotOfChange(nth)
+    const writes = clusterWrites(set, nth, { version: nth, slot })
+    const accounts = writes.filter(({ pubkey }) => !read.has(pubkey.toString('latin1')))
     indexer.applyBlock(blockAt(set, slot, accounts))
     edge.send({ kind: 'committed', network: NETWORK, slot })
   }, BLOCK_EVERY_MS)
@@ -224,8 +228,8 @@ export const benchMixed = async (context: Context): Promise<void> => {
     const ofPoints = MIX.points / IN_ALL
     note(
       `${Math.round(capacity)} requests/s of the mix at most; ${Math.round(perSecond)} for ` +
-        `${plan.mixedMs / 1_000} s, beside a block of ${BLOCK_ACCOUNTS} accounts each ` +
-        `${BLOCK_EVERY_MS} ms and ${SUBSCRIPTIONS} subscriptions`,
+        `${plan.mixedMs / 1_000} s, beside ${BLOCKS_PER_SECOND} blocks a second of ` +
+        `${USER_WRITES} accounts and ${VOTE_WRITES} vote accounts, and ${SUBSCRIPTIONS} subscriptions`,
     )
     await forgetTurns(edge)
     const memoryGrowth = watchMemory(edge.pid)

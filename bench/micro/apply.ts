@@ -1,5 +1,6 @@
 // Fills a store, then applies blocks of changes to it, as the indexer does: every index updated,
-// every commit durable. The first ones are committed one by one, as by a feed without a backlog;
+// every commit durable. First come blocks like those of mainnet, then larger ones of changes.
+// The first ones are committed one by one, as by a feed without a backlog;
 // the others wait in a queue, of which a commit takes what the indexer's options allow. The time
 // of changes is that of the native indexer, which reads the feed itself.
 import { defaults as feed } from '../../src/ingest/feed/geyser.js'
@@ -25,6 +26,8 @@ export type Commits = {
 export type Applied = {
   /** Accounts that the store did not have, the call over the native boundary included. */
   readonly insertsPerSecond: number
+  /** Blocks like those of mainnet, one by one. */
+  readonly cluster: Commits
   readonly uniform: Pace
   readonly skewed: Pace
   readonly usedBytes: number
@@ -59,11 +62,13 @@ const commit = (indexer: Indexer, blocks: readonly Block[], commitBlocks: number
 onStart<Start, Applied>(({ dir, set, history }) => {
   const indexer = openIndexer(dir, STORE_OPTIONS)
   const changes: Block[] = []
+  const cluster: Block[] = []
   let inserted = 0
   let insertMs = 0
   for (const block of blocksOf(set, history)) {
-    if (!block.isFill) {
-      changes.push(block)
+    if (block.kind !== 'fill') {
+      if (block.kind === 'cluster') cluster.push(block)
+      else changes.push(block)
       continue
     }
     const from = performance.now()
@@ -79,11 +84,13 @@ onStart<Start, Applied>(({ dir, set, history }) => {
       backlog: commit(indexer, blocks.slice(singles), feed.groupBlocksMax),
     }
   }
+  const clusterCommits = commit(indexer, cluster, 1)
   const uniform = paceOf('uniform')
   const skewed = paceOf('skewed')
   const differences = indexer.check()
   if (differences.length > 0) throw new Error(`indexes are wrong: ${differences.join('; ')}`)
   const { usedBytes } = indexer.stats()
   indexer.close()
-  return { insertsPerSecond: (inserted / insertMs) * 1000, uniform, skewed, usedBytes }
+  const insertsPerSecond = (inserted / insertMs) * 1000
+  return { insertsPerSecond, cluster: clusterCommits, uniform, skewed, usedBytes }
 })

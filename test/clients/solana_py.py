@@ -236,7 +236,8 @@ async def check_subscriptions(client: AsyncClient, payer: Keypair) -> None:
         ok(any("success" in line for line in entry.result.value.logs), "its log lines")
         begun = of(slot)[0]
         ok(isinstance(begun, SlotNotification), "slot_subscribe")
-        ok(begun.result.slot > begun.result.parent >= begun.result.root, "slot, parent and root")
+        news = begun.result
+        ok(news.slot > news.parent and news.slot >= news.root, "slot, parent and root")
         slots = [one.result.slot for one in of(slot)]
         equal(slots, sorted(set(slots)), "slots ascend without duplicates")
         ok(isinstance(of(root)[0], RootNotification), "root_subscribe")
