@@ -64,6 +64,12 @@ const anyCount = fc.constantFrom(
 )
 const anyOption = fc.oneof(
   fc
+    .oneof(
+      anyCount,
+      fc.constantFrom('7', '8', '9', '10', '-0', '9.0', '1e400', '2e63', '[9]', '{}'),
+    )
+    .map(slot => `"minContextSlot":${slot}`),
+  fc
     .constantFrom('base64', 'base58', 'base64+zstd', 'jsonParsed', 'binary')
     .map(name => `"encoding":"${name}"`),
   fc
@@ -81,7 +87,6 @@ const anyOption = fc.oneof(
     '"commitment":"confirmed","commitment":"finalized"',
     '"commitment":5',
     '"commitment":null',
-    '"minContextSlot":7',
     '"encoding":null',
     '"encoding":"base\\u00364"',
     '"x":{"y":[1,"}"]}',

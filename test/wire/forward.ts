@@ -1,8 +1,12 @@
 import t from 'tap'
+import { transferLamports } from '../../src/sandbox/solana/system-instructions.js'
 import { defaults } from '../../src/rpc/options.js'
 import { openUpstreamRpc } from '../fixtures/rpc/open-upstream-rpc.js'
 import { openStore } from '../fixtures/rpc/store.js'
 import { openWire } from '../fixtures/rpc/wire.js'
+import { openChainRpc, SOL } from '../fixtures/sandbox/chain-rpc.js'
+import { compileV1 } from '../fixtures/sandbox/compile-v1.js'
+import { key } from '../fixtures/sandbox/sandbox.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 
@@ -75,6 +79,43 @@ t.test('calls and answers of Agave 4.4 pass byte for byte', async t => {
         Array.from({ length: 5 }, () => call),
       )
     })
+})
+
+t.test('the longest transaction of version 1 is sent, found and shown', async t => {
+  const { chain, payer, rpc } = await openChainRpc(t)
+  const forward = await openUpstreamRpc(t, { urls: [rpc.url], pingPath: '/ping' })
+  wire.serve(reader, {}, forward)
+  const client = await openSocket(wire.port, { path: `/${wire.token}` })
+  t.teardown(() => client.destroy())
+  const move = transferLamports(payer.publicKey, key('to').publicKey, SOL)
+  const compile = (padding: number): Promise<Buffer> => {
+    const data = Buffer.concat([move.data, Buffer.alloc(padding)])
+    return compileV1(payer, chain.tip.blockhash, [{ ...move, data }])
+  }
+  const bytes = await compile(4_096 - (await compile(0)).length)
+  t.equal(bytes.length, 4_096)
+  const call = (method: string, ...params: unknown[]): string =>
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const sending = call('sendTransaction', bytes.toString('base64'), { encoding: 'base64' })
+  const sent = await wire.askText(sending)
+  const { result: signature } = JSON.parse(sent) as { result: string }
+  t.match(signature, /^\w{80,88}$/)
+  chain.tick()
+  const finding = call('getTransaction', signature, {
+    encoding: 'base64',
+    maxSupportedTransactionVersion: 1,
+  })
+  const found = await wire.askText(finding)
+  t.match(JSON.parse(found), {
+    result: { version: 1, transaction: [bytes.toString('base64'), 'base64'] },
+  })
+  t.equal(await wire.askText(`[${finding}]`), `[${found}]`, 'in a batch')
+  client.send(finding)
+  t.equal(await client.next(), found, 'over a WebSocket')
+  t.match(await wire.askText(call('getTransaction', signature)), /"code":-32015/)
+  // Another version ends at a packet.
+  const legacy = Buffer.alloc(1_300, 1).toString('base64')
+  t.match(await wire.askText(call('sendTransaction', legacy, { encoding: 'base64' })), /-32602/)
 })
 
 t.test('a call with more than a validator takes is not sent', async t => {

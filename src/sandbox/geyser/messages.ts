@@ -1,5 +1,5 @@
 import type { AccountUpdate, Block, TokenBalance, TransactionRecord } from '../chain/block.js'
-import type { ParsedTransaction } from '../solana/transaction.js'
+import type { ComputeBudget, ParsedTransaction } from '../solana/transaction.js'
 import { decodeFields, MessageWriter } from './protobuf.js'
 import { encodeTransactionError } from '../chain/transaction-error.js'
 
@@ -180,6 +180,16 @@ export const encodeBlock = (
   return update(UPDATE.block, message, nowMs)
 }
 
+/** What version 1 sets; also where that is nothing, because only version 1 has it. */
+const transactionConfig = (budget: ComputeBudget): MessageWriter => {
+  const config = new MessageWriter(32)
+  if (budget.hasPriorityFee) config.uintAlways(1, budget.priorityFeeLamports)
+  if (budget.unitLimit !== undefined) config.uintAlways(2, budget.unitLimit)
+  if (budget.loadedBytesMax !== undefined) config.uintAlways(3, budget.loadedBytesMax)
+  if (budget.heapBytes !== undefined) config.uintAlways(4, budget.heapBytes)
+  return config
+}
+
 const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {
   const header = new MessageWriter(16)
     .uint(1, transaction.requiredSignatureCount)
@@ -202,6 +212,7 @@ const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {
         .bytesField(2, writableIndexes)
         .bytesField(3, readonlyIndexes),
     )
+  if (transaction.budget !== undefined) message.message(7, transactionConfig(transaction.budget))
   const whole = new MessageWriter(2048)
   for (const signature of transaction.signatures) whole.bytesAlways(1, signature)
   return whole.message(2, message)

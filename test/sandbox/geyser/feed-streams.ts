@@ -1,10 +1,13 @@
 import bs58 from 'bs58'
 import t from 'tap'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
+import { BUDGET, compileV1 } from '../../fixtures/sandbox/compile-v1.js'
 import {
   CONFIRMED,
   FINALIZED,
   isStatus,
+  key,
   nameOf,
   toRequest,
 } from '../../fixtures/sandbox/sandbox.js'
@@ -216,6 +219,41 @@ t.test('the official client makes calls and replays the genesis', async t => {
     meta: { fee: 5000, err: null, preTokenBalances: [{ uiTokenAmount: { decimals: 6 } }, {}] },
     transaction: { message: { header: { numRequiredSignatures: 1 } } },
   })
+})
+
+t.test('only a transaction of version 1 has a config in the feed', async t => {
+  const { chain, open, transfer } = await startGeyser(t)
+  const payer = key('payer')
+  chain.airdrop(payer.publicKey, 10_000_000_000n)
+  chain.tick()
+  const move = transferLamports(payer.publicKey, key('to').publicKey, 1_000_000_000n)
+  const budget = { ...BUDGET, priorityFeeLamports: 0n }
+  chain.send(await compileV1(payer, chain.tip.blockhash, [move], budget))
+  transfer()
+  const { slot } = chain
+  chain.tick()
+  const ask = { transactions: { t: {} }, blocksMeta: { m: {} }, commitment: CONFIRMED }
+  const feed = open({ ...ask, fromSlot: String(slot) })
+  const updates = await feed.until(({ blockMeta }) => blockMeta?.slot === String(slot))
+  const messages = updates.flatMap(({ transaction }) => {
+    const message = transaction?.transaction?.transaction?.message
+    return message === undefined ? [] : [message as { versioned: boolean; config?: object }]
+  })
+  t.strictSame(
+    messages.map(({ versioned, config }) => ({ versioned, config })),
+    [
+      {
+        versioned: true,
+        config: {
+          priorityFee: '0',
+          computeUnitLimit: 200_000,
+          loadedAccountsDataSizeLimit: 1_000_000,
+          heapSize: undefined,
+        },
+      },
+      { versioned: false, config: undefined },
+    ],
+  )
 })
 
 t.test('faults are injected: drop, cut, stall, omit, forge, refuse', async t => {
