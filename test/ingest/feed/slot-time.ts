@@ -18,7 +18,7 @@ for (const slotMs of [150, 400])
     t.teardown(() => reader.close())
     const isNear = (name: string): void => {
       const found = reader.slotMs()
-      t.ok(Math.abs(found - slotMs) <= slotMs / 10, `${name}: ${found} ms`)
+      t.ok(Math.abs(found - slotMs) <= slotMs / 20, `${name}: ${found} ms`)
     }
     await untilStored()
     t.equal(reader.slotMs(), 200, 'the first blocks show nothing')
