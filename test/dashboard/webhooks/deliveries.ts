@@ -38,7 +38,8 @@ const OPTIONS: Options = {
   checkMs: 20,
   perKindMs: 400,
   retryMs: 20,
-  sendMs: 300,
+  // An attempt that only takes long is repeated: a message would be received twice.
+  sendMs: 10_000,
 }
 
 type Harness = {
@@ -136,21 +137,17 @@ t.test('a warning that comes and ends all the time is sent once in perKindMs', a
   const receiver = await openReceiver(t)
   const access = await harness.grant(receiver)
   harness.open()
-  const times: number[] = []
-  receiver.answer = response => {
-    times.push(performance.now())
-    response.writeHead(200).end()
-  }
   const endMs = performance.now() + 5 * OPTIONS.perKindMs
   for (let isOn = true; performance.now() < endMs; isOn = !isOn) {
     harness.warnings.set(access.accessId, isOn ? [limitNear] : [])
     await sleep(30)
   }
+  // Of the messages, which may be received long after they are made.
+  const times = receiver.received.map(({ body }) => Date.parse(body.timestamp))
   const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
   t.ok(times.length >= 3, `${times.length} messages`)
-  // The message is made, and then sent, a few milliseconds later the one time than the other.
   t.ok(
-    gaps.every(gap => gap > OPTIONS.perKindMs * 0.8),
+    gaps.every(gap => gap >= OPTIONS.perKindMs),
     gaps.join(),
   )
 })
@@ -198,7 +195,7 @@ t.test('slow receivers of one person delay no delivery of another', async t => {
   const slow = await openReceiver(t)
   slow.answer = () => {}
   const quick = await openReceiver(t)
-  const limits = { inFlightMax: 6, inFlightPerPersonMax: 4, sendMs: 3_000, checkMs: 100 }
+  const limits = { inFlightMax: 6, inFlightPerPersonMax: 4, checkMs: 100 }
   for (let index = 0; index < 12; index++) {
     const { accessId } = await harness.grant(slow, 'ada')
     harness.warnings.set(accessId, [limitNear])
@@ -210,7 +207,7 @@ t.test('slow receivers of one person delay no delivery of another', async t => {
   harness.warnings.set(bystander.accessId, [limitNear])
   await until('it is delivered', () => quick.received.length === 1)
   const tookMs = performance.now() - fromMs
-  t.ok(tookMs < 1_500, `${Math.round(tookMs)} ms, and an attempt of a slow one takes 3 s`)
+  t.ok(tookMs < 5_000, `${Math.round(tookMs)} ms, and an attempt of a slow one takes 10 s`)
   t.equal(slow.received.length, 4)
 })
 

@@ -67,7 +67,9 @@ const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) =
         await api.generate(scope)
         return `The token for ${locationName} is active. Its URLs work now.`
       })
-      heading.current?.focus()
+      // The button is gone once the panel is loaded, and the list of accesses may take longer: a
+      // focus that the user has moved meanwhile stays.
+      if (document.activeElement === document.body) heading.current?.focus()
     } catch (error) {
       show(false, toMessage(error))
       // After a timeout the change may have been made.
