@@ -34,7 +34,7 @@ const TOKENS = ATTACKS.length + 8
 soakTest('a bystander over TLS does not notice what another access sends', {}, async t => {
   t.setTimeout(900_000)
   process.env['SLOTLINE_TEST_TLS'] = '1'
-  const chain = await startSandboxChain({ seed: 'tls', slotMs: 400 })
+  const chain = await startSandboxChain({ seed: 'tls' })
   t.teardown(() => chain.close())
   const dir = mkdtempSync(join(tmpdir(), 'slotline-tls-'))
   t.teardown(() => rmSync(dir, { recursive: true }))

@@ -23,9 +23,9 @@ import { type BankFault, type Confirmed, type Hidden, SlotFaults } from './slot-
 
 /** Bounds of the replay. */
 export const defaults = {
-  /** An hour of slots of 200 ms: within it the genesis can be replayed. */
+  /** An hour of slots of 200 ms, where the bytes do not end first. */
   replaySlotsMax: 18_000,
-  /** Memory of the replay; the oldest slots are evicted first. */
+  /** Memory of the replay, a quarter of an hour of idle blocks; the oldest slots go first. */
   replayBytesMax: 256 * 1024 * 1024,
   /** Whether updates name their bank: a server of Agave 4.3 and later does. */
   hasBanks: true,

@@ -251,7 +251,7 @@ impl Client {
         );
         let first = next(&mut slots, "slot").await?;
         checks.ok(
-            first.slot > first.parent && first.parent >= first.root,
+            first.slot > first.parent && first.slot >= first.root,
             "slot_subscribe",
         );
         let second = next(&mut slots, "slot").await?;
