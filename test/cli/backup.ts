@@ -15,6 +15,7 @@ import { openIndexer } from '../../src/native/indexer.js'
 import { decodePubkey } from '../../src/native/encoding.js'
 import { defaults as storeDefaults } from '../../src/native/store-options.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
+import { openCommands } from '../fixtures/processes/commands.js'
 import { call, callText, runToEnd, startCommand } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { repositoryUrl } from '../fixtures/repository.js'
@@ -27,7 +28,7 @@ type Slotted = { readonly context: { readonly slot: number } }
 
 /** A service that follows a chain with transfers. */
 const openBusyService = async (t: Test) => {
-  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 500 })
+  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 200 })
   t.teardown(() => chain.close())
   const feed = { endpoint: chain.geyserUrl, startSlot: 1 }
   const prepared = await prepareServe(t, { one: feed }, { processes: { edgeCount: 1 } })
@@ -99,7 +100,8 @@ t.test('verify with and without a running service', async t => {
 
 t.test('verify without a readable store prints one line and no verdict', async t => {
   const prepared = await prepareServe(t, { one: { endpoint: 'http://127.0.0.1:1' } })
-  const verify = (...args: string[]) => runToEnd(t, ['verify', ...args])
+  const run = openCommands(t)
+  const verify = (...args: string[]) => run('verify', ...args)
   const cases: [args: string[], says: RegExp][] = [
     [['--config', prepared.configFile], /^slotline: network one has no store in \S+ yet\n$/],
     [['--config', prepared.configFile, '--network', 'two'], /^slotline: no network two\n$/],

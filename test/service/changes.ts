@@ -3,10 +3,10 @@ import { changeUnderLoad } from '../fixtures/processes/changed-service.js'
 
 t.test('a reload and an upgrade under load over TLS drop nothing', async t => {
   const report = await changeUnderLoad(t, {
-    requestsPerSecond: 300,
-    connectsPerSecond: 30,
+    requestsPerSecond: 200,
+    connectsPerSecond: 20,
     bundlesPerSecond: 10,
-    sockets: 40,
+    sockets: 20,
     isSecure: true,
     changes: ['reload', 'upgrade'],
   })

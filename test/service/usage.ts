@@ -2,12 +2,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t from 'tap'
-import {
-  commandLine,
-  runToEnd,
-  startDeployment,
-  type Deployment,
-} from '../fixtures/processes/deployment.js'
+import { openCommands } from '../fixtures/processes/commands.js'
+import { commandLine, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { until } from '../fixtures/until.js'
@@ -135,8 +131,9 @@ t.test('usage by day and method is what a client counted', async t => {
   let deployment = await startDeployment(t, { dataDir, args })
   const { description } = deployment
   const target = ['--data-dir', dataDir]
+  const run = openCommands(t)
   const ask = async (...words: readonly string[]) => {
-    const { code, output } = await runToEnd(t, ['access', ...words, ...target])
+    const { code, output } = await run('access', ...words, ...target)
     if (code !== 0) throw new Error(output)
     return JSON.parse(output)
   }
@@ -163,7 +160,7 @@ t.test('usage by day and method is what a client counted', async t => {
     await until('both serve', async () => (await fetch(`${deployment.url}`)).status !== 0)
     const again = await ask('token', 'regenerate', ...scope)
     await load(again.rpcUrl, description, ledger)
-    await runToEnd(t, ['access', 'token', 'revoke', ...scope, ...target])
+    await run('access', 'token', 'revoke', ...scope, ...target)
     t.strictSame(sumOf(rowsOf(await readCsv(dataDir)), accessId), ledger.rows(accessId, 'fra'))
   })
 

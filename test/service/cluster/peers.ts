@@ -10,7 +10,8 @@ import {
 } from '../../fixtures/cluster/machine.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
-import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
+import { openCommands } from '../../fixtures/processes/commands.js'
+import type { Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { isSoak } from '../../fixtures/soak.js'
 import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
@@ -134,8 +135,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     t.ok(Math.abs(Date.now() - atMs) < 60_000)
   })
 
+  const run = openCommands(t)
   const printUsage = async (...args: readonly string[]) => {
-    const { code, output } = await runToEnd(t, ['usage', '--config', first.configFile, ...args])
+    const { code, output } = await run('usage', '--config', first.configFile, ...args)
     const rows = output
       .split('\n')
       .filter(line => line.startsWith('{'))
