@@ -61,15 +61,17 @@ const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) =
 
   const generate = async (): Promise<void> => {
     if (isBusy) return
+    const pressed = document.activeElement
     setBusy(true)
     try {
       await apply(async () => {
         await api.generate(scope)
         return `The token for ${locationName} is active. Its URLs work now.`
       })
-      // The button is gone once the panel is loaded, and the list of accesses may take longer: a
-      // focus that the user has moved meanwhile stays.
-      if (document.activeElement === document.body) heading.current?.focus()
+      // The pressed button goes when the panel is loaded, which may be before the list of accesses
+      // is: a focus that the user has moved meanwhile stays.
+      const { activeElement, body } = document
+      if (activeElement === body || activeElement === pressed) heading.current?.focus()
     } catch (error) {
       show(false, toMessage(error))
       // After a timeout the change may have been made.
