@@ -9,11 +9,12 @@ import {
   show,
   signIn,
   VIEW,
-} from '../fixtures/dashboard/browser.js'
-import { runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
-import { openSocket } from '../fixtures/server/socket.js'
-import { ownDir } from '../fixtures/own-dir.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/dashboard/browser.js'
+import { runToEnd, startDeployment } from '../../fixtures/processes/deployment.js'
+import { openSocket } from '../../fixtures/server/socket.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { isSoak } from '../../fixtures/soak.js'
+import { until } from '../../fixtures/until.js'
 
 const ROUNDS = 150
 
@@ -117,7 +118,7 @@ const rowsOf = async (card: Locator): Promise<readonly string[]> => {
 const tileOf = async (page: Page, name: string): Promise<string> =>
   page.locator('.tile').filter({ hasText: name }).locator('dd').innerText()
 
-const browser = await openBrowser(t)
+const browser = isSoak ? await openBrowser(t) : undefined
 if (browser !== undefined)
   await t.test('the page shows what a load generator counted', { timeout: 120_000 }, async t => {
     const dataDir = ownDir(t)
