@@ -285,8 +285,10 @@ for (const kind of ['snapshot', 'rpc'] as const)
     t.ok(await readAccount(orphan), 'an account of the fork is served')
     const url = harness.prepared.urlOf('one')
     await untilForkIsKnown(t, url, orphan)
-    loseSlots(9)
     const stopPublishing = startPublishing(t, harness, base, true)
+    // The repair asks for one as soon as slots are lost.
+    await until('an archive is published', () => harness.files.redirects.size > 0)
+    loseSlots(9)
     // The comparison with the chain includes what only the fork wrote.
     harness.history.set(orphan, [])
     await end(t, harness, service, kind, () => demandForkIsUnknown(t, url, orphan, harness.slots))
