@@ -22,7 +22,7 @@ export type SvmRun = Pick<
 >
 
 /** The budget that compute budget instructions set. */
-export const readBudget = ({ instructions, keys }: ParsedTransaction) => {
+const readBudget = ({ instructions, keys }: ParsedTransaction) => {
   let unitLimit: bigint | undefined
   let unitPriceMicroLamports = 0n
   let ordinaryCount = 0n
