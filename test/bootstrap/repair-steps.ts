@@ -250,6 +250,8 @@ t.test(
     const { chain, loseSlots } = harness
     const service = await begin(harness)
     const stopPublishing = startPublishing(t, harness, chain.tip.slot - 2)
+    // The repair asks for one as soon as slots are lost.
+    await until('an archive is published', () => harness.files.redirects.size > 0)
     loseSlots(9)
     await end(t, harness, service, 'incremental')
     await stopPublishing()
