@@ -19,7 +19,7 @@ const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
 /** Of each group at once. Most of them wait more than they use one of two processors. */
-const JOBS = { service: 3, rooms: 2, browser: 1 }
+const JOBS = { service: 2, rooms: 1, browser: 1 }
 
 const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
 const usageFile = join(usageDir, 'usage')

@@ -79,6 +79,7 @@ const open = async (
     if (isFull) await write('snapshot.tar.bz2', record.writeFull(archives, base))
     const newest = record.writeIncremental(archives, base, chain.tip.slot)
     await write('incremental-snapshot.tar.bz2', newest)
+    files.answerAwaited()
   }
   /**
    * Drops slots that the service does not have and lets the chain continue. Returns the first one.
@@ -247,11 +248,10 @@ t.test(
   'a gap beyond replay: a copy of the store catches up from an incremental archive',
   async t => {
     const harness = await open(t, ['incremental', 'snapshot'])
-    const { chain, loseSlots } = harness
+    const { chain, files, loseSlots } = harness
     const service = await begin(harness)
     const stopPublishing = startPublishing(t, harness, chain.tip.slot - 2)
-    // The repair asks for one as soon as slots are lost.
-    await until('an archive is published', () => harness.files.redirects.size > 0)
+    files.awaitFiles()
     loseSlots(9)
     await end(t, harness, service, 'incremental')
     await stopPublishing()
@@ -287,10 +287,9 @@ for (const kind of ['snapshot', 'rpc'] as const)
     t.ok(await readAccount(orphan), 'an account of the fork is served')
     const url = harness.prepared.urlOf('one')
     await untilForkIsKnown(t, url, orphan)
-    const stopPublishing = startPublishing(t, harness, base, true)
-    // The repair asks for one as soon as slots are lost.
-    await until('an archive is published', () => harness.files.redirects.size > 0)
+    harness.files.awaitFiles()
     loseSlots(9)
+    const stopPublishing = startPublishing(t, harness, base, true)
     // The comparison with the chain includes what only the fork wrote.
     harness.history.set(orphan, [])
     await end(t, harness, service, kind, () => demandForkIsUnknown(t, url, orphan, harness.slots))
