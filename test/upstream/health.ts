@@ -11,13 +11,15 @@ t.test('without a connection the next URL is tried, in time', async t => {
   const cases: [name: string, urls: string[], reason: RegExp, atLeastMs: number][] = [
     ['a closed port', [refused], /ECONNREFUSED/, 0],
     ['no such name', [noName], /ENOTFOUND|EAI_AGAIN|CONNECT_TIMEOUT/, 0],
-    ['no answer to the first packet', [blackhole], /CONNECT_TIMEOUT/, 550],
+    ['no answer to the first packet', [blackhole], /CONNECT_TIMEOUT/, 400],
     ['no TLS', [noTls.url.replace('http', 'https')], /./, 0],
-    ['one after the other', [refused, blackhole, refused], /ECONNREFUSED/, 550],
+    ['one after the other', [refused, blackhole, refused], /ECONNREFUSED/, 400],
   ]
   for (const [name, urls, reason, atLeastMs] of cases)
     t.test(name, async t => {
       const alone = await openUpstream(t, urls, { connectMs: 600 })
+      // Timers count from the beginning of the turn of the event loop that starts them.
+      await new Promise(setImmediate)
       const startMs = performance.now()
       const failure = await alone.send('{}')
       const elapsedMs = performance.now() - startMs
