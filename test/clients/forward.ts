@@ -306,7 +306,7 @@ const checkFailures = async (t: Test, { url, description }: Deployment): Promise
   t.notMatch(JSON.stringify(taken), /slt_/)
 }
 
-// TowerBFT, with finality well behind the tip: other tests of clients have a chain of Alpenglow.
+// TowerBFT, with finality well behind the tip: other tests of clients have an Alpenglow chain.
 t.test('send, confirm and read back through the RPC URL', async t => {
   const chain = ['--slot-ms', '100', '--finalized-after-slots', '32']
   const deployment = await startDeployment(t, {

@@ -6,7 +6,7 @@ const SIGNATURE_BYTES = 192
 
 /**
  * Result of getAgGenesisCert in the shape of Agave 4.4: the last block before Alpenglow, or null on
- * a chain of TowerBFT. Nobody signed it: the dev chain has no validators.
+ * a TowerBFT chain. Nobody signed it: the dev chain has no validators.
  */
 export const genesisCertificate = (chain: Chain) => {
   const { firstSlot, finalizedAfterSlots } = chain.options

@@ -145,17 +145,18 @@ fn holders_of_a_short_row_are_found_in_all_accounts() {
     assert!(matches!(late, Err(Error::ReadTimeout)));
 }
 
+/// The extension of a mint with interest of 5 % a year, from the epoch of Unix on.
+fn five_percent() -> Vec<u8> {
+    let rate = 500i16.to_le_bytes();
+    let since = 0i64.to_le_bytes();
+    [&[0; 32][..], &since, &rate, &since, &rate].concat()
+}
+
 #[test]
 fn interest_and_scale_use_the_clock_of_the_store() {
     // One year at 5 %, by the store's clock.
     let year = 31_556_736i64;
-    let interest = [
-        &[0; 32][..],
-        &0i64.to_le_bytes(),
-        &500i16.to_le_bytes(),
-        &0i64.to_le_bytes(),
-        &500i16.to_le_bytes(),
-    ];
+    let interest = five_percent();
     let scale = |at: i64| {
         [
             &[0; 32][..],
@@ -171,11 +172,7 @@ fn interest_and_scale_use_the_clock_of_the_store() {
     clock.pubkey = CLOCK_SYSVAR;
     let accounts = vec![
         clock,
-        account(
-            20,
-            TOKEN_2022_PROGRAM,
-            extended_mint(6, 10, &interest.concat()),
-        ),
+        account(20, TOKEN_2022_PROGRAM, extended_mint(6, 10, &interest)),
         account(21, TOKEN_2022_PROGRAM, extended_mint(6, 25, &scale(year))),
         account(
             22,
@@ -211,14 +208,8 @@ fn interest_is_computed_by_the_exp_of_the_validator() {
     clock[32..].copy_from_slice(&nine_years.to_le_bytes());
     let mut clock = account(0, [1; 32], clock);
     clock.pubkey = CLOCK_SYSVAR;
-    let interest = [
-        &[0; 32][..],
-        &0i64.to_le_bytes(),
-        &500i16.to_le_bytes(),
-        &0i64.to_le_bytes(),
-        &500i16.to_le_bytes(),
-    ];
-    let mut mint = extended_mint(18, 10, &interest.concat());
+    let interest = five_percent();
+    let mut mint = extended_mint(18, 10, &interest);
     mint[36..44].copy_from_slice(&1_000_000_000_000_000_000u64.to_le_bytes());
     let (_dir, store) = open(
         vec![clock, account(20, TOKEN_2022_PROGRAM, mint)],
