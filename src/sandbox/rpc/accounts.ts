@@ -4,7 +4,7 @@ import { ADDRESSES, isSameBytes } from '../solana/addresses.js'
 import type { AccountState } from '../chain/block.js'
 import type { Chain } from '../chain/chain.js'
 import { parseTokenAccount } from './parse-token-account.js'
-import { invalidParam, RpcFailure } from './failure.js'
+import { invalidParam, quote, RpcFailure } from './failure.js'
 import { toCount, toList, toOptions, toPubkey } from './params.js'
 
 /** Limit of base58, which takes quadratic time. */
@@ -30,7 +30,7 @@ const encodeData = (data: Uint8Array, encoding: unknown): unknown => {
   // Data without a parser is base64, as on Solana.
   if (encoding === 'base64' || encoding === 'jsonParsed')
     return [Buffer.from(data).toString('base64'), 'base64']
-  throw invalidParam(`unsupported encoding: ${String(encoding)}`)
+  throw invalidParam(`unsupported encoding: ${quote(encoding)}`)
 }
 
 /** An account in the shape of JSON-RPC. */

@@ -1,5 +1,5 @@
 import bs58 from 'bs58'
-import { invalidParam } from './failure.js'
+import { invalidParam, quote } from './failure.js'
 
 const TRANSACTION = 'solana_transaction::versioned::VersionedTransaction'
 /** One packet, which also bounds base58, and a transaction of version 1. */
@@ -33,7 +33,7 @@ const decode = (text: string, encoding: 'base58' | 'base64'): Uint8Array | undef
 export const decodeSent = (text: unknown, encoding: unknown): Uint8Array => {
   if (encoding !== 'base58' && encoding !== 'base64')
     throw invalidParam(
-      `unsupported encoding: ${String(encoding)}. Supported encodings: base58, base64`,
+      `unsupported encoding: ${quote(encoding)}. Supported encodings: base58, base64`,
     )
   if (typeof text !== 'string') throw invalidParam('Invalid params: expected a string')
   const { charsMax, bytesMax } = boundsOf(text, encoding)

@@ -1,3 +1,5 @@
+import { inspect } from 'node:util'
+
 /** The error of an RPC method. */
 export class RpcFailure extends Error {
   readonly code: number
@@ -13,3 +15,7 @@ export class RpcFailure extends Error {
 const INVALID_PARAMS = -32602
 
 export const invalidParam = (message: string): RpcFailure => new RpcFailure(INVALID_PARAMS, message)
+
+/** A parameter in the text of an error. Objects of clients have members named `toString`. */
+export const quote = (value: unknown): string =>
+  typeof value === 'string' ? value : inspect(value, { compact: true, breakLength: Infinity })

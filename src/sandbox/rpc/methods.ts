@@ -14,7 +14,7 @@ import {
   tokenAccountsByOwner,
 } from './accounts.js'
 import { requireContextSlot } from './context-slot.js'
-import { invalidParam, RpcFailure } from './failure.js'
+import { invalidParam, quote, RpcFailure } from './failure.js'
 import { genesisCertificate } from './genesis-certificate.js'
 import {
   toBlockCommitment,
@@ -96,7 +96,7 @@ const getBlock: RpcMethod = ({ history }, [wanted, given]) => {
   const block = history.block(slot)
   if (block === undefined)
     throw new RpcFailure(-32009, `Slot ${slot} was skipped, or missing in long-term storage`)
-  const details = String(options['transactionDetails'] ?? 'full')
+  const details = options['transactionDetails'] ?? 'full'
   const { transactions } = block
   return {
     previousBlockhash: block.parentBlockhash,
@@ -124,7 +124,7 @@ const getSignaturesForAddress: RpcMethod = ({ history }, [address, given]) => {
   const idOf = (value: unknown): string | undefined => {
     if (isAbsent(value)) return undefined
     const found = history.find(toSignature(value))
-    if (found === undefined) throw new RpcFailure(-32020, `Transaction ${String(value)} not found`)
+    if (found === undefined) throw new RpcFailure(-32020, `Transaction ${quote(value)} not found`)
     return toMapKey(found.signature)
   }
   const [before, until] = [idOf(options['before']), idOf(options['until'])]

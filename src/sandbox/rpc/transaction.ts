@@ -7,7 +7,7 @@ import {
   isWritableStatic,
   type ParsedTransaction,
 } from '../solana/transaction.js'
-import { invalidParam, RpcFailure } from './failure.js'
+import { invalidParam, quote, RpcFailure } from './failure.js'
 
 const ENCODINGS = ['json', 'jsonParsed', 'base64', 'base58'] as const
 type Encoding = (typeof ENCODINGS)[number]
@@ -19,7 +19,7 @@ const isEncoding = (value: unknown): value is Encoding =>
 export const toEncoding = ({ encoding, maxSupportedTransactionVersion }: Members): Encoding => {
   if (isAbsent(encoding)) return 'json'
   if (!isEncoding(encoding))
-    throw invalidParam(`Invalid params: unknown variant \`${String(encoding)}\``)
+    throw invalidParam(`Invalid params: unknown variant \`${quote(encoding)}\``)
   if (encoding === 'base58' && Number(maxSupportedTransactionVersion) >= 1)
     throw invalidParam('base58 encoding is not supported with maxSupportedTransactionVersion >= 1')
   return encoding

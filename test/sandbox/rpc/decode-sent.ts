@@ -40,5 +40,6 @@ t.test('whatever else is sent is -32602', async () => {
         assert.ok(error instanceof RpcFailure && error.code === -32602)
       }
     }),
+    { examples: [[[], { toString: '' }]] },
   )
 })

@@ -1,6 +1,9 @@
+import assert from 'node:assert/strict'
 import bs58 from 'bs58'
+import fc from 'fast-check'
 import t from 'tap'
 import { compileTransaction } from '../../../src/sandbox/solana/compile-transaction.js'
+import { RPC_METHODS } from '../../../src/sandbox/rpc/methods.js'
 import { transferLamports } from '../../../src/sandbox/solana/system-instructions.js'
 import { toJson } from '../../../src/sandbox/rpc/to-json.js'
 import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
@@ -22,6 +25,30 @@ t.test('envelopes and batches are answered', async t => {
   t.equal(await post(call('1').replace('getGenesisHash', 'toString')), notFound)
   t.match(await post('{'), '-32700')
   t.match(await post('[]'), '-32600')
+})
+
+t.test('no parameter is an internal error', async t => {
+  const { post } = await open(t)
+  const known = fc.constantFrom<unknown>(
+    bs58.encode(new Uint8Array(32).fill(1)),
+    '1'.repeat(64),
+    'base64',
+    0,
+    'AQ==',
+  )
+  const hostile = fc.constantFrom<unknown>({ toString: '' }, { valueOf: 1 }, { toJSON: 2 }, [[]])
+  const value = fc.oneof(known, hostile, fc.jsonValue({ maxDepth: 2 }))
+  const names = ['commitment', 'dataSlice', 'encoding', 'filters', 'limit', 'before', 'mint']
+  const options = fc.dictionary(fc.constantFrom('transactionDetails', ...names), value)
+  const params = fc.array(fc.oneof(value, options, fc.tuple(value)), { maxLength: 3 })
+  const method = fc.constantFrom(...Object.keys(RPC_METHODS))
+  await fc.assert(
+    fc.asyncProperty(method, params, async (method, params) => {
+      const reply = await post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+      assert.doesNotMatch(reply, /"code":-32603/)
+    }),
+    { numRuns: 500 },
+  )
 })
 
 t.test('JSON has all digits of a bigint and omits undefined members', async t => {
