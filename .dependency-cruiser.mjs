@@ -48,6 +48,7 @@ export const FOLDERS = {
     'storage',
     'config',
   ],
+  sender: ['shared', 'native', 'upstream', 'submission', 'storage', 'config'],
   control: ['shared', 'usage', 'access', 'cluster', 'submission', 'dashboard', 'config'],
   supervision: [
     'shared',
@@ -81,7 +82,7 @@ const SANDBOX_IMPORTERS = [
 /** The only importers of each package, so that it is easy to replace. Folders end with a slash. */
 const OWNERS = {
   lmdb: ['src/storage/lmdb.ts'],
-  msgpackr: ['src/access/', 'src/submission/store/'],
+  msgpackr: ['src/access/', 'src/submission/link/', 'src/submission/store/'],
   undici: ['src/upstream/', 'src/ingest/', 'src/dashboard/webhooks/'],
   litesvm: ['src/sandbox/'],
   '@grpc/grpc-js': ['src/cluster/etcd/'],

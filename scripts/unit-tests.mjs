@@ -15,6 +15,7 @@ export const UNIT_FOLDERS = [
   'pubsub',
   'rpc',
   'sandbox',
+  'sender',
   'shared',
   'storage',
   'submission',

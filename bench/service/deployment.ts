@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -10,10 +10,11 @@ import { createSealing } from '../../src/access/tokens/sealing.js'
 import { createLocalJournal } from '../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
+import { toSenderConfig } from '../../src/config/child-config.js'
 import { toConfig, type Config } from '../../src/config/config.js'
 import { openSharedMemory } from '../../src/supervision/shared-memory.js'
 import { NODE_FLAGS } from '../../src/supervision/child.js'
-import type { Command, Event } from '../../src/supervision/messages.js'
+import type { Assignments, Command, Event } from '../../src/supervision/messages.js'
 import type { ListenerTls } from '../../src/server/tls/certificate.js'
 import { formatMetrics } from '../../src/shared/metrics.js'
 import type { Limits } from '../../src/shared/access-limits.js'
@@ -26,7 +27,7 @@ import { ENGINE_TIP, LANDER_TIP, SERVICE_TIP } from '../data/transactions.js'
 export const NETWORK = 'bench'
 const LOCATION = 'bench'
 const HOST = '127.0.0.1'
-const EDGE_READY_MS_MAX = 30_000
+const READY_MS_MAX = 30_000
 
 /** Checked at each request, and never reached. */
 const LIMITS: Limits = {
@@ -152,8 +153,44 @@ export type Edge = Server & {
   stop(): Promise<void>
 }
 
+type Program = 'sender' | 'edge'
+
+/** Starts a program of the service as the supervisor does, and waits until it has reported these. */
+const startProgram = async (
+  role: Program,
+  assignment: Assignments[Program],
+  awaited: readonly Event['kind'][],
+  flags: readonly string[] = [],
+): Promise<ChildProcess> => {
+  const child = fork(fileURLToPath(import.meta.resolve(`#programs/${role}`)), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    serialization: 'advanced',
+    execArgv: [...(NODE_FLAGS[role] ?? []), ...flags],
+  })
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const missing = new Set(awaited)
+      const late = setTimeout(() => reject(new Error(`the ${role} is not ready`)), READY_MS_MAX)
+      child.on('message', message => {
+        const event = message as Event
+        if (event.kind === 'failed') reject(new Error(`${role}: ${event.message}`))
+        missing.delete(event.kind)
+        if (missing.size > 0) return
+        clearTimeout(late)
+        resolve()
+      })
+      child.once('exit', code => reject(new Error(`the ${role} ended with ${String(code)}`)))
+      child.send({ kind: 'start', assignment } satisfies Command)
+    })
+  } catch (error) {
+    await stopProcess(child)
+    throw error
+  }
+  return child
+}
+
 /**
- * Starts the real edge process as the supervisor does, one of it, and waits until it can answer.
+ * Starts the real edge and sender processes, one of each, and waits until they can answer.
  */
 export const startEdge = async (
   config: Config,
@@ -162,35 +199,14 @@ export const startEdge = async (
 ): Promise<Edge> => {
   // As the supervisor of a machine by itself does: no lease ends.
   openSharedMemory(config.dataDir).setLeaseEnd(Infinity)
-  const program = fileURLToPath(import.meta.resolve('#programs/edge'))
-  const child = fork(program, {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    serialization: 'advanced',
-    execArgv: [...(NODE_FLAGS.edge ?? []), ...nodeFlags],
-  })
-  try {
-    await new Promise<void>((resolve, reject) => {
-      const missing = new Set(['indexed', 'ready'])
-      const late = setTimeout(() => reject(new Error('the edge is not ready')), EDGE_READY_MS_MAX)
-      child.on('message', message => {
-        const event = message as Event
-        if (event.kind === 'failed') reject(new Error(`edge: ${event.message}`))
-        // It opens its store before it listens: it must have reported both.
-        if (event.kind === 'indexed' || event.kind === 'ready') missing.delete(event.kind)
-        if (missing.size > 0) return
-        clearTimeout(late)
-        resolve()
-      })
-      child.once('exit', code => reject(new Error(`the edge ended with ${String(code)}`)))
-      child.send({
-        kind: 'start',
-        assignment: { config, index: 0, position: 0, listeners: {} },
-      } satisfies Command)
-    })
-  } catch (error) {
-    await stopProcess(child)
-    throw error
-  }
+  const sender = await startProgram('sender', { config: toSenderConfig(config) }, ['ready'])
+  const child = await startProgram(
+    'edge',
+    { config, index: 0, position: 0, listeners: {} },
+    // It opens its store before it listens: it must have reported both.
+    ['indexed', 'ready'],
+    nodeFlags,
+  )
   return {
     pid: child.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
@@ -206,7 +222,10 @@ export const startEdge = async (
         child.on('message', take)
         child.send({ kind: 'collectMetrics', call: 0 } satisfies Command)
       }),
-    stop: () => stopProcess(child),
+    stop: async () => {
+      await stopProcess(child)
+      await stopProcess(sender)
+    },
   }
 }
 

@@ -26,17 +26,15 @@ const EDGE = [
   'processes',
   'log',
 ] as const
-/** What an edge needs of each network: its upstreams, and how its store is opened. */
-const EDGE_NETWORK = [
-  'id',
-  'changedPrograms',
-  'scope',
-  'rpc',
-  'signatureRule',
-  'lander',
-  'relay',
-  'relayBundle',
-] as const
+/**
+ * What an edge needs of each network: the upstream of its reads, and how its store is opened. Of
+ * its submission routes all but where they lead, which is the sender's.
+ */
+const EDGE_NETWORK = ['id', 'changedPrograms', 'scope', 'rpc', 'signatureRule'] as const
+
+const SENDER = ['dataDir', 'store', 'pools', 'submissionStore', 'processes', 'log'] as const
+/** What the sender needs of each network: its upstreams, and the index of what has landed. */
+const SENDER_NETWORK = ['id', 'changedPrograms', 'scope', 'lander', 'relay', 'relayBundle'] as const
 
 const INDEXER = ['dataDir', 'cluster', 'store', 'processes', 'status', 'bootstrap', 'log'] as const
 /** What an indexer needs of its network: every source of accounts, and no upstream of requests. */
@@ -76,18 +74,34 @@ const RELAY_TIPS = [
   'engineTipFloorLamports',
 ] as const
 
+/** Of a section of submission routes, what the sender alone needs: a path may contain a key. */
+const SENT = ['upstream', 'path', 'transactionPath', 'bundlePath', 'batchPath'] as const
+
+type Routed<S> = Omit<NonNullable<S>, (typeof SENT)[number]>
+
 /** A network as its edges know it. */
 export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
+  readonly lander?: Routed<Network['lander']> | undefined
+  readonly relay?: Routed<Network['relay']> | undefined
+  readonly relayBundle?: Routed<Network['relayBundle']> | undefined
   /** Whether transactions can be subscribed to; where the feed is, is for the indexer. */
   readonly feed: Pick<Network['feed'], 'transactions'>
 }
 
-/** What an edge needs of the cluster: no certificate. */
-const EDGE_CLUSTER = ['peerMs', 'peerCallsMax'] as const
+/** What the sender needs of the cluster: no certificate. */
+const SENDER_CLUSTER = ['peerMs', 'peerCallsMax'] as const
+
+/** The configuration of the sender. */
+export type SenderConfig = Pick<Config, (typeof SENDER)[number]> & {
+  readonly cluster?:
+    Pick<NonNullable<Config['cluster']>, (typeof SENDER_CLUSTER)[number]> | undefined
+  readonly networks: readonly (Pick<Network, (typeof SENDER_NETWORK)[number]> & {
+    readonly feed: Pick<Network['feed'], 'transactions'>
+  })[]
+}
 
 /** The configuration of an edge. */
 export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
-  readonly cluster?: Pick<NonNullable<Config['cluster']>, (typeof EDGE_CLUSTER)[number]> | undefined
   readonly access: Omit<Config['access'], 'keyFile' | 'adminTokenFile' | 'audit'>
   readonly networks: readonly EdgeNetwork[]
 }
@@ -131,10 +145,29 @@ export type ChainProviderConfig = Pick<Config, 'log'> & {
 export const toEdgeConfig = (config: Config): EdgeConfig => ({
   ...pick(config, EDGE),
   locations: ownLocations(config),
-  ...(config.cluster === undefined ? {} : { cluster: pick(config.cluster, EDGE_CLUSTER) }),
   access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
   networks: config.networks.map(network => ({
     ...pick(network, EDGE_NETWORK),
+    lander: toRouted(network.lander),
+    relay: toRouted(network.relay),
+    relayBundle: toRouted(network.relayBundle),
+    feed: pick(network.feed, ['transactions']),
+  })),
+})
+
+const toRouted = <S extends object>(section: S | undefined): Routed<S> | undefined => {
+  if (section === undefined) return undefined
+  const names = SENT as readonly string[]
+  const kept = Object.entries(section).filter(([name]) => !names.includes(name))
+  return Object.fromEntries(kept) as Routed<S>
+}
+
+/** What the sender receives: the upstreams of submissions, and no token or key of an access. */
+export const toSenderConfig = (config: Config): SenderConfig => ({
+  ...pick(config, SENDER),
+  ...(config.cluster === undefined ? {} : { cluster: pick(config.cluster, SENDER_CLUSTER) }),
+  networks: config.networks.map(network => ({
+    ...pick(network, SENDER_NETWORK),
     feed: pick(network.feed, ['transactions']),
   })),
 })

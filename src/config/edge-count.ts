@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
 import type { Config } from './config.js'
 
-/** Most slots of edges: the number of cells in the shared memory. */
-export const EDGE_SLOTS_MAX = 256
+/** Most slots of edges: the number of cells in the shared memory, without those of senders. */
+export const EDGE_SLOTS_MAX = 254
 /** Most edges of one machine: one slot is for the successor of an edge. */
 const EDGES_MAX = EDGE_SLOTS_MAX - 1
 

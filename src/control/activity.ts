@@ -15,7 +15,7 @@ import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { findSubmission } from '../submission/store/find-submission.js'
-import { StoreReaders } from '../submission/store/store-readers.js'
+import { StoreReader } from '../submission/store/store-reader.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { Submission } from '../submission/store/submission.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
@@ -79,7 +79,7 @@ export const openActivity = async (
   const { accessService, machines } = parts
   const table = openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits)
   const own = openOwnUsage(config, table, parts.log)
-  const readers = new StoreReaders(dataDir, undefined, options)
+  const reader = new StoreReader(dataDir, options)
   const search = async (
     { before, limit, ...filter }: SubmissionSearch,
     limitMs: number,
@@ -87,11 +87,11 @@ export const openActivity = async (
     const from = before === undefined ? undefined : parseId(before)
     const start = { before: from, countMax: limit, limitMs, now: Date.now }
     const times = { nowMs: Date.now(), awaitedMs: options.awaitedMs }
-    return toPageView(await readers.search(filter, start), times)
+    return toPageView(await reader.search(filter, start), times)
   }
   const submissions: Submissions = wanted => search(wanted, options.searchMs)
   const find = (id: Uint8Array): Promise<Submission | undefined> =>
-    findSubmission(id, { read: () => readers.find(id), now: Date.now, options })
+    findSubmission(id, { read: () => reader.get(id), now: Date.now, options })
   const others =
     cluster &&
     machines &&
@@ -118,7 +118,7 @@ export const openActivity = async (
     close: async () => {
       await others?.peers.close()
       await own.close()
-      await readers.close()
+      await reader.close()
     },
   }
 }

@@ -55,8 +55,9 @@ const toReply = (failure: RpcError): Reply => {
 }
 
 /** A failure without a JSON-RPC code as a whole reply. */
-export const failureReply = (name: RefusalError | 'noLander' | 'noRelay' | 'unavailable'): Reply =>
-  toReply(new RpcError(name))
+export const failureReply = (
+  name: RefusalError | 'noLander' | 'noRelay' | 'noSender' | 'unavailable',
+): Reply => toReply(new RpcError(name))
 
 export const UNAUTHORIZED = failureReply('unauthorized')
 

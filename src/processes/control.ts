@@ -40,10 +40,10 @@ const createCommands = (parts: CommandParts): ((command: Command) => void) => {
   return command => {
     if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     else if (command.kind === 'submissionRequested') {
-      const { call, edgePid, query } = command
+      const { call, senderPid, query } = command
       void activity
         .find(query)
-        .then(found => send({ kind: 'submissionFound', edgePid, call, found }))
+        .then(found => send({ kind: 'submissionFound', senderPid, call, found }))
     } else if (command.kind === 'recordChange') {
       const { kind, from, outcome } = command.change
       record({ action: kind, by: null, from, request: outcome })

@@ -15,7 +15,6 @@ import { openSubmissions, type OpenSubmissions } from '../edge/submission/open-s
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import type { Health } from '../edge/health.js'
-import { PeerLookups } from '../submission/relay/peer-lookups.js'
 import { edgeSlotsOf, leavesCore } from '../config/edge-count.js'
 import type { Assignments, Command, DrainMode, SendEvent } from '../supervision/messages.js'
 import { readVersion } from '../supervision/build.js'
@@ -37,7 +36,6 @@ class Edge implements Running {
   private readonly parts: EdgeParts
   private submissions: OpenSubmissions | undefined
   private locations: EdgeLocations | undefined
-  private peers: PeerLookups | undefined
   private readonly timers: NodeJS.Timeout[] = []
   private stopLoopPriority = (): void => {}
   private confirmedVersion = Number.NaN
@@ -55,14 +53,10 @@ class Edge implements Running {
     const { edgeRealtime, edgeSliceMicros, socketCheckMs, tipPollMs } = config.processes
     this.refresh()
     this.timers.push(setInterval(() => this.refresh(), tipPollMs))
-    const edge = { index, count: edgeSlotsOf(config) }
-    const peers = this.openPeers()
-    const indexOf = (network: string) =>
-      this.isClosed ? undefined : networks.views.get(network)?.reader
-    const submissions = await openSubmissions(config, edge, { log, metrics, now, peers, indexOf })
+    const { leasedVersion: version, cells: versionCells } = shared
+    const submissions = await openSubmissions(config, { log, metrics, now, version })
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
-    const { leasedVersion: version, cells: versionCells } = shared
     const health = () => this.health()
     const cells = { version, versionCells }
     const modules = { access, networks, submissions, listeners, ...cells, health, log, metrics }
@@ -104,7 +98,6 @@ class Edge implements Running {
   onCommand(command: Command): void {
     const { metrics, send } = this.parts
     if (command.kind === 'accessChanged') return this.confirmVersion()
-    if (command.kind === 'submissionFound') return this.peers?.onFound(command.call, command.found)
     if (this.isClosed) return
     if (command.kind === 'committed' || command.kind === 'storeReplaced') this.refresh()
     else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
@@ -125,16 +118,6 @@ class Edge implements Running {
     await networks.close()
     await this.submissions?.close()
     await access.close()
-  }
-
-  private openPeers(): PeerLookups | undefined {
-    const { config, send } = this.parts
-    if (config.cluster === undefined) return undefined
-    this.peers = new PeerLookups({
-      options: config.cluster,
-      request: (call, query) => send({ kind: 'submissionRequested', call, query }),
-    })
-    return this.peers
   }
 
   private get isLeased(): boolean {

@@ -156,6 +156,7 @@ export const ERRORS = {
   failed:            { status: 500, message: 'Something went wrong; the log of the service says what', origin: 'Slotline' },
   noLander:          { status: 404, message: 'This network has no lander', origin: 'Slotline' },
   noRelay:           { status: 404, message: 'This network has no bundle engine for this route', origin: 'Slotline' },
+  noSender:          { status: 503, message: 'Submissions are not taken at this moment; nothing was sent', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
   unavailable:       { status: 503, message: 'Too many requests or replies in flight', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
 } as const satisfies Record<string, Row>
 

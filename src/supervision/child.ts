@@ -3,19 +3,24 @@ import { EventEmitter, once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Assignment, Command, DrainMode, Event, InheritedListeners, Role } from './messages.js'
 
+/**
+ * Nothing may hold the event loop for long. By default V8 marks and compacts the heap of a young
+ * process, and of one that has become quiet, for 4 to 10 ms, and takes as long for a large young
+ * generation, for which it also waits for other threads: 20 to 775 ms where the processors are
+ * busy, and the loop precedes those threads. With these flags most turns under attack are within
+ * 2 ms; memory is below 100 MiB more.
+ */
+const SHORT_COLLECTIONS = [
+  '--no-memory-reducer',
+  '--max-semi-space-size=4',
+  '--no-parallel-scavenge',
+  '--initial-old-space-size=128',
+]
+
 /** What Node is started with, by the process. */
 export const NODE_FLAGS: Partial<Record<Role, readonly string[]>> = {
-  // Nothing may hold the event loop for long. By default V8 marks and compacts the heap of a young
-  // process, and of one that has become quiet, for 4 to 10 ms, and takes as long for a large young
-  // generation, for which it also waits for other threads: 20 to 775 ms where the processors are
-  // busy, and the loop precedes those threads. With these flags most turns under attack are within
-  // 2 ms; memory is below 100 MiB more.
-  edge: [
-    '--no-memory-reducer',
-    '--max-semi-space-size=4',
-    '--no-parallel-scavenge',
-    '--initial-old-space-size=128',
-  ],
+  edge: SHORT_COLLECTIONS,
+  sender: SHORT_COLLECTIONS,
   // It has nothing to do but on changes: with the default young generation its heap would stay
   // 30 MiB larger after it has read all accesses.
   follower: ['--max-semi-space-size=1'],

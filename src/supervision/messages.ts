@@ -4,6 +4,7 @@ import type {
   EdgeConfig,
   FollowerConfig,
   IndexerConfig,
+  SenderConfig,
 } from '../config/child-config.js'
 import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
 import type { EndedProcess } from '../control/incidents/ended-process.js'
@@ -13,7 +14,7 @@ import type { Submission } from '../submission/store/submission.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child runs, by the name of its program. */
-export type Role = 'edge' | 'indexer' | 'control' | 'follower' | 'chain-provider'
+export type Role = 'edge' | 'sender' | 'indexer' | 'control' | 'follower' | 'chain-provider'
 
 /**
  * Descriptors of listening sockets that a child inherits, by `host:port`. One that is missing is
@@ -34,6 +35,7 @@ export type Assignments = {
     readonly position: number
     readonly listeners: InheritedListeners
   }
+  readonly sender: { readonly config: SenderConfig }
   readonly indexer: {
     readonly config: IndexerConfig
     readonly network: string
@@ -83,14 +85,14 @@ export type Command =
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
   | { readonly kind: 'collectMetrics'; readonly call: number }
-  /** To control: an edge looks for it at the other machines of its location. */
+  /** To control: the sender looks for it at the other machines of its location. */
   | {
       readonly kind: 'submissionRequested'
-      readonly edgePid: number
+      readonly senderPid: number
       readonly call: number
       readonly query: SubmissionQuery
     }
-  /** To the edge that requested it. */
+  /** To the sender that requested it. */
   | {
       readonly kind: 'submissionFound'
       readonly call: number
@@ -118,7 +120,7 @@ export type Event =
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
-  /** This edge did not confirm a change of accesses in time. */
+  /** This edge or sender did not confirm a change of accesses in time. */
   | { readonly kind: 'edgeUnconfirmed'; readonly pid: number }
   | { readonly kind: 'pong' }
   /** A read of this process has been open for `seconds`. */
@@ -136,7 +138,7 @@ export type Event =
     }
   | {
       readonly kind: 'submissionFound'
-      readonly edgePid: number
+      readonly senderPid: number
       readonly call: number
       readonly found: Submission | undefined
     }

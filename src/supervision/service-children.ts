@@ -6,6 +6,7 @@ import {
   toEdgeConfig,
   toFollowerConfig,
   toIndexerConfig,
+  toSenderConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
 import { peerListeners } from '../config/peer-listeners.js'
@@ -20,8 +21,12 @@ import type { ChildDescription, EdgePlace, Predecessor } from './takeover.js'
 /** Before the network in the name of an indexer. */
 const INDEXER_NAME = 'indexer '
 
-/** Edges read what the others write. */
-const START_ORDER: readonly Role[] = ['follower', 'control', 'indexer', 'edge']
+/** Edges read what the others write, and hand submissions to the sender. */
+const START_ORDER: readonly Role[] = ['follower', 'control', 'indexer', 'sender', 'edge']
+/** Each needs those after it. */
+export const STOP_ORDER: readonly Role[] = [...START_ORDER.toReversed(), 'chain-provider']
+/** Those whose successor is ready before they end. */
+const BESIDE: ReadonlySet<Role> = new Set(['sender', 'edge'])
 
 type ChildParts = Pick<ChildOptions, 'role' | 'name' | 'assignment' | 'listeners'> & {
   readonly onRestart?: () => void
@@ -56,6 +61,7 @@ const partOf = ({ role, name }: Child, config: Config): unknown => {
   if (role === 'edge') return toEdgeConfig(config)
   if (role === 'control') return toControlConfig(config)
   if (role === 'follower') return toFollowerConfig(config)
+  if (role === 'sender') return toSenderConfig(config)
   if (role === 'indexer') return toIndexerConfig(config, name.slice(INDEXER_NAME.length))
   return toChainProviderConfig(config)
 }
@@ -65,14 +71,14 @@ export class ServiceChildren {
   readonly all: Child[] = []
   private readonly parts: ServiceChildrenParts
   private readonly places = new Map<Child, EdgePlace>()
-  /** Edges that drain while their successors serve. */
+  /** Those that drain while their successors serve. */
   private readonly retiring = new Set<Child>()
 
   constructor(parts: ServiceChildrenParts) {
     this.parts = parts
   }
 
-  /** All but edges that drain while their successors serve. */
+  /** All but those that drain while their successors serve. */
   get serving(): readonly Child[] {
     return this.all.filter(child => !this.retiring.has(child))
   }
@@ -103,7 +109,7 @@ export class ServiceChildren {
   async retire(name: string, drainMs: number): Promise<void> {
     const child = this.serving.find(one => one.name === name)
     if (child === undefined) return
-    if (this.places.has(child)) this.retiring.add(child)
+    if (BESIDE.has(child.role)) this.retiring.add(child)
     await child.stop(drainMs, { isReplaced: true })
     this.remove(child)
   }
@@ -188,6 +194,15 @@ export class ServiceChildren {
     })
   }
 
+  addSender(config: Config): Child {
+    const part = toSenderConfig(config)
+    return this.add(config, {
+      role: 'sender',
+      name: 'sender',
+      assignment: () => ({ config: part }),
+    })
+  }
+
   addEdge(config: Config, place: EdgePlace): Child {
     const { limits, sockets } = this.parts
     const { position, slot: index } = place
@@ -235,7 +250,7 @@ export class ServiceChildren {
     const place = this.places.get(child)
     const remove = (ended: Child): void => this.remove(ended)
     const shared = { ...bounds, remove, log: this.parts.log }
-    if (place === undefined)
+    if (!BESIDE.has(role))
       return replaceAfter(child, {
         ...shared,
         start: () => next({ role, name }),
@@ -243,7 +258,7 @@ export class ServiceChildren {
       })
     return replaceBeside(child, {
       ...shared,
-      start: () => next({ role, name, place: { ...place, slot: this.freeSlot() } }),
+      start: () => next({ role, name, place: place && { ...place, slot: this.freeSlot() } }),
       retire: old => this.retiring.add(old),
     })
   }
@@ -252,6 +267,7 @@ export class ServiceChildren {
     if (place !== undefined) return this.addEdge(config, place)
     if (role === 'follower') return this.addFollower(config)
     if (role === 'control') return this.addControl(config)
+    if (role === 'sender') return this.addSender(config)
     return this.addIndexer(config, name.slice(INDEXER_NAME.length), false)
   }
 

@@ -14,9 +14,14 @@ const CELLS = 1280
 const TIPS = 128
 /** Networks that have a cell. */
 const NETWORKS_MAX = 128
-/** One per slot: the process id of its edge while it may answer requests, else 0. */
+/**
+ * One per slot: the process id of its edge while it may answer requests, else 0. The last two are
+ * of the sender and of its successor.
+ */
 const EDGE_PIDS = 256
-/** One per edge: the last accessVersion after which no reply of an older one can leave it. */
+const SENDERS = [EDGE_SLOTS_MAX, EDGE_SLOTS_MAX + 1] as const
+const SLOTS = EDGE_SLOTS_MAX + SENDERS.length
+/** One per slot: the last accessVersion after which nothing of an older one can leave it. */
 const EDGE_VERSIONS = 512
 /** One per edge: the state that its `/health` reports, as an index into HEALTHS. */
 const EDGE_HEALTHS = 768
@@ -46,7 +51,9 @@ export type SharedMemory = {
   raiseAccessVersion(): number
   /** An edge, before its first request: from here on a change waits for its confirmation. */
   enterEdge(index: number, pid: number): void
-  /** An edge: nothing that it accepted before this version can succeed any more. */
+  /** The sender, before its first call; answers its index. */
+  enterSender(pid: number): number
+  /** An edge or sender: nothing that it accepted before this version can succeed any more. */
   confirmVersion(index: number, version: number): void
   /**
    * An edge: the state that its `/health` reports, and the tips and slot times of the networks in
@@ -76,32 +83,44 @@ export type SharedMemory = {
    * of an earlier service.
    */
   clearEdges(): void
-  /** Process ids of edges that have not confirmed this version. */
+  /** Process ids of edges and senders that have not confirmed this version. */
   unconfirmedEdges(version: number): number[]
+}
+
+/** Doubles, of which other processes see the stores in their order: Atomics has no doubles. */
+const openDoubles = (cells: Float64Array) => {
+  const words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
+  const double = new Float64Array(1)
+  const bits = new BigInt64Array(double.buffer)
+  return {
+    read: (cell: number): number => {
+      bits[0] = Atomics.load(words, cell)
+      return double[0] ?? 0
+    },
+    write: (cell: number, value: number): void => {
+      double[0] = value
+      Atomics.store(words, cell, bits[0] ?? 0n)
+    },
+  }
 }
 
 /** Maps the shared cells of a data directory. */
 export const openSharedMemory = (dataDir: string): SharedMemory => {
   const cells = sharedCells(join(dataDir, 'shared'), CELLS)
-  // Doubles, of which other processes see the stores in their order: Atomics has no doubles.
-  const words = new BigInt64Array(cells.buffer, cells.byteOffset, CELLS)
-  const double = new Float64Array(1)
-  const bits = new BigInt64Array(double.buffer)
-  const read = (cell: number): number => {
-    bits[0] = Atomics.load(words, cell)
-    return double[0] ?? 0
-  }
-  const write = (cell: number, value: number): void => {
-    double[0] = value
-    Atomics.store(words, cell, bits[0] ?? 0n)
-  }
+  const { read, write } = openDoubles(cells)
   const readOf = (first: number, network: number): number | undefined =>
     network < NETWORKS_MAX ? read(first + network) || undefined : undefined
   const writeEach = (first: number, values: readonly (number | undefined)[]): void => {
     for (const [network, value] of values.slice(0, NETWORKS_MAX).entries())
       write(first + network, value ?? 0)
   }
-  const edges = Array.from({ length: EDGE_SLOTS_MAX }, (_, index) => index)
+  const slots = Array.from({ length: SLOTS }, (_, index) => index)
+  const edges = slots.slice(0, EDGE_SLOTS_MAX)
+  const enter = (index: number, pid: number): void => {
+    // The version first: otherwise the former process' version would count for this process id.
+    write(EDGE_VERSIONS + index, read(ACCESS_VERSION))
+    write(EDGE_PIDS + index, pid)
+  }
   return {
     cells,
     accessVersion: () => read(ACCESS_VERSION),
@@ -120,10 +139,12 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
       write(ACCESS_VERSION, version)
       return version
     },
-    enterEdge: (index, pid) => {
-      // The version first: otherwise the former edge's version would count for this process id.
-      write(EDGE_VERSIONS + index, read(ACCESS_VERSION))
-      write(EDGE_PIDS + index, pid)
+    enterEdge: enter,
+    enterSender: pid => {
+      const [own, other] = SENDERS
+      const index = read(EDGE_PIDS + own) === 0 ? own : other
+      enter(index, pid)
+      return index
     },
     confirmVersion: (index, version) => {
       write(EDGE_VERSIONS + index, version)
@@ -141,7 +162,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     tip: network => readOf(TIPS, network),
     slotMs: network => readOf(SLOT_TIMES, network),
     leaveEdge: pid => {
-      for (const index of edges) if (read(EDGE_PIDS + index) === pid) write(EDGE_PIDS + index, 0)
+      for (const index of slots) if (read(EDGE_PIDS + index) === pid) write(EDGE_PIDS + index, 0)
     },
     clearEdge: index => {
       write(EDGE_PIDS + index, 0)
@@ -151,11 +172,11 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
     },
     isLagging: network => network < NETWORKS_MAX && read(LAGGING + network) !== 0,
     clearEdges: () => {
-      for (let cell = TIPS; cell < EDGE_PIDS + EDGE_SLOTS_MAX; cell++) write(cell, 0)
+      for (let cell = TIPS; cell < EDGE_PIDS + SLOTS; cell++) write(cell, 0)
       for (let cell = LAGGING; cell < CELLS; cell++) write(cell, 0)
     },
     unconfirmedEdges: version =>
-      edges
+      slots
         .filter(index => read(EDGE_PIDS + index) !== 0 && read(EDGE_VERSIONS + index) < version)
         .map(index => read(EDGE_PIDS + index)),
   }

@@ -20,7 +20,7 @@ import {
 } from './hand-over.js'
 import { listeningAddresses } from './listening-addresses.js'
 import { describeBuild, meterMachine } from './metrics/machine-metrics.js'
-import { ServiceChildren } from './service-children.js'
+import { ServiceChildren, STOP_ORDER } from './service-children.js'
 import { ServiceMetrics, type ChangedPage } from './metrics/service-metrics.js'
 import type { ChainProvider, Service } from './service.js'
 import { openSharedMemory } from './shared-memory.js'
@@ -127,6 +127,7 @@ export class Supervisor implements Service {
     this.children.addControl(this.config)
     await this.untilReady()
     for (const { id } of this.config.networks) this.children.addIndexer(this.config, id, true)
+    this.children.addSender(this.config)
     await this.untilReady()
     for (let index = 0; index < edgeCountOf(this.config); index += 1)
       this.children.addEdge(this.config, { position: index, slot: index })
@@ -304,7 +305,8 @@ export class Supervisor implements Service {
       case 'committed':
       case 'storeReplaced':
       case 'accessChanged':
-        for (const edge of this.children.withRole('edge')) edge.send(event)
+        for (const role of ['sender', 'edge'] as const)
+          for (const child of this.children.withRole(role)) child.send(event)
         return
       case 'edgeUnconfirmed':
         return this.watchdogs.probe.probe(event.pid, { message: UNCONFIRMED })
@@ -316,11 +318,11 @@ export class Supervisor implements Service {
       case 'metrics':
         return this.page.onMetrics(event.call, event.snapshot)
       case 'submissionRequested':
-        return this.control?.send({ ...event, edgePid: child.pid ?? 0 })
+        return this.control?.send({ ...event, senderPid: child.pid ?? 0 })
       case 'submissionFound':
         return this.children
-          .withRole('edge')
-          .find(({ pid }) => pid === event.edgePid)
+          .withRole('sender')
+          .find(({ pid }) => pid === event.senderPid)
           ?.send({ kind: 'submissionFound', call: event.call, found: event.found })
       case 'accessesEnsured':
         this.tokens = event.tokens
@@ -384,7 +386,7 @@ export class Supervisor implements Service {
   private async stopAll(deadlineMs: number): Promise<void> {
     this.watchdogs.hang.stop()
     const endMs = Date.now() + deadlineMs
-    for (const role of ['edge', 'indexer', 'control', 'follower', 'chain-provider'] as const) {
+    for (const role of STOP_ORDER) {
       const leftMs = Math.max(ROLE_DRAIN_MS, endMs - Date.now())
       await Promise.all(this.children.withRole(role).map(child => child.stop(leftMs)))
     }

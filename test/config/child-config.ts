@@ -4,6 +4,7 @@ import {
   toControlConfig,
   toEdgeConfig,
   toIndexerConfig,
+  toSenderConfig,
 } from '../../src/config/child-config.js'
 import { toConfig } from '../../src/config/config.js'
 import { MINIMAL } from '../fixtures/config.js'
@@ -15,6 +16,7 @@ t.test('each process receives the secrets that it owns, and no other', t => {
   const config = toConfig({ ...MINIMAL, ...sections })
   const children = [
     { owner: 'edge', network: undefined, config: toEdgeConfig(config) },
+    { owner: 'sender', network: undefined, config: toSenderConfig(config) },
     { owner: 'indexer', network: 'one', config: toIndexerConfig(config, 'one') },
     { owner: 'indexer', network: 'two', config: toIndexerConfig(config, 'two') },
     { owner: 'control', network: undefined, config: toControlConfig(config) },

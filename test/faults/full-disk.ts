@@ -95,11 +95,11 @@ t.test('a full data disk ends no process', { skip }, async t => {
   mkdirSync(join(own, 'accounts'))
   symlinkSync(join(own, 'accounts'), join(dir, 'accounts'))
   const { description, pidsOf, output } = await startDeployment(t, { dataDir: dir })
-  const pids = (): number[] => ['edge', 'control', 'indexer sandbox'].flatMap(pidsOf)
+  const pids = (): number[] => ['edge', 'sender', 'control', 'indexer sandbox'].flatMap(pidsOf)
   const before = pids()
   const files = new Set(before.flatMap(pid => mappedFiles(pid, realpathSync(dir))))
   const names = [...files].map(path => basename(path))
-  for (const name of ['shared', 'lock-table', 'write-ahead-log', 'limits', 'lock.mdb'])
+  for (const name of ['shared', 'buckets', 'write-ahead-log-0', 'limits', 'lock.mdb'])
     t.ok(names.includes(name), `${name} is mapped, of ${names.join(' ')}`)
   const sparse = [...files].filter(path => {
     const { size, blocks } = statSync(path)

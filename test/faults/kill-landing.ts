@@ -11,7 +11,7 @@ const EXPIRY_MS = 30_000
 
 type Listed = { readonly submissions?: readonly { readonly state: string }[] }
 
-t.test('a killed edge still finds what landed and what expired', { timeout: 90_000 }, async t => {
+t.test('a killed sender still finds what landed and what expired', { timeout: 90_000 }, async t => {
   const deployment = await startDeployment(t, { args: ['--edges', '1', '--slot-ms', '50'] })
   const { dashboardUrl, identity } = deployment.description
   const ada = new DashboardClient(dashboardUrl)
@@ -45,11 +45,11 @@ t.test('a killed edge still finds what landed and what expired', { timeout: 90_0
     const states = await Promise.all(sent.map(({ signature }) => stateOf(signature)))
     return states.every(state => state !== undefined)
   })
-  const edge = requirePid(deployment.pidsOf('edge')[0])
-  process.kill(edge, 'SIGKILL')
-  await until('another edge runs', () => {
-    const [pid] = deployment.pidsOf('edge')
-    return pid !== undefined && pid !== edge
+  const sender = requirePid(deployment.pidsOf('sender')[0])
+  process.kill(sender, 'SIGKILL')
+  await until('another sender runs', () => {
+    const [pid] = deployment.pidsOf('sender')
+    return pid !== undefined && pid !== sender
   })
   t.equal(await stateOf(expiring.signature), 'accepted')
   for (const { signature } of [landing, relayed])

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import bs58 from 'bs58'
 import t from 'tap'
 import { ERRORS } from '../../src/shared/errors.js'
-import { StoreReaders } from '../../src/submission/store/store-readers.js'
+import { StoreReader } from '../../src/submission/store/store-reader.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import {
   base64,
@@ -101,11 +102,12 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
       else if (deed[0] === 'reset') socket.resetAndDestroy()
     }, HOLD_MS)
   })
-  const { edges, dataDir } = await openMachine(t, {
+  const machine = await openMachine(t, {
     urls: [engine.url],
     edgeCount: 2,
     upstream: { answerMs: ANSWER_MS, inFlightMax: 4_096 },
   })
+  const { edges, dataDir } = machine
 
   let answered = 0
   let left = 0
@@ -135,22 +137,33 @@ t.test('no engine fault or client disconnect sends a bundle twice', async t => {
   const work = async (): Promise<void> => {
     for (let name = names.pop(); name !== undefined; name = names.pop()) await submit(name)
   }
+  let isOver = false
+  let replacements = 0
+  const replaceSenders = async (): Promise<void> => {
+    for (; !isOver; replacements++) {
+      await sleep(random(300))
+      await machine.replaceSender()
+    }
+  }
+  const replacing = replaceSenders()
   await Promise.all(Array.from({ length: AT_ONCE }, work))
+  isOver = true
+  await replacing
   t.strictSame(faults.slice(0, 10), [], `seed ${SEED}`)
   // A client that was slow may submit a bundle after its first send has ended: then it is sent
   // again, for that submission. No submission is sent twice.
-  await until('all are stored', () => edges.every(({ store }) => store.stats().inFlight === 0))
-  for (const edge of edges) await edge.close()
-  const readers = new StoreReaders(dataDir, undefined)
-  const { found: records, next } = await readers.search(
-    { accessId: 'access-1' },
-    { before: undefined, countMax: 4 * BUNDLES, limitMs: 60_000, now: Date.now },
-  )
+  await until('all are stored', async () => (await machine.inFlight()) === 0)
+  const reader = new StoreReader(dataDir)
+  const start = { before: undefined, countMax: 4 * BUNDLES, limitMs: 60_000, now: Date.now }
+  const { found: records, next } = await reader.search({ accessId: 'access-1' }, start)
   t.equal(next, undefined, 'all are found')
-  await readers.close()
+  await reader.close()
   const sent = records.filter(({ submission }) => submission.forwardedAtMs !== null)
   t.ok(sent.every(({ submission }) => submission.joined === null))
   t.equal(engine.received.length, sent.length, 'requests at the engine, and submissions sent')
   t.ok(answered > BUNDLES / 2 && left > BUNDLES / 10, `${answered} answered, ${left} left`)
-  t.comment(`${answered} answered, ${left} left, ${engine.received.length} at the engine`)
+  t.ok(replacements > 1)
+  t.comment(
+    `${replacements} senders, ${answered} answered, ${left} left, ${engine.received.length} at the engine`,
+  )
 })

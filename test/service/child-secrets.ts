@@ -10,8 +10,8 @@ import { withSecrets } from '../fixtures/secret-config.js'
 import { until } from '../fixtures/until.js'
 
 const RECORDER = pathToFileURL(repositoryPath('test/fixtures/processes/record-start.mjs')).href
-/** An edge, control, and the indexers of two networks. */
-const CHILDREN = 4
+/** An edge, the sender, control, and the indexers of two networks. */
+const CHILDREN = 5
 
 type Received = {
   readonly role: string
@@ -61,6 +61,7 @@ t.test('what a child receives contains no secret of another', async t => {
     'edge',
     'indexer',
     'indexer',
+    'sender',
   ])
   for (const { role, network, text, shown } of children)
     for (const secret of secrets) {

@@ -136,7 +136,7 @@ t.test('metrics of every process, and a token nowhere', async t => {
 
   for (const [name, row] of Object.entries(METRICS))
     t.equal(families.get(row.name)?.type, row.type, `${name} is declared`)
-  const names = ['control', 'edge 0', 'edge 1', 'indexer dev', 'supervisor']
+  const names = ['control', 'edge 0', 'edge 1', 'indexer dev', 'sender', 'supervisor']
   const processes = samplesOf('process_resident_memory_bytes').map(one => one.labels['process'])
   t.strictSame(processes.toSorted(), names, 'every process is on the page')
 

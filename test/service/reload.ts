@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -138,10 +138,10 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
       /127\.0\.0\.1:\d+ \(metrics\.port\): the port is in use/,
     ],
     [
-      'an edge that cannot start',
+      'a sender that cannot start',
       () => {
-        // Its successor has the second slot, and needs a folder for submissions there.
-        writeFileSync(join(prepared.dataDir, 'edges', '1'), '')
+        // The running one has the first write-ahead log.
+        mkdirSync(join(prepared.dataDir, 'sender', 'write-ahead-log-1.lock'))
         const config = parse(text) as { networks: object[] }
         const lander = {
           upstream: { urls: ['http://127.0.0.1:1'] },
@@ -150,7 +150,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
         config.networks = config.networks.map(network => ({ ...network, lander }))
         writeFileSync(prepared.configFile, stringify(config))
       },
-      /edge 0: .*(not a directory|already exists)/,
+      /sender: .*illegal operation on a directory/,
     ],
   ]
   const other = await import('node:net').then(({ createServer }) => createServer())
@@ -174,7 +174,7 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
     })
   t.strictSame(service.pidsOf('indexer').toSorted(), first['indexer'])
   await until('control is back', () => service.pidsOf('control').length === 1)
-  rmSync(join(prepared.dataDir, 'edges', '1'))
+  rmSync(join(prepared.dataDir, 'sender', 'write-ahead-log-1.lock'), { recursive: true })
   t.equal(await service.stop(), 0)
 })
 

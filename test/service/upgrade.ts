@@ -31,7 +31,7 @@ import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const BODY = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
-const ROLES = ['control', 'indexer one', 'edge'] as const
+const ROLES = ['control', 'indexer one', 'sender', 'edge'] as const
 
 /** Its arguments, and its title later. */
 const SUPERVISOR = /--take-over|slotline supervisor/
@@ -111,7 +111,7 @@ t.test('an upgrade replaces every process, without a failed request', async t =>
   const { prepared, service } = await open(t, { edgeCount: 2 })
   const former = requirePid(service.supervisor.pid)
   const before = childrenOf(former)
-  t.equal(before.length, 4)
+  t.equal(before.length, 5)
   const client = startSteadyClient({
     url: prepared.urlOf('one'),
     bodies: () => BODY,
@@ -129,7 +129,7 @@ t.test('an upgrade replaces every process, without a failed request', async t =>
   t.strictSame(await socket.closed, { code: 1012, reason: 'restart' })
   await until('the former supervisor has ended', () => !isRunning(former))
   t.strictSame(before.filter(isRunning), [], 'and so have its children')
-  t.equal(childrenOf(pid).length, 4)
+  t.equal(childrenOf(pid).length, 5)
   for (const role of ROLES)
     t.ok(childPids(pid, `slotline ${role.split(' ')[0]}`).length > 0, `${role} runs`)
   await until('its metrics are served', async () =>

@@ -4,7 +4,7 @@ import { described, leaf, text } from './options-schema.js'
 import { isPubkey } from './pubkey.js'
 
 /** The kinds of process of the service that can need a secret. */
-export type SecretOwner = 'edge' | 'indexer' | 'control'
+export type SecretOwner = 'edge' | 'sender' | 'indexer' | 'control'
 
 /** Where an option contains its secret: all of it, a URL after the host, or the query of a path. */
 export type SecretPart = 'all' | 'url' | 'query'
@@ -119,8 +119,8 @@ const path = leaf<string>(
   value => isText(value) && /^\/[!-~]*$/.test(value),
   'a path that begins with /',
 )
-/** Path of a URL to which a query may add a key. */
-export const secretPath = secret(path, 'query', 'edge')
+/** Path of a URL of submissions to which a query may add a key. */
+export const secretPath = secret(path, 'query', 'sender')
 /** Path of a URL, or empty. */
 export const pathOrEmpty = leaf<string>(
   value => value === '' || (isText(value) && /^\/[!-~]*$/.test(value)),

@@ -1,7 +1,7 @@
 import type { EdgeConfig } from '../../config/child-config.js'
 import { createForward, type Forward, type Forwarded } from '../../rpc/forward.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
-import { openNamedUpstream, type SubmissionModules } from '../upstream.js'
+import { openNamedUpstream, type UpstreamModules } from '../../upstream/named-upstream.js'
 
 /** Who answers the other methods of a network, and what must be closed. */
 export type OpenForward = {
@@ -15,7 +15,7 @@ const HEADERS = { 'content-type': 'application/json' }
 /** Opens the upstream RPC of a network; undefined where it has none. */
 export const openForward = async (
   { id, rpc }: EdgeConfig['networks'][number],
-  modules: SubmissionModules,
+  modules: UpstreamModules,
 ): Promise<OpenForward | undefined> => {
   if (rpc === undefined) return undefined
   const { upstream: section, ...options } = rpc

@@ -4,10 +4,10 @@ import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket
 import { createCallMeter } from '../metrics.js'
 import { NetworkView } from './network-view.js'
 import { openForward, type OpenForward } from './forward.js'
-import type { SubmissionModules } from '../upstream.js'
+import type { UpstreamModules } from '../../upstream/named-upstream.js'
 import { openPubSub, type OpenPubSub } from './pubsub.js'
 
-export type NetworksModules = SubmissionModules & {
+export type NetworksModules = UpstreamModules & {
   /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
   readonly publish: (topic: string, frame: Uint8Array) => void
   /** Whether the network with this index is behind the other machines of the location. */

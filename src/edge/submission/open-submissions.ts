@@ -1,12 +1,24 @@
 import type { EdgeConfig } from '../../config/child-config.js'
-import { LanderRecorder } from '../../submission/lander/recorder.js'
+import { bootMs } from '../../native/os.js'
+import { SenderClient } from '../../submission/link/sender-client.js'
+import { openSocketPath } from '../../submission/link/socket-path.js'
 import { createIds } from '../../submission/store/submission-id.js'
+import { failureReply } from '../admission.js'
 import { meterChecks } from '../metrics.js'
-import type { SubmissionModules } from '../upstream.js'
 import { openLanders } from './lander.js'
-import { openRelays } from './relays.js'
-import { openEdgeStore } from './submission-store.js'
-import type { SubmissionHandler } from './submissions.js'
+import { openRelays } from './relay.js'
+import type {
+  OpenRoutes,
+  RouteModules,
+  SubmissionHandler,
+  SubmissionModules,
+} from './submissions.js'
+
+/** Longest wait for a sender: one that was killed is there again by then. */
+const SENDER_WAIT_MS = 2_000
+/** Calls to the sender at once, and the bytes of their messages; also of the longest answer. */
+const CALLS_MAX = 4_096
+const CALLS_BYTES_MAX = 64 * 1024 ** 2
 
 /** Landers and relays of all networks at one edge. */
 export type OpenSubmissions = {
@@ -16,24 +28,33 @@ export type OpenSubmissions = {
   close(): Promise<void>
 }
 
-/** Whether a network has a submission route. */
-const hasRoute = ({ lander, relay, relayBundle }: EdgeConfig['networks'][number]): boolean =>
-  [lander, relay, relayBundle].some(section => section !== undefined)
+type Network = EdgeConfig['networks'][number]
 
-/** Opens every route that is configured. Without one, nothing is opened and no file is created. */
+const sectionsOf = ({ lander, relay, relayBundle }: Network) =>
+  [lander, relay, relayBundle].filter(section => section !== undefined)
+
+/** Opens every route that is configured. Without one, nothing is opened. */
 export const openSubmissions = async (
   config: EdgeConfig,
-  edge: { readonly index: number; readonly count: number },
   modules: SubmissionModules,
 ): Promise<OpenSubmissions> => {
   const newId = createIds(Date.now)
-  if (!config.networks.some(hasRoute)) return { handlers: new Map(), newId, close: async () => {} }
-  const store = await openEdgeStore(config, edge.index, modules)
-  const { pendingMs } = config.submissionStore
-  const recorder = new LanderRecorder({ store: store.store, newId, now: Date.now, pendingMs })
-  const opened = [
-    ...(await openLanders(config, recorder, modules)),
-    ...(await openRelays(config, edge, { store, newId }, modules)),
+  const hasRoute = config.networks.some(network => sectionsOf(network).length > 0)
+  if (!hasRoute) return { handlers: new Map(), newId, close: async () => {} }
+  const { log } = modules
+  const sender = new SenderClient({
+    path: openSocketPath(config.dataDir),
+    waitMs: SENDER_WAIT_MS,
+    callsMax: CALLS_MAX,
+    bytesMax: CALLS_BYTES_MAX,
+    answerBytesMax: CALLS_BYTES_MAX,
+    onFault: err => log.error({ err }, 'the sender cannot be understood'),
+  })
+  const noSender = failureReply('noSender')
+  const shared: RouteModules = { ...modules, sender, noSender, newId, clock: bootMs }
+  const opened: readonly OpenRoutes[] = [
+    ...openLanders(config, shared),
+    ...openRelays(config, shared),
   ]
   meterChecks(modules.metrics, opened[0]?.checks)
   return {
@@ -44,9 +65,6 @@ export const openSubmissions = async (
       ]),
     ),
     newId,
-    close: async () => {
-      await Promise.all(opened.map(one => one.close()))
-      await store.close()
-    },
+    close: async () => sender.close(),
   }
 }

@@ -6,7 +6,9 @@ import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Failure, SubmissionReply } from '../../submission/failure.js'
 import type { SubmissionRoute } from '../../submission/store/submission.js'
-import { failureOf } from '../admission.js'
+import type { SenderClient } from '../../submission/link/sender-client.js'
+import type { UpstreamModules } from '../../upstream/named-upstream.js'
+import { failureOf, type failureReply } from '../admission.js'
 
 /** Handles the submissions of one route of one network. */
 export type SubmissionHandler = {
@@ -19,13 +21,26 @@ export type SubmissionHandler = {
   ): SubmissionReply | Promise<SubmissionReply>
 }
 
-/** Routes of one network that share an upstream. */
+export type SubmissionModules = UpstreamModules & {
+  /** Value of accessVersion, NaN once the lease has expired. */
+  readonly version: () => number
+}
+
+/** What the routes of an edge share. */
+export type RouteModules = SubmissionModules & {
+  readonly sender: SenderClient
+  readonly noSender: ReturnType<typeof failureReply>
+  readonly newId: () => Uint8Array
+  /** `bootMs`. */
+  readonly clock: () => number
+}
+
+/** Routes of one network that share their checks. */
 export type OpenRoutes = {
   readonly network: string
   readonly handlers: readonly SubmissionHandler[]
   /** The checks of all networks share one pool. */
   readonly checks: TransactionChecks
-  close(): Promise<void>
 }
 
 export type SubmissionsParts = {

@@ -3,11 +3,13 @@ import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { isRefusal } from '../../shared/jsonrpc.js'
 import type { TransactionChecks, Verdict } from '../../native/transactions.js'
-import type { Upstream } from '../../upstream/client.js'
+import type { Grant } from '../../shared/grant.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseSubmission } from '../call.js'
 import type { SubmissionReply } from '../failure.js'
+import type { LanderKnowledge } from '../link/messages.js'
+import type { SenderClient } from '../link/sender-client.js'
 import type { LanderRoute } from '../store/submission.js'
 import {
   findAll,
@@ -18,27 +20,26 @@ import {
   type FindingKind,
 } from './findings.js'
 import type { Options } from './options.js'
-import { NO_TRACE, type LanderTrace } from './recorder.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
+import { knowledgeOf, toRefused } from './records.js'
 import {
-  BYTES_TYPE,
   countsReply,
   errorReply,
   FAILURES,
-  JSON_TYPE,
   recordProblem,
   toCallReply,
   toReply,
 } from './replies.js'
 
 /** How a request of a lander route ended. */
-export type LanderOutcome = 'forwarded' | 'framing' | 'refused' | ErrorName
+export type LanderOutcome = 'forwarded' | 'framing' | 'refused' | 'no-sender' | ErrorName
 
 /** Counts what happens on one network's lander routes. */
 export type LanderMeter = {
   /**
    * A request was answered: `forwarded`, whatever the upstream said, `framing` for a malformed
-   * batch, `refused` where its access ended meanwhile, or an error.
+   * batch, `refused` where its access ended meanwhile, `no-sender` while there is none, or an
+   * error.
    */
   onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
   /** `unchecked`: the reply was sent before the findings. Those are counted as well, later. */
@@ -47,7 +48,13 @@ export type LanderMeter = {
 
 /** What one network's lander routes work with. */
 export type LanderModules = {
-  readonly upstream: Pick<Upstream, 'send'>
+  readonly network: string
+  readonly sender: Pick<SenderClient, 'call' | 'record'>
+  /** The reply while there is no sender. */
+  readonly noSender: Reply
+  readonly newId: () => Uint8Array
+  /** Value of accessVersion. */
+  readonly version: () => number
   readonly checks: TransactionChecks
   readonly meter: LanderMeter
   /** Monotonic milliseconds. */
@@ -59,109 +66,109 @@ export type LanderModules = {
 /** The reply where an access has ended since its request was admitted. */
 export type Recheck = () => Reply | undefined
 
+/** Who submits. */
+export type LanderOrigin = { readonly grant: Grant; readonly recheck: Recheck }
+
 /** How the two routes with a JSON body differ. */
 const CALLS = {
-  '/lander': { method: 'sendTransaction', toTexts: toSingle, pathOption: 'transactionPath' },
-  '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle, pathOption: 'bundlePath' },
+  '/lander': { method: 'sendTransaction', toTexts: toSingle },
+  '/lander-submit-bundle': { method: 'sendBundle', toTexts: toBundle },
 } as const
 
-/** One request whose form is right. */
-type Work = {
+/** One request before its form is known. */
+type Received = {
   readonly route: LanderRoute
+  readonly grant: Grant
+  readonly recheck: Recheck
+  /** Monotonic, and Unix milliseconds. */
   readonly startMs: number
-  readonly path: string
-  readonly contentType: string
-  /** A copy: the server reuses its memory after the first await. */
-  readonly body: Buffer
+  readonly receivedAtMs: number
+}
+
+/** One request whose form is right. */
+type Work = Received & {
+  readonly body: Uint8Array
   readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => SubmissionReply
   readonly toReply: (answer: UpstreamReply) => SubmissionReply
-  readonly recheck: Recheck
-  readonly trace: LanderTrace
 }
 
-/** The lander routes of one network, over one upstream. */
+type LanderOptions = Pick<Options, 'enforce' | 'findingsWaitMs' | 'tipFloorLamports'>
+
+/** The lander routes of one network at an edge. */
 export class Lander {
-  private readonly options: Options
+  private readonly options: LanderOptions
   private readonly modules: LanderModules
   private readonly floorLamports: bigint
 
-  constructor(options: Options, modules: LanderModules) {
+  constructor(options: LanderOptions, modules: LanderModules) {
     this.options = options
     this.modules = modules
     this.floorLamports = BigInt(options.tipFloorLamports)
   }
 
-  /**
-   * Handles one whole body, which is copied before this returns. `recheck` is asked right before
-   * the body is forwarded, if that waits for anything.
-   */
+  /** Handles one whole body, which is copied before this returns if it is used later. */
   submit(
     route: LanderRoute,
     body: Uint8Array,
-    recheck: Recheck,
-    trace: LanderTrace = NO_TRACE,
+    origin: LanderOrigin,
   ): SubmissionReply | Promise<SubmissionReply> {
+    // Before the accesses are looked at: a later change has the sender ask again.
+    const version = this.modules.version()
+    const refused = origin.recheck()
+    if (refused !== undefined) return { reply: refused }
+    const received = { route, ...origin, startMs: this.modules.now(), receivedAtMs: Date.now() }
     return route === '/lander-submit-batch'
-      ? this.submitBatch(body, recheck, trace)
-      : this.submitCall(route, body, recheck, trace)
+      ? this.submitBatch(body, received, version)
+      : this.submitCall(route, body, received, version)
   }
 
   private submitCall(
     route: keyof typeof CALLS,
     body: Uint8Array,
-    recheck: Recheck,
-    trace: LanderTrace,
+    received: Received,
+    version: number,
   ): SubmissionReply | Promise<SubmissionReply> {
-    const { checks, now, nestingMax } = this.modules
-    const startMs = now()
-    const { method, toTexts, pathOption } = CALLS[route]
+    const { checks, nestingMax } = this.modules
+    const { method, toTexts } = CALLS[route]
     const call = parseSubmission(body, nestingMax)
     const refuse = (error: RpcError) => errorReply(call.id, error)
     try {
       if (isRefusal(call)) throw call.error
       if (call.method !== method) throw new RpcError('methodNotFound')
       const texts = toTexts(call.params)
-      return this.forward({
-        route,
-        startMs,
-        path: this.options[pathOption],
-        contentType: JSON_TYPE,
-        body: Buffer.from(body),
+      const work: Work = {
+        ...received,
+        body,
         check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
         refuse,
         toReply: answer => toCallReply(call.id, answer),
-        recheck,
-        trace,
-      })
+      }
+      return this.forward(work, version)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      trace.onRefused(error)
-      this.count(route, error.name, startMs)
+      this.recordRefused(received, error)
+      this.count(received, error.name)
       return refuse(error)
     }
   }
 
   private submitBatch(
     body: Uint8Array,
-    recheck: Recheck,
-    trace: LanderTrace,
+    received: Received,
+    version: number,
   ): SubmissionReply | Promise<SubmissionReply> {
-    const { checks, now } = this.modules
-    const startMs = now()
-    const route = '/lander-submit-batch'
+    const { checks } = this.modules
     const { count, problem } = checks.frameBatch(body)
     if (problem !== undefined) {
-      trace.onRefused({ message: problem })
-      this.count(route, 'framing', startMs)
+      this.recordRefused(received, { message: problem })
+      this.count(received, 'framing')
       return countsReply(count, problem)
     }
+    // The server reuses its memory after the first await.
     const copy = Buffer.from(body)
-    return this.forward({
-      route,
-      startMs,
-      path: this.options.batchPath,
-      contentType: BYTES_TYPE,
+    const work: Work = {
+      ...received,
       body: copy,
       check: () => checks.checkBatch(copy),
       // Findings in a batch have the form of a batch's answer; other errors are the upstream's.
@@ -170,68 +177,83 @@ export class Lander {
           ? errorReply('null', error)
           : countsReply(count, recordProblem(error, finding)),
       toReply: answer => toReply('null', answer),
-      recheck,
-      trace,
-    })
+    }
+    return this.forward(work, version)
   }
 
-  private forward(work: Work): Promise<SubmissionReply> {
-    return this.options.enforce ? this.sendChecked(work) : this.send(work)
+  private forward(work: Work, version: number): Promise<SubmissionReply> {
+    return this.options.enforce
+      ? this.sendChecked({ ...work, body: Buffer.from(work.body) })
+      : this.send(work, version)
   }
 
   /** Sends a request after its checks, where these find nothing. */
   private async sendChecked(work: Work): Promise<SubmissionReply> {
-    const { route, startMs, trace } = work
     let finding: Finding | undefined
+    let known: LanderKnowledge = {}
     try {
       const verdict = await work.check()
-      trace.onChecked(verdict)
-      finding = gravest(this.find(route, verdict))
+      known = knowledgeOf(work.route, verdict)
+      finding = gravest(this.find(work.route, verdict))
       if (finding !== undefined) {
-        this.modules.meter.onFinding(route, finding.kind)
+        this.modules.meter.onFinding(work.route, finding.kind)
         throw finding.toError()
       }
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      trace.onRefused(error)
-      this.count(route, error.name, startMs)
+      this.recordRefused(work, error, known)
+      this.count(work, error.name)
       return work.refuse(error, finding)
     }
+    const version = this.modules.version()
     const refused = work.recheck()
-    if (refused === undefined) return this.send(work)
-    this.count(route, 'refused', startMs)
+    if (refused === undefined) return this.send(work, version, known)
+    this.count(work, 'refused')
     return { reply: refused }
   }
 
-  private async send(work: Work): Promise<SubmissionReply> {
-    const { route, startMs, path, contentType, body, trace } = work
+  /** `known`: of its transactions, where they are checked already. */
+  private async send(
+    work: Work,
+    version: number,
+    known?: LanderKnowledge,
+  ): Promise<SubmissionReply> {
+    const { network, noSender } = this.modules
+    const { route, body, receivedAtMs, recheck } = work
+    const { accessId, tokenId, location } = work.grant
     let pending: Promise<string> | undefined
-    const onWritten = (): void => {
-      trace.onSent()
-      // The bytes are written in this turn of the event loop, the checks start after them.
-      if (this.options.enforce) return
-      queueMicrotask(() => {
-        pending = this.collectFindings(work)
-      })
+    let add: ((known: LanderKnowledge) => void) | undefined
+    const onWritten = (addKnowledge: (known: LanderKnowledge) => void): void => {
+      add = addKnowledge
+      if (known !== undefined) add(known)
     }
-    const answered = await this.modules.upstream
-      .send({ method: 'POST', path, headers: { 'content-type': contentType }, body, onWritten })
-      .then(
-        answer => {
-          trace.onAnswered(answer)
-          return work.toReply(answer)
-        },
-        (error: unknown) => {
-          if (!(error instanceof UpstreamFailure)) throw error
-          trace.onAnswered(error.kind)
-          return FAILURES[error.kind]
-        },
+    const onSent = (): void => {
+      if (known === undefined && add !== undefined) pending = this.collectFindings(work, add)
+    }
+    const from = { accessId, tokenId, location }
+    const answer = await this.modules.sender
+      .call(
+        'forward',
+        { network, route, from, receivedAtMs, body, version },
+        { onWritten, onSent, isEnded: () => recheck() !== undefined },
       )
-    if (pending === undefined && !this.options.enforce) this.readUnsent(work)
+      .catch(toNoAnswer)
+    if (answer === 'no-sender') {
+      this.count(work, answer)
+      return { reply: noSender }
+    }
+    if (answer === 'ended') {
+      this.count(work, 'refused')
+      // Nothing was sent.
+      return { reply: recheck() ?? noSender }
+    }
+    const answered = typeof answer === 'string' ? FAILURES[answer] : work.toReply(answer)
+    if (pending === undefined && known === undefined && add !== undefined)
+      void this.readUnsent(work, add)
     const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
     const isForwarded = !(answered instanceof RpcError)
-    this.count(route, isForwarded ? 'forwarded' : answered.name, startMs)
+    this.count(work, isForwarded ? 'forwarded' : answered.name)
     const whole = isForwarded ? answered : work.refuse(answered)
     if (findings === '') return whole
     const headers = { ...whole.reply.headers, 'X-Lander-Findings': findings }
@@ -246,29 +268,33 @@ export class Lander {
   }
 
   /** Never rejects: checks beside a request in flight must not fail it. */
-  private async collectFindings({ route, check, trace }: Work): Promise<string> {
+  private async collectFindings(
+    { route, check }: Work,
+    add: (known: LanderKnowledge) => void,
+  ): Promise<string> {
     try {
       const verdict = await check()
       const findings = this.find(route, verdict)
       for (const { kind } of findings) this.modules.meter.onFinding(route, kind)
       const text = formatFindings(findings)
-      trace.onChecked(verdict, text)
+      add(knowledgeOf(route, verdict, text))
       return text
     } catch {
-      trace.onChecked(undefined)
+      add(knowledgeOf(route, undefined))
       return UNCHECKED
     }
   }
 
-  /** Reads the transactions of a request of which nothing was sent. */
-  private readUnsent({ check, trace }: Work): void {
-    if (trace === NO_TRACE) return
-    void Promise.resolve()
-      .then(check)
-      .then(
-        verdict => trace.onChecked(verdict),
-        () => trace.onChecked(undefined),
-      )
+  /** Reads the transactions of a request of which nothing was sent. Never rejects. */
+  private async readUnsent(
+    { route, check }: Work,
+    add: (known: LanderKnowledge) => void,
+  ): Promise<void> {
+    try {
+      add(knowledgeOf(route, await check()))
+    } catch {
+      add(knowledgeOf(route, undefined))
+    }
   }
 
   private find(route: LanderRoute, verdict: Verdict): readonly Finding[] {
@@ -276,8 +302,27 @@ export class Lander {
     return findAll(verdict, { payers, floorLamports: this.floorLamports })
   }
 
-  private count(route: LanderRoute, outcome: LanderOutcome, startMs: number): void {
+  /** After the reply: writing the record takes time of the event loop. */
+  private recordRefused(
+    { grant, receivedAtMs, route }: Received,
+    error: { readonly message: string; readonly name?: string },
+    known: LanderKnowledge = {},
+  ): void {
+    const { newId, sender } = this.modules
+    const answeredAtMs = Date.now()
+    setImmediate(() => {
+      const refused = toRefused(error, { route, grant, receivedAtMs, answeredAtMs })
+      sender.record(newId(), { ...refused, ...known })
+    })
+  }
+
+  private count({ route, startMs }: Received, outcome: LanderOutcome): void {
     const { meter, now } = this.modules
     meter.onEnd(route, outcome, now() - startMs)
   }
+}
+
+const toNoAnswer = (failure: unknown): 'no-sender' | 'no-response' | 'full' => {
+  if (!(failure instanceof UpstreamFailure)) throw failure
+  return failure.kind === 'unreachable' ? 'no-sender' : failure.kind
 }

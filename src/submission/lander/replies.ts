@@ -6,8 +6,7 @@ import { failureOfAnswer, type SubmissionReply } from '../failure.js'
 import { isReplyTo, toAnswerData } from '../reply-to.js'
 import type { Finding } from './findings.js'
 
-export const JSON_TYPE = 'application/json'
-export const BYTES_TYPE = 'application/octet-stream'
+const JSON_TYPE = 'application/json'
 
 /**
  * Statuses of calls that failed beyond their parameters (contract: lander-failures). Others are

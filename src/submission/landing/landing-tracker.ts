@@ -32,7 +32,7 @@ export type LandingParts = {
 
 type Entry = { readonly awaited: AwaitedSubmission; readonly endMs: number }
 
-/** Finds in the index what became of the submissions of an edge, away from their requests. */
+/** Finds in the index what became of submissions, away from their requests. */
 export class LandingTracker {
   private readonly parts: LandingParts
   /** By network. */

@@ -24,17 +24,13 @@ type QueueModules = {
 
 /** A request that waits for a token. */
 type Waiting = {
-  readonly arrivedNs: bigint
+  readonly arrivedMs: number
   readonly endMs: number
   readonly resolve: (isTaken: boolean) => void
 }
 
 /** A request that waits, and its access. */
 type Next = Position & { readonly accessId: string }
-
-/** Longest wait for the edge whose request is next: its event loop is busy, or it has died. */
-const YIELD_MS = 20
-const YIELD_STEP_MS = 1
 
 /**
  * What `Retry-After: 1` tells a refused client to wait. A slower rate is not waited for any longer:
@@ -58,10 +54,10 @@ const setTimer = (run: () => void, waitMs: number): (() => void) => {
 }
 
 /**
- * Requests of one edge that wait for a token of an engine. The next token is for the access that
- * got one least recently at any edge, so that an access with many requests does not keep the others
- * waiting. An access that was refused waits for its token when it comes back: otherwise one that
- * always has requests here would take the tokens while the other does what it was told.
+ * Requests that wait for a token of an engine. The next token is for the access that got one least
+ * recently, so that an access with many requests does not keep the others waiting. An access that
+ * was refused waits for its token when it comes back: otherwise one that always has requests here
+ * would take the tokens while the other does what it was told.
  */
 export class EngineQueue {
   private readonly options: QueueOptions
@@ -69,10 +65,7 @@ export class EngineQueue {
   /** By access, each in order of arrival. No list is empty. */
   private readonly waiting = new Map<string, Waiting[]>()
   private waitingCount = 0
-  private published: Next | undefined
   private stopTimer = (): void => {}
-  /** Until when a token is left to the edge whose request is next. */
-  private yieldEndMs: number | undefined
 
   constructor(options: QueueOptions, modules: QueueModules) {
     this.options = options
@@ -92,14 +85,13 @@ export class EngineQueue {
   enter(accessId: string): boolean | Promise<boolean> {
     const { queueMs } = this.options
     const { bucket, order, now } = this.modules
-    const refusedNs = order.comesBack(accessId)
-    const arrivedNs = refusedNs === 0n ? order.nowNs() : refusedNs
-    const next = { accessId, servedNs: order.servedNs(accessId), arrivedNs }
-    const waitMs = this.waitingCount === 0 ? this.take(next) : bucket.waitMs()
+    const refusedMs = order.comesBack(accessId)
+    const arrivedMs = refusedMs === 0 ? order.now() : refusedMs
+    const waitMs = this.waitingCount === 0 ? this.take(accessId) : bucket.waitMs()
     if (this.waitingCount === 0 && waitMs === 0) return true
     const requests = this.waiting.get(accessId) ?? []
     const isFirst = requests.length === 0
-    const mayWait = waitMs <= queueMs || (isFirst && refusedNs !== 0n)
+    const mayWait = waitMs <= queueMs || (isFirst && refusedMs !== 0)
     if (!mayWait || !this.hasRoom(requests)) {
       order.markRefused(accessId)
       return false
@@ -108,13 +100,9 @@ export class EngineQueue {
     const endMs = now() + longestMs
     if (this.waitingCount === 0) this.arm(Math.min(waitMs, longestMs))
     return new Promise(resolve => {
-      requests.push({ arrivedNs, endMs, resolve })
+      requests.push({ arrivedMs, endMs, resolve })
       this.waiting.set(accessId, requests)
       this.waitingCount++
-      const { published } = this
-      // Not found again among all that wait: this is done for every request of a flood.
-      if (isFirst && (published === undefined || order.isBefore(next, published)))
-        this.publish(next)
     })
   }
 
@@ -142,12 +130,11 @@ export class EngineQueue {
   private serve(): void {
     let waitMs = 0
     for (let next = this.next(); next !== undefined; next = this.next()) {
-      waitMs = this.take(next)
+      waitMs = this.take(next.accessId)
       if (waitMs > 0) break
       this.end(next.accessId, 0, true)
     }
     const nextEndMs = this.expire()
-    this.publish(this.next())
     if (this.waitingCount > 0) this.arm(Math.min(waitMs, nextEndMs - this.modules.now()))
   }
 
@@ -170,35 +157,25 @@ export class EngineQueue {
   }
 
   /** Takes a token for the access: 0. Otherwise the milliseconds until there may be one. */
-  private take(next: Next): number {
-    const { bucket, order, now } = this.modules
-    if (bucket.waitMs() === 0 && order.isBehind(next)) {
-      this.yieldEndMs ??= now() + YIELD_MS
-      if (now() < this.yieldEndMs) return YIELD_STEP_MS
-    }
-    this.yieldEndMs = undefined
+  private take(accessId: string): number {
+    const { bucket, order } = this.modules
     const waitMs = bucket.take()
-    if (waitMs === 0) order.markServed(next.accessId)
+    if (waitMs === 0) order.markServed(accessId)
     return waitMs
   }
 
   /** The first request of the waiting access that got a token least recently. */
   private next(): Next | undefined {
     const { order } = this.modules
-    const nowNs = order.nowNs()
+    const nowMs = order.now()
     let next: Next | undefined
     for (const [accessId, [first]] of this.waiting) {
       if (first === undefined) continue
-      const { arrivedNs } = first
-      const own = { accessId, servedNs: order.servedNs(accessId, nowNs), arrivedNs }
-      if (next === undefined || order.isBefore(own, next, nowNs)) next = own
+      const { arrivedMs } = first
+      const own = { accessId, servedMs: order.servedMs(accessId), arrivedMs }
+      if (next === undefined || order.isBefore(own, next, nowMs)) next = own
     }
     return next
-  }
-
-  private publish(next: Next | undefined): void {
-    this.published = next
-    this.modules.order.publish(next)
   }
 
   /** Ends the wait of a request of an access. */

@@ -1,11 +1,9 @@
-import { RpcError } from '../../shared/errors.js'
 import type { Id } from '../../shared/jsonrpc.js'
-import { failureOfAnswer, type SubmissionReply } from '../failure.js'
 import { BUNDLE_FORMS } from './bundle.js'
 import { readEngineAnswer, type EngineAnswer } from './engine-answer.js'
-import type { RelayModules, RelayOptions } from './relay-types.js'
+import type { SendModules, SendOptions } from './relay-types.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
-import { passOn } from '../../upstream/reply.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
 
@@ -16,13 +14,13 @@ const FAILED = { unreachable: 'unreachable', full: 'full', 'no-response': 'unkno
 export type Engine = {
   /** Never rejects: a failure is an outcome. */
   sendBundle(transactions: readonly string[]): Promise<EngineAnswer>
-  /** Asks about bundles and returns the engine's answer. Throws RpcErrors where there is none. */
-  askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<SubmissionReply>
+  /** Asks about bundles and returns the engine's answer. Rejects with an UpstreamFailure. */
+  askStatuses(method: string, bundleIds: readonly string[], id: Id): Promise<UpstreamReply>
 }
 
 export const createEngine = (
-  { route, path }: Pick<RelayOptions, 'route' | 'path'>,
-  { upstream, log }: Pick<RelayModules, 'upstream' | 'log'>,
+  { route, path }: Pick<SendOptions, 'route' | 'path'>,
+  { upstream, log }: Pick<SendModules, 'upstream' | 'log'>,
 ): Engine => {
   const post = (body: string) =>
     upstream.send({ method: 'POST', path, headers: HEADERS, body: Buffer.from(body) })
@@ -40,20 +38,9 @@ export const createEngine = (
         return { outcome, result: null, error: null, engine: null }
       }
     },
-    askStatuses: async (method, bundleIds, id) => {
+    askStatuses: (method, bundleIds, id) => {
       const params = JSON.stringify([bundleIds])
-      try {
-        const answer = await post(
-          `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`,
-        )
-        return { reply: passOn(answer), failure: failureOfAnswer(answer) }
-      } catch (failure) {
-        if (!(failure instanceof UpstreamFailure)) throw failure
-        if (failure.kind === 'full') throw new RpcError('overLimit')
-        throw new RpcError(
-          failure.kind === 'no-response' ? 'engineNoResponse' : 'upstreamUnreachable',
-        )
-      }
+      return post(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`)
     },
   }
 }

@@ -22,7 +22,7 @@ export const options = {
     default: 1,
     unit: 'requests',
     max: 1_000_000,
-    why: "Bundles to the engine over all edges. Jito's default for an address and a region.",
+    why: "Bundles to the engine. Jito's default for an address and a region.",
   },
   requestsBurstMax: {
     default: 1,
@@ -41,27 +41,24 @@ export const options = {
     default: 1,
     unit: 'requests',
     max: 1_000_000,
-    why: 'Status queries to the engine over all edges, and its tip accounts. An engine that counts them together with bundles must allow the sum of both rates.',
+    why: 'Status queries to the engine, and its tip accounts. An engine that counts them together with bundles must allow the sum of both rates.',
   },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
-  /** Bundles of one access that wait for the rate at an edge; also status queries, apart. */
+  /** Bundles of one access that wait for the rate; also status queries, apart. */
   queuedPerAccessMax: 64,
   /** The same of all accesses. */
   queuedMax: 1_024,
   /** Status queries at once after a pause. */
   statusesBurstMax: 1,
-  /**
-   * Longest wait of a status query for its rate, before -32005. Each edge sends its own queries, in
-   * turn: a turn of five edges at one query a second.
-   */
+  /** Longest wait of a status query for its rate, before -32005. */
   statusQueueMs: 5_000,
   /** How long an answer to a status query is shared with equal ones. */
   statusSharedMs: 400,
-  /** Answers that are shared at an edge, up to `replyBytesMax` each. The oldest is evicted. */
+  /** Answers that are shared, up to `replyBytesMax` each. The oldest is evicted. */
   statusSharedMax: 64,
   /** How often the engine's own tip accounts are compared with the configured ones; 0 is never. */
   tipCheckMs: 60 * 60 * 1000,
@@ -70,7 +67,7 @@ export const defaults = {
 /** What the engine behind `/relay` has otherwise. */
 export const RELAY_PATH = '/iris'
 
-/** What differs for bundle engines from what an edge asks of a lander. */
+/** What differs for bundle engines from what is asked of a lander. */
 export const engineDefaults: Partial<typeof upstreamDefaults> = {
   // They offer no ping, and count each request.
   pingPath: '',

@@ -1,5 +1,4 @@
 import { RpcError } from '../../shared/errors.js'
-import type { Grant } from '../../shared/grant.js'
 import {
   formatError,
   formatResultSuffix,
@@ -10,8 +9,10 @@ import {
 } from '../../shared/jsonrpc.js'
 import { checkEmpty, toBundleIds, toSubmissionId } from './bundle.js'
 import { parseSubmission, type SubmissionCall } from '../call.js'
-import { failureOfStored, type SubmissionReply } from '../failure.js'
-import { createEngine } from './engine.js'
+import { failureOfAnswer, failureOfStored, type SubmissionReply } from '../failure.js'
+import { UpstreamFailure } from '../../upstream/errors.js'
+import { passOn } from '../../upstream/reply.js'
+import { BundleChecks } from './check-bundle.js'
 import type {
   CallOutcome,
   Outcome,
@@ -19,10 +20,7 @@ import type {
   RelayOptions,
   RelayOrigin,
 } from './relay-types.js'
-import { BundleSender } from './send-bundle.js'
-import { StatusQueries } from './status-queries.js'
 import { formatId } from '../store/submission-id.js'
-import type { Submission } from '../store/submission.js'
 
 /** The headers of every reply of a relay route. */
 export const submissionHeaders = (submissionId: Uint8Array): Readonly<Record<string, string>> => ({
@@ -39,20 +37,23 @@ const STATUS_METHODS: ReadonlySet<string> = new Set([
   'getInflightBundleStatuses',
 ])
 
-/** One relay route of one network. */
+/** The errors of status queries without an answer. */
+const UNANSWERED = {
+  full: 'overLimit',
+  'no-response': 'engineNoResponse',
+  unreachable: 'upstreamUnreachable',
+} as const
+
+/** One relay route of one network at an edge. */
 export class Relay {
   private readonly options: RelayOptions
   private readonly modules: RelayModules
-  private readonly statuses: StatusQueries
-  private readonly sender: BundleSender
+  private readonly bundles: BundleChecks
 
   constructor(options: RelayOptions, modules: RelayModules) {
     this.options = options
     this.modules = modules
-    const engine = createEngine(options, modules)
-    const { statusQueue: queue, clock: now } = modules
-    this.statuses = new StatusQueries(options, { engine, queue, now })
-    this.sender = new BundleSender(options, engine, modules)
+    this.bundles = new BundleChecks(options, modules)
   }
 
   /** Never rejects. `body` is not kept; its method begins with the prefix. */
@@ -61,14 +62,14 @@ export class Relay {
     if (refused !== undefined) return toReply('null', { outcome: { reply: refused } }, origin)
     const parsed = parseSubmission(body, NESTING_MAX)
     if (isRefusal(parsed)) {
-      this.modules.meter.onCall('none', parsed.error.name)
+      this.modules.onCall('none', parsed.error.name)
       return toReply(parsed.id, { outcome: parsed.error }, origin)
     }
     const call = { ...parsed, method: parsed.method.slice(methodPrefix.length) }
     const ended = await this.runOrFault(call, origin)
     const { outcome } = ended
     const isUnknown = outcome instanceof RpcError && outcome.name === 'methodNotFound'
-    this.modules.meter.onCall(isUnknown ? 'unknown' : call.method, nameOf(outcome))
+    this.modules.onCall(isUnknown ? 'unknown' : call.method, nameOf(outcome))
     return toReply(call.id, ended, origin)
   }
 
@@ -77,19 +78,20 @@ export class Relay {
       return await this.run(call, origin)
     } catch (error) {
       if (error instanceof RpcError && error.row.code !== undefined) return { outcome: error }
+      if (error instanceof UpstreamFailure) return { outcome: { reply: this.modules.noSender } }
       const { tokenId } = origin.grant
       const submissionId = formatId(origin.submissionId)
       const fields = { err: error, requestId: origin.request.id, tokenId, submissionId }
       this.modules.log.error(fields, 'a relay call failed')
       const bundleId =
-        call.method === 'sendBundle' ? this.sender.readBundleId(call.params) : undefined
+        call.method === 'sendBundle' ? this.bundles.readBundleId(call.params) : undefined
       return { outcome: new RpcError('internal'), bundleId }
     }
   }
 
   private async run(call: SubmissionCall, origin: RelayOrigin): Promise<CallOutcome> {
     const { method, params } = call
-    if (method === 'sendBundle') return this.sender.send(params, origin)
+    if (method === 'sendBundle') return this.bundles.send(params, origin)
     if (method === 'getSubmission') return this.getSubmission(params, origin)
     if (method === 'getTipAccounts') return toConstant(params, this.options.engineTipAccounts)
     if (method === 'getServiceTipConfig') return toConstant(params, this.getTipConfig())
@@ -103,9 +105,12 @@ export class Relay {
     { grant: { accessId }, recheck }: RelayOrigin,
   ): Promise<CallOutcome> {
     const bundleIds = toBundleIds(params)
-    const asked = await this.statuses.ask({ method, bundleIds, id, accessId })
+    const query = { method, bundleIds, id, accessId }
+    const answer = await this.modules.sender.askStatuses(query)
     const refused = recheck()
-    return { outcome: refused === undefined ? asked : { reply: refused } }
+    if (refused !== undefined) return { outcome: { reply: refused } }
+    if (typeof answer === 'string') throw new RpcError(UNANSWERED[answer])
+    return { outcome: { reply: passOn(answer), failure: failureOfAnswer(answer) } }
   }
 
   private async getSubmission(
@@ -113,7 +118,9 @@ export class Relay {
     { grant, recheck }: RelayOrigin,
   ): Promise<CallOutcome> {
     const id = toSubmissionId(params)
-    const found = await this.find(id, grant)
+    const { accessId, network } = grant
+    const query = { submissionId: formatId(id), accessId, network }
+    const found = await this.modules.sender.find(query)
     const refused = recheck()
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)
@@ -127,14 +134,6 @@ export class Relay {
     return { outcome: { result: JSON.stringify(submission) } }
   }
 
-  /** Other machines are asked only for what no edge of this one knows. */
-  private find(id: Uint8Array, { accessId, network }: Grant): Promise<Submission | undefined> {
-    const { peers, store } = this.modules
-    if (peers === undefined || store.has(id)) return store.find(id)
-    const query = { submissionId: formatId(id), accessId, network }
-    return firstFound([store.find(id), peers.find(query)])
-  }
-
   private getTipConfig(): object {
     const { serviceTipAccounts, engineTipAccounts } = this.options
     const { serviceTipFloorLamports, engineTipFloorLamports } = this.options
@@ -146,16 +145,6 @@ export class Relay {
     }
   }
 }
-
-/** The first value that is found; undefined where none is. */
-const firstFound = <T>(lookups: readonly Promise<T | undefined>[]): Promise<T | undefined> =>
-  Promise.any(
-    lookups.map(async lookup => {
-      const found = await lookup
-      if (found === undefined) throw new Error('not found')
-      return found
-    }),
-  ).catch(() => undefined)
 
 /** The outcome of a method without parameters. */
 const toConstant = (params: Params, value: object): CallOutcome => {

@@ -1,20 +1,11 @@
-import { RpcError } from '../../shared/errors.js'
-import type { Reply } from '../../shared/http.js'
 import type { Id } from '../../shared/jsonrpc.js'
 import { isMap } from '../../shared/values.js'
-import type { SubmissionReply } from '../failure.js'
+import { UpstreamFailure } from '../../upstream/errors.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseJson } from '../parse-json.js'
 import type { Engine } from './engine.js'
 import type { EngineQueue } from './engine-queue.js'
-
-/** A query about bundles. */
-export type StatusQuery = {
-  readonly method: string
-  readonly bundleIds: readonly string[]
-  /** Of the call, as JSON. */
-  readonly id: Id
-  readonly accessId: string
-}
+import type { StatusQuery } from './relay-types.js'
 
 type StatusOptions = { readonly statusSharedMs: number; readonly statusSharedMax: number }
 
@@ -29,7 +20,7 @@ type StatusModules = {
 type Shared = {
   /** Of the call that the engine was asked with. */
   readonly id: Id
-  readonly reply: Promise<SubmissionReply>
+  readonly answer: Promise<UpstreamReply>
   /** Until then the answer is shared: `Infinity` before there is one. */
   endMs: number
   /** The answer's members except `id`, as JSON; null where it is no object. */
@@ -48,16 +39,16 @@ export class StatusQueries {
     this.modules = modules
   }
 
-  /** The engine's answer under the call's id. Throws RpcErrors where there is none. */
-  async ask(query: StatusQuery): Promise<SubmissionReply> {
+  /** The engine's answer under the call's id. Rejects with an UpstreamFailure. */
+  async ask(query: StatusQuery): Promise<UpstreamReply> {
     const key = `${query.method} ${query.bundleIds.join(' ')}`
     let shared = this.shared.get(key)
     if (shared === undefined || shared.endMs <= this.modules.now()) shared = this.start(key, query)
-    return withId(await shared.reply, shared, query.id)
+    return withId(await shared.answer, shared, query.id)
   }
 
   private start(key: string, query: StatusQuery): Shared {
-    const shared: Shared = { id: query.id, reply: this.send(query), endMs: Infinity }
+    const shared: Shared = { id: query.id, answer: this.send(query), endMs: Infinity }
     this.shared.delete(key)
     this.shared.set(key, shared)
     const [oldest] = this.shared.keys()
@@ -66,32 +57,31 @@ export class StatusQueries {
     const forget = (): void => {
       if (this.shared.get(key) === shared) this.shared.delete(key)
     }
-    shared.reply.then(({ reply }) => {
-      if (reply.status === 200) shared.endMs = this.modules.now() + this.options.statusSharedMs
+    shared.answer.then(({ status }) => {
+      if (status === 200) shared.endMs = this.modules.now() + this.options.statusSharedMs
       else forget()
     }, forget)
     return shared
   }
 
-  private async send({ method, bundleIds, id, accessId }: StatusQuery): Promise<SubmissionReply> {
-    if (!(await this.modules.queue.enter(accessId))) throw new RpcError('overLimit')
+  private async send({ method, bundleIds, id, accessId }: StatusQuery): Promise<UpstreamReply> {
+    if (!(await this.modules.queue.enter(accessId)))
+      throw new UpstreamFailure('full', 'no token for a status query')
     return this.modules.engine.askStatuses(method, bundleIds, id)
   }
 }
 
 /** The answer to another call of the same query. Its bytes change only where the ids differ. */
-const withId = (first: SubmissionReply, shared: Shared, id: Id): SubmissionReply => {
+const withId = (first: UpstreamReply, shared: Shared, id: Id): UpstreamReply => {
   if (id === shared.id) return first
-  const { reply } = first
-  if (shared.members === undefined) shared.members = membersWithoutId(reply.body)
+  if (shared.members === undefined) shared.members = membersWithoutId(first.body)
   if (shared.members === null) return first
   const body = Buffer.from(`${shared.members.slice(0, -1)},"id":${id}}`)
-  return { ...first, reply: { ...reply, body } }
+  return { ...first, body }
 }
 
-const membersWithoutId = (body: Reply['body']): string | null => {
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return null
-  const parsed = parseJson(Buffer.from(body).toString())
+const membersWithoutId = (body: Buffer): string | null => {
+  const parsed = parseJson(body.toString())
   if (!isMap(parsed)) return null
   const { id: _id, ...rest } = parsed
   return Object.keys(rest).length === 0 ? null : JSON.stringify(rest)

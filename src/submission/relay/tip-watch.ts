@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isMap } from '../../shared/values.js'
 import { parseJson } from '../parse-json.js'
-import type { RelayModules, RelayOptions } from './relay-types.js'
+import type { SendModules, SendOptions } from './relay-types.js'
 import type { TokenBucket } from './token-bucket.js'
 
 const BODY = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"getTipAccounts","params":[]}')
 /** Pause before an empty bucket is tried again. */
 const RETRY_MS = 1_000
-/** Longest pause between two tries of an edge to be the one that asks. */
+/** Longest pause between two looks at whether it is time. */
 const TRY_MS = 30_000
 /** Accounts in one log line, of each kind. */
 const LOGGED_MAX = 16
 
 /** What a watch works with. */
-export type TipWatchModules = Pick<RelayModules, 'upstream' | 'log'> & {
+export type TipWatchModules = Pick<SendModules, 'upstream' | 'log'> & {
   readonly bucket: TokenBucket
-  /** One token in each `tipCheckMs`, for all edges of the machine. */
+  /** One token in each `tipCheckMs`, also over restarts of the sender. */
   readonly intervals: TokenBucket
   /** Called after each answer that names accounts. */
   readonly onCompared: (isSame: boolean) => void
@@ -35,7 +35,7 @@ const toAccounts = (body: Uint8Array): readonly string[] | undefined => {
  * status queries.
  */
 export const watchTips = (
-  options: Pick<RelayOptions, 'network' | 'route' | 'path' | 'engineTipAccounts' | 'tipCheckMs'>,
+  options: SendOptions,
   { upstream, bucket, intervals, log, onCompared }: TipWatchModules,
 ): { close(): void } => {
   const { network, route, path, engineTipAccounts, tipCheckMs } = options

@@ -5,15 +5,15 @@ const NS_PER_MS = 1e6
 
 /** The word of a bucket, and its clock. */
 type BucketParts = {
-  /** Words shared by all edges of the machine: the engine counts them as one client. */
+  /** Words of a mapped file: the rate goes on over restarts and replacements of the sender. */
   readonly words: BigInt64Array
   /** The word of this bucket. */
   readonly index: number
-  /** Nanoseconds of a clock shared by all processes of the machine. */
+  /** Nanoseconds of the clock of the machine. */
   readonly nowNs: () => bigint
 }
 
-/** Tokens for requests to an engine, shared by all edges of the machine. */
+/** Tokens for requests to an engine. */
 export type TokenBucket = {
   /** Takes one token: 0. Otherwise the milliseconds until there may be one. */
   take(): number
@@ -21,7 +21,7 @@ export type TokenBucket = {
   waitMs(): number
 }
 
-/** A rate limit (GCRA) in one shared word. A burst of 1 allows one request per interval. */
+/** A rate limit (GCRA) in one word. A burst of 1 allows one request per interval. */
 export const createTokenBucket = (
   {
     requestsPerSecondMax,

@@ -3,13 +3,13 @@ import type { Options } from './options.js'
 import { timeOfId } from './submission-id.js'
 import type { Submission } from './submission.js'
 
-/** Pause between two reads of a submission that an edge is about to store. */
+/** Pause between two reads of a submission that is about to be stored. */
 const PAUSE_MS = 5
 /** An older submission is stored, or never will be. */
 const RECENT_MS = 15_000
 
 /**
- * Reads a submission. An edge's reply may reach the client shortly before it is stored, so a
+ * Reads a submission. A reply may reach the client shortly before it is stored, so a
  * recent one is read again for up to `findMs`.
  */
 export const findSubmission = async (
@@ -23,7 +23,7 @@ export const findSubmission = async (
 ): Promise<Submission | undefined> => {
   const { now, options, read } = parts
   const ageMs = now() - timeOfId(id)
-  // Left by an edge that no longer runs, whose table is not pruned.
+  // Not pruned yet.
   if (ageMs > options.ageMsMax) return undefined
   const endMs = performance.now() + (ageMs < RECENT_MS ? options.findMs : 0)
   for (;;) {

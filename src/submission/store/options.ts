@@ -1,6 +1,6 @@
 import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 
-/** Bounds of the store that each edge keeps of its submissions. */
+/** Bounds of the store of submissions. */
 export type Options = Readonly<typeof defaults>
 
 export const options = {
@@ -23,7 +23,7 @@ export const options = {
     default: 1_024,
     unit: 'submissions',
     max: 2_048,
-    why: 'Submissions that may be in flight at once at an edge, 4 KiB each. One more is answered with -32010.',
+    why: 'Submissions that may be in flight at once, 4 KiB each. One more is answered with -32010.',
   },
   mapBytes: {
     default: 2 * 1024 ** 3,
@@ -44,10 +44,11 @@ export const defaults = {
   invalidMax: 20_000,
   /** Submissions of the lander routes that a check refused. */
   landerInvalidMax: 20_000,
-  /** Submissions of one access that an edge keeps of each of these kinds. */
+  /** Submissions of one access that are kept of each of these kinds. */
   accessMax: 25_000,
   /**
-   * A bundle without an answer after this is stored as pending, so that other edges can read it.
+   * A bundle without an answer after this is stored as pending, so that other processes can read
+   * it.
    */
   pendingMs: 50,
   /**
@@ -62,7 +63,7 @@ export const defaults = {
   /** Such records whose writes one turn of the event loop starts: about 10 µs each. */
   gatherCountMax: 32,
   /**
-   * Reader slots: one for each edge and control, with room for tools and for processes that died.
+   * Reader slots: control's, with room for tools and for processes that died.
    */
   readersMax: 512,
   /**
@@ -72,20 +73,10 @@ export const defaults = {
   pruneMs: 250,
   /** Records removed at once, about 5 µs each on the event loop: 2,000 a second. */
   pruneCountMax: 512,
-  /** A bundle that is in flight at another edge: pause between two reads of that edge's store. */
-  followPollMs: 2,
-  /**
-   * Time to store an outcome, added to the time-outs of a send. After both, other edges treat the
-   * edge of that send as dead.
-   */
-  followGraceMs: 5_000,
-  /**
-   * A new submission of another edge may not be stored yet: `getSubmission` reads again for this
-   * long.
-   */
+  /** A new submission of another machine may not be stored yet: it is read again for this long. */
   findMs: 100,
   /**
-   * Records per edge and kind that the dashboard searches before it lets its other work run: about
+   * Records of a kind that the dashboard searches before it lets its other work run: about
    * 3 ms.
    */
   recentMax: 2_000,
@@ -97,7 +88,7 @@ export const defaults = {
   exportMs: 10_000,
   /** Pause between two look-ups of sent transactions in the index. */
   landingPollMs: 1_000,
-  /** Submissions that an edge looks for in the index at once; of others it is not known. */
+  /** Submissions that are looked for in the index at once; of others it is not known. */
   awaitedMax: 10_000,
   /**
    * Longest search for a transaction in the index. A blockhash expires after 150 blocks, within a

@@ -45,7 +45,7 @@ const stateInBlocks = ({ transactions }: Landing): SubmissionState | undefined =
 const stateNotInBlocks = (submission: Submission, { nowMs, awaitedMs }: Times): SubmissionState => {
   const { landing, outcome, receivedAtMs } = submission
   if (landing?.state === 'expired') return 'expired'
-  // Of an edge that no longer runs, or of an older build.
+  // Of a sender that was killed, or of an older build.
   const isOver = nowMs - receivedAtMs > awaitedMs + GRACE_MS
   if (landing?.state === 'unseen' || isOver) return 'unseen'
   if (outcome === 'pending') return 'sent'

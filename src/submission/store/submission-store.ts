@@ -1,8 +1,6 @@
-import { findSubmission } from './find-submission.js'
 import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
 import { GatheredWrites } from './gathered-writes.js'
-import type { StoreReaders } from './store-readers.js'
 import { formatId } from './submission-id.js'
 import { isAwaited } from './state.js'
 import type { Ending, Landing, StoredSubmission, Submission } from './submission.js'
@@ -25,7 +23,8 @@ const ALL_PRUNED_EACH = 40
 /** A submission that is being sent. */
 export type PendingRecord = {
   /**
-   * Records how it ended. Resolves when other edges can read that; false where it cannot be stored.
+   * Records how it ended. Resolves when other processes can read that; false where it cannot be
+   * stored.
    */
   end(ending: Ending): Promise<boolean>
 }
@@ -48,8 +47,6 @@ export type StoreStats = {
 export type StoreModules = {
   /** `walBytes` bytes, mapped from a file. */
   readonly wal: Uint8Array
-  /** The stores of the other edges. */
-  readonly others: Pick<StoreReaders, 'find'>
   /** Unix milliseconds. */
   readonly now: () => number
   readonly onFault: (fault: unknown) => void
@@ -59,7 +56,7 @@ export type StoreModules = {
 
 /** A submission whose transactions are looked for in the index. */
 export type SentSubmission = StoredSubmission & {
-  /** It was sent by an earlier process of the edge. */
+  /** It was sent by an earlier process. */
   readonly isRecovered: boolean
 }
 
@@ -67,23 +64,22 @@ export type SentSubmission = StoredSubmission & {
 export const walBytes = ({ inFlightMax }: Options): number => inFlightMax * WAL_SLOT_BYTES
 
 /**
- * Opens the submission store of an edge in its folder. Submissions that an earlier process left in
- * flight become `unknown`.
+ * Opens the submission store in its folder. Submissions that an earlier process left in flight in
+ * this write-ahead log become `unknown`.
  */
 export const openSubmissionStore = async (
-  edgeDir: string,
+  dir: string,
   modules: StoreModules,
   options: Options = defaults,
 ): Promise<SubmissionStore> => {
-  const store = new SubmissionStore(openTables(edgeDir, options), modules, options)
+  const store = new SubmissionStore(openTables(dir, options), modules, options)
   await store.load()
   await store.recover()
-  store.resume()
   store.startPruning()
   return store
 }
 
-/** The submissions of one edge, which alone writes them. No call waits for the disk. */
+/** The submissions of a machine. No call waits for the disk. */
 export class SubmissionStore {
   private readonly tables: SubmissionTables
   private readonly modules: StoreModules
@@ -119,7 +115,7 @@ export class SubmissionStore {
     this.inFlight++
     const record = this.buffer(id, submission)
     record.writeCount++
-    // Most end before other edges need to read them: those are written once.
+    // Most end before anyone needs to read them: those are written once.
     const timer = setTimeout(() => {
       if (!this.isClosed) void this.write(id, record)
     }, this.options.pendingMs)
@@ -161,23 +157,11 @@ export class SubmissionStore {
     await this.write(id, record, this.gathered.wait())
   }
 
-  /** What this edge knows of a submission, whether it has reached the disk or not. */
+  /** What is known of a submission, whether it has reached the disk or not. */
   get(id: Uint8Array): Submission | undefined {
     const record = this.buffered.get(formatId(id))
     if (record !== undefined) return record.submission
     return this.isClosed ? undefined : this.tables.get(id)
-  }
-
-  /** What any edge of the machine knows of a submission; a recent one is awaited. */
-  find(id: Uint8Array): Promise<Submission | undefined> {
-    const { modules, options } = this
-    const read = (): Submission | undefined => this.get(id) ?? modules.others.find(id)
-    return findSubmission(id, { read, now: modules.now, options })
-  }
-
-  /** Whether any edge of the machine knows the submission now. */
-  has(id: Uint8Array): boolean {
-    return (this.get(id) ?? this.modules.others.find(id)) !== undefined
   }
 
   stats(): StoreStats {
@@ -203,7 +187,7 @@ export class SubmissionStore {
     return this.tables.load()
   }
 
-  /** Continues with the submissions that an earlier process of the edge has sent. */
+  /** Continues with the submissions that an earlier process has sent, which has ended. */
   resume(): void {
     const { now } = this.modules
     const { awaitedMax, awaitedMs } = this.options
@@ -216,10 +200,10 @@ export class SubmissionStore {
     }
   }
 
-  /** Stores what an earlier process left in the write-ahead log. */
-  async recover(): Promise<void> {
+  /** Stores what an earlier process left in a write-ahead log. */
+  async recover(wal = this.wal): Promise<void> {
     const { onFault } = this.modules
-    for (const entry of this.wal.recover()) {
+    for (const entry of wal.recover()) {
       try {
         const [id, found] = decodeRecoveredEntry(entry, onFault)
         const stored = this.tables.get(id)
@@ -231,7 +215,7 @@ export class SubmissionStore {
         // Of another layout, or torn by a crash of the machine.
         onFault(error)
       }
-      this.wal.clear(entry.slot)
+      wal.clear(entry.slot)
     }
   }
 
@@ -300,7 +284,7 @@ export class SubmissionStore {
     slot: number,
   ): Promise<boolean> {
     const isStored = await this.write(id, record)
-    // The next start of this edge finds it in the write-ahead log.
+    // The next start finds it in the write-ahead log.
     if (!isStored && this.isClosed) return false
     this.wal.clear(slot)
     this.inFlight--

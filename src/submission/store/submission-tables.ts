@@ -63,9 +63,9 @@ export const tableNameOf = ({ outcome, route }: Submission): TableName => {
 const toHex = (id: Uint8Array): string =>
   Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
 
-/** Opens the tables of an edge's folder and creates them where there are none. */
-export const openTables = (edgeDir: string, options: Options): SubmissionTables => {
-  const path = join(edgeDir, LAYOUT)
+/** Opens the tables of a folder and creates them where there are none. */
+export const openTables = (dir: string, options: Options): SubmissionTables => {
+  const path = join(dir, LAYOUT)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   const tables = new SubmissionTables(path, options, false)
   writeFileSync(join(path, READY), '')
@@ -73,15 +73,12 @@ export const openTables = (edgeDir: string, options: Options): SubmissionTables 
 }
 
 /** Opens them to read; undefined where there are none. */
-export const openTablesToRead = (
-  edgeDir: string,
-  options: Options,
-): SubmissionTables | undefined => {
-  const path = join(edgeDir, LAYOUT)
+export const openTablesToRead = (dir: string, options: Options): SubmissionTables | undefined => {
+  const path = join(dir, LAYOUT)
   return existsSync(join(path, READY)) ? new SubmissionTables(path, options, true) : undefined
 }
 
-/** The LMDB tables with the submissions of one edge. */
+/** The LMDB tables with the submissions. */
 export class SubmissionTables {
   /** Tables that were written to since they were pruned. */
   readonly unpruned = new Set<TableName>()

@@ -27,8 +27,12 @@ export const openWatchdogs = (
 ): Watchdogs => {
   const { answerMs, hungMs, pingMs } = config.processes
   const countStuck = ({ role }: Child): void => metrics.counter('childStuck', { role }).add(1)
-  const edges = (): readonly Child[] => children.withRole('edge')
-  const probe = new LivenessProbe({ answerMs, children: edges, log, onEnd: countStuck })
+  // Those that confirm changes of accesses.
+  const probed = (): readonly Child[] => [
+    ...children.withRole('edge'),
+    ...children.withRole('sender'),
+  ]
+  const probe = new LivenessProbe({ answerMs, children: probed, log, onEnd: countStuck })
   // A chain provider is not restarted: its chain is in its memory.
   const watched = (): readonly Child[] =>
     children.all.filter(({ role }) => role !== 'chain-provider')

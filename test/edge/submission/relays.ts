@@ -85,7 +85,8 @@ t.test(
     for (const { network, route, credential } of NETWORK_ROUTES) {
       const labels = `process="edge 0",network="${network}",route="${route}"`
       t.match(page, `slotline_relay_calls_total{${labels},method="sendBundle",outcome="ok"} 1`)
-      t.match(page, `slotline_relay_forward_seconds_count{${labels}} 1`)
+      const sent = labels.replace('edge 0', 'sender')
+      t.match(page, `slotline_relay_forward_seconds_count{${sent}} 1`)
       t.notMatch(page + edges[0].lines.join(), credential)
     }
   },

@@ -55,7 +55,7 @@ t.test('a machine of a cluster', { skip: withoutEtcd, timeout: 120_000 }, async 
   const token = String((await other.admin('POST', path)).body['token'])
   const former = requirePid(service.supervisor.pid)
   const before = childPids(former)
-  t.equal(before.length, 4, 'a follower, control, an indexer, an edge')
+  t.equal(before.length, 5, 'a follower, control, an indexer, the sender, an edge')
 
   const clients = [
     repeat(200, () => machine.status(token)),
@@ -67,10 +67,11 @@ t.test('a machine of a cluster', { skip: withoutEtcd, timeout: 120_000 }, async 
     ...config,
     cluster: { ...(config['cluster'] as object), beatMs: 600 },
     rpc: { readTimeoutMs: 29_000 },
+    submissionStore: { forwardedMax: 99_999 },
   })
   writeFileSync(machine.configFile, text)
   const reloaded = await runToEnd(t, ['reload', '--data-dir', machine.dataDir])
-  t.match(reloaded, { code: 0, output: /replaced follower, control, indexer main, edge 0/ })
+  t.match(reloaded, { code: 0, output: /replaced follower, control, indexer main, sender, edge 0/ })
   t.strictSame(
     childPids(former).filter(pid => before.includes(pid)),
     [],
@@ -82,7 +83,7 @@ t.test('a machine of a cluster', { skip: withoutEtcd, timeout: 120_000 }, async 
     t.equal(upgraded.code, 0, upgraded.output)
     const successor = Number(/process (\d+) has the service/.exec(upgraded.output)?.[1])
     t.teardown(() => process.kill(successor, 'SIGKILL'))
-    t.equal(childPids(successor).length, 4)
+    t.equal(childPids(successor).length, 5)
   }
   for (const client of clients) {
     const { count, others } = await client.stop()

@@ -1,12 +1,21 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { toConfig } from '../../../src/config/config.js'
+import { failureReply } from '../../../src/edge/admission.js'
+import { encodePubkey } from '../../../src/native/encoding.js'
+import { openSender } from '../../../src/sender/sender.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import { createLog } from '../../../src/shared/log.js'
+import { createMetrics } from '../../../src/shared/metrics.js'
 import type { Verdict } from '../../../src/native/transactions.js'
 import { Lander, type Recheck } from '../../../src/submission/lander/lander.js'
 import { defaults, type Options as LanderOptions } from '../../../src/submission/lander/options.js'
-import { Upstream } from '../../../src/upstream/client.js'
-import { defaults as upstreamDefaults } from '../../../src/upstream/options.js'
+import { SenderClient } from '../../../src/submission/link/sender-client.js'
+import { openSocketPath } from '../../../src/submission/link/socket-path.js'
+import { createIds } from '../../../src/submission/store/submission-id.js'
+import { LIMITS } from '../../fixtures/access/access.js'
 import {
   BATCH,
   BUNDLE,
@@ -168,17 +177,53 @@ const openOver = async (
   { recheck = () => undefined, ...options }: Partial<LanderOptions> & { recheck?: Recheck },
 ) => {
   const raw = await openRawUpstream(t, s => s.write(answer(OK)))
-  const upstream = new Upstream(
-    { ...upstreamDefaults, pingPath: '', urls: [raw.url] },
-    { log: createLog('test', () => {}), now: () => performance.now() },
+  const dataDir = mkdtempSync(join(tmpdir(), 'lander-'))
+  t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
+  const config = toConfig(
+    {
+      dataDir,
+      networks: [
+        {
+          id: 'main',
+          feed: { endpoint: 'http://127.0.0.1:1' },
+          lander: {
+            upstream: { urls: [raw.url], pingPath: '' },
+            tipAddresses: [encodePubkey(new Uint8Array(32).fill(7))],
+          },
+        },
+      ],
+      locations: [{ id: 'fra', name: 'F', listeners: [{ host: '127.0.0.1', port: 1 }] }],
+    },
+    { takesConstants: true },
   )
-  t.teardown(() => upstream.close())
+  const sender = await openSender(config, {
+    log: createLog('sender', () => {}),
+    metrics: createMetrics('sender'),
+    now: () => performance.now(),
+    version: () => 1,
+  })
+  const client = new SenderClient({
+    path: openSocketPath(dataDir),
+    waitMs: 1_000,
+    callsMax: 100,
+    bytesMax: 1024 ** 2,
+    answerBytesMax: 1024 ** 2,
+    onFault: fault => t.fail(String(fault)),
+  })
+  t.teardown(async () => {
+    client.close()
+    await sender.drain()
+  })
   const findings: string[] = []
   const outcomes: string[] = []
   const lander = new Lander(
     { ...defaults, ...options },
     {
-      upstream,
+      network: 'main',
+      sender: client,
+      noSender: failureReply('noSender'),
+      newId: createIds(Date.now),
+      version: () => 1,
       checks: {
         frameBatch: never,
         checkBatch: never,
@@ -194,11 +239,15 @@ const openOver = async (
       nestingMax: 127,
     },
   )
+  const grant = {
+    ...{ accessId: 'access', tokenId: 'token', network: 'main', location: 'fra' },
+    ...{ limits: LIMITS, validFromMs: 0, validUntilMs: Infinity, address: undefined },
+  }
   const { port } = await openTestServer(t, [
     {
       pattern: '/lander',
       bodyBytesMax: 10_000,
-      handle: async (_, body) => (await lander.submit('/lander', body, recheck)).reply,
+      handle: async (_, body) => (await lander.submit('/lander', body, { grant, recheck })).reply,
     },
   ])
   const send = async () => {

@@ -1,60 +1,60 @@
 import t from 'tap'
-import { EngineOrder, orderWords } from '../../../src/submission/relay/engine-order.js'
+import { EngineOrder } from '../../../src/submission/relay/engine-order.js'
 
-const EDGES = 3
-
-/** The order of three edges over shared words, and their clock. */
 const open = () => {
-  const words = new BigInt64Array(10 + orderWords(EDGES))
-  const clock = { ns: 1_000n }
-  const create = (edgeIndex: number): EngineOrder =>
-    new EngineOrder({ words, index: 10, edgeIndex, edgeCount: EDGES, nowNs: () => clock.ns })
-  return { words, clock, create, edges: [create(0), create(1), create(2)] as const }
+  const clock = { ms: 1_000 }
+  return { clock, order: new EngineOrder(() => clock.ms) }
 }
 
-t.test('an access was served when any edge served it', t => {
-  const { clock, edges, words } = open()
-  const [one, other] = edges
-  t.equal(one.servedNs('a'), 0n)
-  other.markServed('a')
-  t.equal(one.servedNs('a'), 1_000n)
-  t.equal(one.servedNs('b'), 0n)
-  clock.ns = 2_000n
-  one.markServed('a')
-  t.equal(other.servedNs('a'), 2_000n)
-  // After a reboot the clock starts again.
-  clock.ns = 5n
-  t.equal(one.servedNs('a'), 0n)
-  t.ok(
-    words.subarray(0, 10).every(word => word === 0n),
-    'other words are left alone',
-  )
+t.test('the access served least recently is next, then the first request', t => {
+  const { clock, order } = open()
+  clock.ms = 100_000
+  const at = (servedMs: number, arrivedMs: number) => ({ servedMs, arrivedMs })
+  const other = at(95_000, 700)
+  const cases: [name: string, servedMs: number, arrivedMs: number, isBefore: boolean][] = [
+    ['never served', 0, 999, true],
+    ['served before', 94_999, 999, true],
+    ['served after', 95_001, 1, false],
+    ['the same access, arrived before', 95_000, 699, true],
+    ['the same access, arrived after', 95_000, 701, false],
+  ]
+  for (const [name, servedMs, arrivedMs, isBefore] of cases)
+    t.equal(order.isBefore(at(servedMs, arrivedMs), other), isBefore, name)
+  // What is longer ago than 10 s does not count.
+  t.notOk(order.isBefore(at(0, 2), at(90_000, 1)))
+  t.ok(order.isBefore(at(0, 2), at(90_001, 1)))
   t.end()
 })
 
-t.test('the access served least recently is next, then the first request', t => {
-  const { edges, create } = open()
-  const [one, other, third] = edges
-  const at = (servedNs: bigint, arrivedNs: bigint) => ({ servedNs, arrivedNs })
-  t.notOk(one.isBehind(at(900n, 990n)), 'none waits')
-  other.publish(at(500n, 700n))
-  third.publish(at(600n, 1n))
-  const cases: [name: string, servedNs: bigint, arrivedNs: bigint, isBehind: boolean][] = [
-    ['never served', 0n, 999n, false],
-    ['served before', 499n, 999n, false],
-    ['served after', 501n, 1n, true],
-    ['the same access, arrived before', 500n, 699n, false],
-    ['the same access, arrived after', 500n, 701n, true],
-  ]
-  for (const [name, servedNs, arrivedNs, isBehind] of cases)
-    t.equal(one.isBehind(at(servedNs, arrivedNs)), isBehind, name)
-  t.notOk(other.isBehind(at(500n, 700n)), 'it is not behind itself')
-  other.publish(undefined)
-  t.notOk(one.isBehind(at(550n, 1n)))
-  third.publish(at(0n, 1n))
-  t.ok(one.isBehind(at(550n, 1n)), 'never served is before all')
-  // An edge that starts again has no request.
-  create(2)
-  t.notOk(one.isBehind(at(550n, 1n)))
+t.test('an access that was refused keeps its place while it comes back', t => {
+  const { clock, order } = open()
+  t.equal(order.comesBack('a'), 0)
+  order.markRefused('a')
+  clock.ms = 3_999
+  t.equal(order.comesBack('a'), 1_000)
+  clock.ms = 6_000
+  order.markRefused('a')
+  t.equal(order.comesBack('a'), 1_000, 'since its first refusal')
+  t.equal(order.comesBack('b'), 0)
+  clock.ms = 9_000
+  t.equal(order.comesBack('a'), 0, 'it has not come back in time')
+  order.markRefused('a')
+  order.markServed('a')
+  t.equal(order.comesBack('a'), 0, 'it has got a token')
+  t.equal(order.servedMs('a'), 9_000)
+  t.end()
+})
+
+t.test('accesses without end are remembered up to a bound, the newest ones', t => {
+  const { clock, order } = open()
+  for (let nth = 0; nth < 10_000; nth++) {
+    clock.ms += 0.1
+    order.markServed(`served ${nth}`)
+    order.markRefused(`refused ${nth}`)
+  }
+  t.equal(order.servedMs('served 0'), 0)
+  t.not(order.servedMs('served 9999'), 0)
+  t.equal(order.comesBack('refused 0'), 0)
+  t.not(order.comesBack('refused 9999'), 0)
   t.end()
 })

@@ -66,15 +66,15 @@ t.test('a bundle of another access that gets no token does not take this one’s
   const engine = await openRawUpstream(t, (socket, { body }) =>
     socket.write(answer(accepted(body))),
   )
-  // A token each 200 ms, and each bundle waits for 300 ms: of those that wait one is sent.
-  const relay = { requestsPerSecondMax: 5, requestsBurstMax: 1, queueMs: 300 }
-  const { edges } = await openMachine(t, { urls: [engine.url], relay })
+  // A token each 500 ms, and each bundle waits for 750 ms: of those that wait one is sent.
+  const relay = { requestsPerSecondMax: 2, requestsBurstMax: 1, queueMs: 750 }
+  const { edges, inFlight } = await openMachine(t, { urls: [engine.url], relay })
   const [{ port }] = edges
   const send = (access: string, name: string) =>
     post(port, ROUTE, sendBundle(ROUTE, toBundle(ROUTE, name, 1)), { 'x-access': access })
   t.equal((await send('greedy', 'taken')).json.error, undefined)
   const greedy = ['1', '2', '3', 'shared'].map(name => send('greedy', name))
-  await until('they wait', () => edges[0].checkedCount === 5)
+  await until('they wait', async () => (await inFlight()) === 4)
   const shared = await send('modest', 'shared')
   t.equal(shared.json.error, undefined, 'it gets a token of its own')
   const codes = (await Promise.all(greedy)).map(({ json }) => json.error?.code)

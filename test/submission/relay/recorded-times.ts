@@ -1,62 +1,26 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { createLog } from '../../../src/shared/log.js'
-import { LOCK_TABLE_WORDS, LockTable } from '../../../src/submission/single-flight/lock-table.js'
-import { SingleFlight } from '../../../src/submission/single-flight/single-flight.js'
-import { defaults } from '../../../src/submission/relay/options.js'
+import { SingleFlight } from '../../../src/submission/single-flight.js'
 import { BundleSender } from '../../../src/submission/relay/send-bundle.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
 import type { Ending, Submission } from '../../../src/submission/store/submission.js'
-import { LIMITS } from '../../fixtures/access/access.js'
+import { PENDING } from '../../fixtures/submission/submission.js'
 
 const RECEIVED_MS = 1_900_000_000_000
 const ID = createHash('sha256').update('bundle').digest('hex')
-const SIGNATURE = '1'.repeat(64)
-const GRANT = {
-  accessId: 'access',
-  tokenId: 'token',
-  network: 'main',
-  location: 'fra',
-  limits: LIMITS,
-  validFromMs: 0,
-  validUntilMs: RECEIVED_MS + 1_000_000,
-  address: undefined,
-}
 const never = (): never => {
   throw new Error('not here')
 }
 
-const VERDICT = {
-  members: [
-    {
-      signature: SIGNATURE,
-      isSigned: true,
-      tips: [],
-      qualifies: true,
-    },
-  ],
-  bundleId: ID,
-}
-
 t.test('a record has the times of arrival, of sending and of the answer', async t => {
-  const [checksMs, answerMs] = [40, 30]
+  const [waitMs, answerMs] = [40, 30]
   let nowMs = RECEIVED_MS
   const begun: Submission[] = []
   const ended: Ending[] = []
-  const locks = new LockTable({
-    words: new BigInt64Array(LOCK_TABLE_WORDS),
-    edgeIndex: 0,
-    lockSecondsMax: 60,
-    nowSeconds: () => 0,
-  })
+  const forwardedAfterMs: number[] = []
   const sender = new BundleSender(
-    {
-      ...defaults,
-      network: 'main',
-      route: '/relay-bundle',
-      serviceTipAccounts: [],
-      engineTipAccounts: [],
-    },
+    { network: 'main', route: '/relay-bundle' },
     {
       sendBundle: async () => {
         nowMs += answerMs
@@ -66,25 +30,14 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
       askStatuses: never,
     },
     {
-      checks: {
-        bundleId: () => null,
-        checkBundle: async () => {
-          nowMs += checksMs
-          return VERDICT
-        },
-      },
       upstream: { send: never },
       queue: { enter: () => true },
       statusQueue: { enter: never },
-      singleFlight: new SingleFlight(
-        { followPollMs: 1, followMs: 1 },
-        { locks, read: never, now: () => nowMs },
-      ),
+      singleFlight: new SingleFlight(),
       store: {
-        begin: (id, submission) => {
+        begin: (_id, submission) => {
           begun.push(submission)
           return {
-            id,
             end: async ending => {
               ended.push(ending)
               return true
@@ -92,41 +45,44 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
           }
         },
         record: never,
-        find: never,
-        has: never,
       },
-      log: createLog('edge', never),
+      log: createLog('sender', never),
       now: () => nowMs,
       clock: () => nowMs,
-      meter: { onCall: never, onForward: () => {}, onJoined: never, onMismatch: never },
+      meter: {
+        onForward: elapsedMs => forwardedAfterMs.push(elapsedMs),
+        onJoined: never,
+        onMismatch: never,
+      },
     },
   )
-  const { outcome } = await sender.send([['AA=='], { encoding: 'base64' }], {
-    grant: GRANT,
-    request: { id: 'request' },
-    recheck: () => undefined,
-    submissionId: createIds(() => nowMs)(),
-  })
-  t.strictSame(outcome, { result: `"${ID}"` })
+  const submissionId = createIds(() => nowMs)()
+  nowMs += waitMs
+  const sent = await sender.send(
+    {
+      submissionId,
+      startMs: RECEIVED_MS,
+      transactions: ['AA=='],
+      bundleId: ID,
+      pending: { ...PENDING, bundleId: ID, receivedAtMs: RECEIVED_MS },
+      version: 1,
+    },
+    () => true,
+  )
+  const times = {
+    forwardedAtMs: RECEIVED_MS + waitMs,
+    answeredAtMs: RECEIVED_MS + waitMs + answerMs,
+  }
+  t.match(sent, { ending: { outcome: 'accepted', ...times }, joined: null })
   t.match(begun, [
     {
-      accessId: 'access',
       bundleId: ID,
-      signatures: [SIGNATURE],
       outcome: 'pending',
       receivedAtMs: RECEIVED_MS,
-      forwardedAtMs: RECEIVED_MS + checksMs,
+      forwardedAtMs: RECEIVED_MS + waitMs,
       answeredAtMs: null,
     },
   ])
-  t.strictSame(ended, [
-    {
-      outcome: 'accepted',
-      result: `"${ID}"`,
-      error: null,
-      engine: { status: 200, words: '' },
-      forwardedAtMs: RECEIVED_MS + checksMs,
-      answeredAtMs: RECEIVED_MS + checksMs + answerMs,
-    },
-  ])
+  t.match(ended, [{ outcome: 'accepted', result: `"${ID}"`, error: null, ...times }])
+  t.strictSame(forwardedAfterMs, [waitMs])
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { EngineOrder, orderWords } from '../../../src/submission/relay/engine-order.js'
+import { EngineOrder } from '../../../src/submission/relay/engine-order.js'
 import { EngineQueue, longestWaitMs } from '../../../src/submission/relay/engine-queue.js'
 import { defaults } from '../../../src/submission/relay/options.js'
 import { createTokenBucket } from '../../../src/submission/relay/token-bucket.js'
@@ -14,24 +14,21 @@ const STEP_MS = 5
 /** Long after the start of the machine. */
 const START_MS = 1e9
 
-/** The queues of the edges of a machine with shipped defaults, on a clock of their own. */
-const openMachine = (edgeCount: number) => {
+/** The queue of a machine with shipped defaults, on a clock of its own. */
+const openMachine = () => {
   const timers = createFakeTimers()
-  const nowNs = (): bigint => BigInt(Math.round((START_MS + timers.now()) * 1e6))
-  const words = new BigInt64Array(1 + orderWords(edgeCount))
-  const bucket = createTokenBucket(defaults, { words, index: 0, nowNs })
-  const edges = Array.from({ length: edgeCount }, (_, edgeIndex) => {
-    const order = new EngineOrder({ words, index: 1, edgeIndex, edgeCount, nowNs })
-    const { now, setTimer } = timers
-    return new EngineQueue(defaults, { bucket, order, now, setTimer })
-  })
+  const { now, setTimer } = timers
+  const nowNs = (): bigint => BigInt(Math.round((START_MS + now()) * 1e6))
+  const bucket = createTokenBucket(defaults, { words: new BigInt64Array(1), index: 0, nowNs })
+  const order = new EngineOrder(() => START_MS + now())
+  const queue = new EngineQueue(defaults, { bucket, order, now, setTimer })
   const served: string[] = []
-  const enter = async (accessId: string, edge: number): Promise<boolean> => {
-    const isTaken = (await edges[edge % edgeCount]?.enter(accessId)) === true
+  const enter = async (accessId: string): Promise<boolean> => {
+    const isTaken = await queue.enter(accessId)
     if (isTaken) served.push(accessId)
     return isTaken
   }
-  return { timers, edges, enter, served }
+  return { timers, queue, enter, served }
 }
 
 type Machine = ReturnType<typeof openMachine>
@@ -43,11 +40,11 @@ const createObedient = (
   pauses: readonly number[],
 ) => {
   const tookMs: number[] = []
-  let [attempt, nextMs, begunMs] = [0, pauses[0] ?? 0, pauses[0] ?? 0]
+  let [nextMs, begunMs] = [pauses[0] ?? 0, pauses[0] ?? 0]
   let isAsking = false
   const ask = async (): Promise<void> => {
     isAsking = true
-    const isTaken = await enter(accessId, attempt++)
+    const isTaken = await enter(accessId)
     isAsking = false
     if (isTaken) {
       tookMs.push(timers.now() - begunMs)
@@ -80,22 +77,21 @@ t.test('an access that retries when told has its bundle within two intervals', a
   await fc.assert(
     fc.asyncProperty(
       fc.record({
-        edgeCount: fc.integer({ min: 1, max: 3 }),
         pauses: anyPauses,
         /** Between two requests of the flood, and how many come at once. */
         everyMs: fc.constantFrom(5, 20, 50, 145, 400),
         atOnce: fc.integer({ min: 1, max: 100 }),
       }),
-      async ({ edgeCount, pauses, everyMs, atOnce }) => {
-        const machine = openMachine(edgeCount)
+      async ({ pauses, everyMs, atOnce }) => {
+        const machine = openMachine()
         const obedient = createObedient(machine, 'obedient', pauses)
         const flood = (atMs: number): void => {
           if (atMs % everyMs !== 0) return
-          for (let nth = 0; nth < atOnce; nth++) void machine.enter('flood', nth + atMs / everyMs)
+          for (let nth = 0; nth < atOnce; nth++) void machine.enter('flood')
         }
         await run(machine, [obedient], flood, 60_000)
         const longestMs = Math.max(...obedient.tookMs)
-        for (const { size } of machine.edges) if (size > 2 * queuedPerAccessMax) return false
+        if (machine.queue.size > 2 * queuedPerAccessMax) return false
         return obedient.isDone() && longestMs <= 2 * INTERVAL_MS + 4 * STEP_MS
       },
     ),
@@ -105,12 +101,12 @@ t.test('an access that retries when told has its bundle within two intervals', a
 
 t.test('several that retry when told have theirs in turn', async t => {
   for (const count of [2, 4, 8]) {
-    const machine = openMachine(2)
+    const machine = openMachine()
     const all = Array.from({ length: count }, (_, nth) =>
       createObedient(machine, `obedient ${nth}`, [nth * 170, 0, 300]),
     )
     const flood = (atMs: number): void => {
-      if (atMs % 50 === 0) void machine.enter('flood', atMs / 50)
+      if (atMs % 50 === 0) void machine.enter('flood')
     }
     await run(machine, all, flood, 120_000)
     const longestMs = Math.max(...all.flatMap(({ tookMs }) => tookMs))
@@ -122,36 +118,35 @@ t.test('several that retry when told have theirs in turn', async t => {
 })
 
 t.test('accesses without end, each with its first bundle, keep no other waiting', async t => {
-  const machine = openMachine(2)
+  const machine = openMachine()
   const obedient = createObedient(machine, 'obedient', [100, 500])
   let count = 0
   const flood = (atMs: number): void => {
-    if (atMs % 20 === 0) void machine.enter(`one of thousands ${count++}`, count)
+    if (atMs % 20 === 0) void machine.enter(`one of thousands ${count++}`)
   }
   await run(machine, [obedient], flood, 40_000)
   const longestMs = Math.max(...obedient.tookMs)
   t.ok(obedient.isDone() && longestMs < 13_000, `${longestMs} ms`)
-  for (const { size } of machine.edges) t.ok(size <= queuedMax)
+  t.ok(machine.queue.size <= queuedMax)
 })
 
 t.test('an access that was refused and never comes back takes no token', async t => {
-  const machine = openMachine(2)
+  const machine = openMachine()
   const flood = (atMs: number): void => {
-    if (atMs % 50 === 0) void machine.enter('flood', atMs / 50)
-    if (atMs % 100 === 0) void machine.enter(`gone ${atMs}`, atMs / 100)
+    if (atMs % 50 === 0) void machine.enter('flood')
+    if (atMs % 100 === 0) void machine.enter(`gone ${atMs}`)
   }
   await run(machine, [createObedient(machine, 'never', [Infinity])], flood, 20_000)
   t.ok(machine.served.length >= 20, `${machine.served.length} tokens in 20 s`)
 })
 
 t.test('a refused request waits no longer than one interval more', async t => {
-  const machine = openMachine(1)
-  t.equal(await machine.enter('a', 0), true)
-  t.equal(await machine.enter('b', 0), false)
+  const machine = openMachine()
+  t.equal(await machine.enter('a'), true)
+  t.equal(await machine.enter('b'), false)
   await machine.timers.pass(10)
   const begunMs = machine.timers.now()
-  const waiting = machine.enter('b', 0)
-  // Behind another edge, which takes every token.
+  const waiting = machine.enter('b')
   let isEnded = false
   void waiting.then(() => (isEnded = true))
   while (!isEnded) await machine.timers.pass(STEP_MS)

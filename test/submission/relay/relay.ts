@@ -244,7 +244,7 @@ t.test('an access that ended meanwhile forwards nothing and reads nothing', asyn
   }
   // What is forwarded is answered: its outcome is the client's to know.
   let count = 0
-  const { call } = await open(t, 1, { recheck: () => (count++ < 2 ? undefined : refusal) })
+  const { call } = await open(t, 1, { recheck: () => (count++ < 3 ? undefined : refusal) })
   t.equal((await call('/relay-bundle', 'sendBundle', bundle)).json.result, idOf(texts))
 })
 

@@ -1,59 +1,44 @@
-import t, { type Test } from 'tap'
-import { defaults } from '../../../src/submission/store/options.js'
-import { edgePath } from '../../../src/submission/store/store-readers.js'
+import t from 'tap'
+import { findSubmission } from '../../../src/submission/store/find-submission.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
-import { openSubmissionStore, walBytes } from '../../../src/submission/store/submission-store.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 
 const NOW_MS = 1_900_000_000_000
-const OPTIONS = { ...defaults, ageMsMax: 60_000, findMs: 60 }
+const OPTIONS = { ageMsMax: 60_000, findMs: 60 }
 
-/** A store beside those of other edges, which return one value after another. */
-const open = async (t: Test, results: readonly (Submission | undefined)[]) => {
-  const reads = { count: 0 }
-  const others = { find: () => results[Math.min(reads.count++, results.length - 1)] }
-  const dir = edgePath(t.testdir(), 0)
-  const onFault = (fault: unknown) => t.fail(String(fault))
-  const wal = new Uint8Array(walBytes(OPTIONS))
-  const store = await openSubmissionStore(dir, { wal, others, now: () => NOW_MS, onFault }, OPTIONS)
-  t.teardown(() => store.close())
-  return { store, reads }
+/** Looks a submission of an age up, of which reads return one value after another. */
+const find = async (ageMs: number, results: readonly (Submission | undefined)[]) => {
+  let count = 0
+  const read = () => results[Math.min(count++, results.length - 1)]
+  const id = createIds(() => NOW_MS - ageMs)()
+  const found = await findSubmission(id, { read, now: () => NOW_MS, options: OPTIONS })
+  return { found, count }
 }
-const idOf = (ageMs: number): Uint8Array => createIds(() => NOW_MS - ageMs)()
 
-t.test('a submission that ended at this edge is found without other edges', async t => {
-  const { store, reads } = await open(t, [undefined])
-  const id = idOf(0)
-  store.record(id, ACCEPTED)
-  t.strictSame(await store.find(id), ACCEPTED)
-  t.equal(reads.count, 0)
+t.test('a submission that has ended is found at once', async t => {
+  t.strictSame(await find(0, [ACCEPTED]), { found: ACCEPTED, count: 1 })
 })
 
-t.test('a submission that another edge is about to store is awaited', async t => {
-  const { store } = await open(t, [undefined, PENDING, ACCEPTED])
-  t.strictSame(await store.find(idOf(10)), ACCEPTED)
+t.test('a submission that is about to be stored is awaited', async t => {
+  t.strictSame((await find(10, [undefined, PENDING, ACCEPTED])).found, ACCEPTED)
 })
 
-t.test('a submission that stays in flight at another edge is found as pending', async t => {
-  const { store } = await open(t, [PENDING])
-  t.strictSame(await store.find(idOf(10)), PENDING)
+t.test('a submission that stays in flight is found as pending', async t => {
+  t.strictSame((await find(10, [PENDING])).found, PENDING)
 })
 
 t.test('an unknown recent submission is awaited for a bounded time', async t => {
-  const { store, reads } = await open(t, [undefined])
-  t.equal(await store.find(idOf(10)), undefined)
-  t.ok(reads.count > 1)
+  const { found, count } = await find(10, [undefined])
+  t.equal(found, undefined)
+  t.ok(count > 1)
 })
 
 t.test('an older submission is not awaited', async t => {
-  const { store, reads } = await open(t, [undefined])
-  t.equal(await store.find(idOf(20_000)), undefined)
-  t.equal(reads.count, 1)
+  t.strictSame(await find(20_000, [undefined]), { found: undefined, count: 1 })
 })
 
 t.test('a submission older than the age of records is not returned', async t => {
-  const { store } = await open(t, [ACCEPTED])
-  t.strictSame(await store.find(idOf(60_000)), ACCEPTED)
-  t.equal(await store.find(idOf(60_001)), undefined)
+  t.strictSame((await find(60_000, [ACCEPTED])).found, ACCEPTED)
+  t.equal((await find(60_001, [ACCEPTED])).found, undefined)
 })

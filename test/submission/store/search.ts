@@ -2,10 +2,10 @@ import t from 'tap'
 import { defaults } from '../../../src/submission/store/options.js'
 import type { SubmissionFilter } from '../../../src/submission/store/search.js'
 import {
-  edgePath,
-  StoreReaders,
+  senderPath,
+  StoreReader,
   type SearchStart,
-} from '../../../src/submission/store/store-readers.js'
+} from '../../../src/submission/store/store-reader.js'
 import {
   openSubmissionStore,
   type SentSubmission,
@@ -17,30 +17,30 @@ import { openStores as open } from '../../fixtures/submission/store.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 import { until } from '../../fixtures/until.js'
 
-t.test('the submissions of an access, of every edge and table, in pages', async t => {
-  const { dir, openEdge, newId, clock } = await open(t)
-  const edges = [await openEdge(0), await openEdge(1)]
-  const readers = new StoreReaders(dir, undefined, { ...defaults, recentMax: 2 })
+t.test('the submissions of an access, of every table, in pages', async t => {
+  const { dir, openStore, newId, clock } = await open(t)
+  const store = await openStore()
+  const reader = new StoreReader(dir, { ...defaults, recentMax: 2 })
   const mine: string[] = []
-  const keep = (edge: number, accessId: string, more: Partial<Submission>): Uint8Array => {
+  const keep = (accessId: string, more: Partial<Submission>): Uint8Array => {
     clock.ms += 1
     const id = newId()
-    edges[edge]?.record(id, { ...ACCEPTED, accessId, ...more })
+    store.record(id, { ...ACCEPTED, accessId, ...more })
     if (accessId === 'acc_mine') mine.unshift(formatId(id))
     return id
   }
-  keep(0, 'acc_mine', {})
-  keep(1, 'acc_mine', { outcome: 'invalid' })
-  for (let count = 0; count < 7; count++) keep(0, 'acc_other', {})
-  const lander = keep(1, 'acc_mine', { route: '/lander', signatures: ['other', 'one'] })
-  keep(0, 'acc_mine', { route: '/lander', outcome: 'invalid', signatures: [] })
-  const refused = keep(1, 'acc_mine', { outcome: 'refused' })
+  keep('acc_mine', {})
+  keep('acc_mine', { outcome: 'invalid' })
+  for (let count = 0; count < 7; count++) keep('acc_other', {})
+  const lander = keep('acc_mine', { route: '/lander', signatures: ['other', 'one'] })
+  keep('acc_mine', { route: '/lander', outcome: 'invalid', signatures: [] })
+  const refused = keep('acc_mine', { outcome: 'refused' })
   const search = async (
     filter: Omit<SubmissionFilter, 'accessId'> = {},
     { countMax = 9, before, limitMs = 5_000 }: Partial<SearchStart> = {},
   ) => {
     const start = { before, countMax, limitMs, now: () => clock.ms }
-    const { found, next } = await readers.search({ accessId: 'acc_mine', ...filter }, start)
+    const { found, next } = await reader.search({ accessId: 'acc_mine', ...filter }, start)
     return { ids: found.map(({ id }) => formatId(id)), next }
   }
   await until('all are stored', async () => (await search()).ids.length === 5)
@@ -64,54 +64,55 @@ t.test('the submissions of an access, of every edge and table, in pages', async 
   t.ok(cut.ids.length < 5 && cut.next !== undefined, 'a search that takes long can be continued')
   const rest = await search({}, { before: cut.next })
   t.strictSame([...cut.ids, ...rest.ids], mine)
-  await readers.close()
-  for (const edge of edges) await edge.close()
+  await reader.close()
+  await store.close()
   t.strictSame((await search()).ids, [], 'closed')
 })
 
 t.test('an access has no more submissions than its bound, and evicts no other', async t => {
-  const { dir, openEdge, newId, clock } = await open(t, { accessMax: 3 })
+  const { dir, openStore, newId, clock } = await open(t, { accessMax: 3 })
   const keep = async (store: SubmissionStore, accessId: string): Promise<string> => {
     clock.ms += 1
     const id = newId()
     store.record(id, { ...ACCEPTED, accessId })
-    await until('it is stored', () => readers.get(0, id) !== undefined)
+    await until('it is stored', () => reader.get(id) !== undefined)
     return formatId(id)
   }
-  const readers = new StoreReaders(dir, undefined)
+  const reader = new StoreReader(dir)
   const kept = async (accessId: string): Promise<string[]> => {
     const start = { before: undefined, countMax: 99, limitMs: 5_000, now: () => clock.ms }
-    const { found } = await readers.search({ accessId }, start)
+    const { found } = await reader.search({ accessId }, start)
     return found.map(({ id }) => formatId(id)).toReversed()
   }
-  const first = await openEdge(0)
+  const first = await openStore()
   const other = await keep(first, 'acc_other')
   const mine: string[] = []
   for (let count = 0; count < 5; count++) mine.push(await keep(first, 'acc_mine'))
   await until('the oldest two are removed', async () => (await kept('acc_mine')).length === 3)
   t.strictSame(await kept('acc_mine'), mine.slice(2))
   await first.close()
-  const second = await openEdge(0)
+  const second = await openStore()
   mine.push(await keep(second, 'acc_mine'))
   await until('one more is removed', async () => (await kept('acc_mine')).length === 3)
   t.strictSame(await kept('acc_mine'), mine.slice(3), 'a later process counts what is there')
   t.strictSame(await kept('acc_other'), [other])
-  await readers.close()
+  await reader.close()
   await second.close()
 })
 
 t.test('what was sent is announced, and what became of it is added', async t => {
-  const { openEdge, newId, clock, faults, dir, wal, options } = await open(t)
-  const store = await openEdge(0)
+  const { openStore, newId, clock, faults, dir, wal, options } = await open(t)
+  const store = await openStore()
   await store.close()
   const sent: SentSubmission[] = []
   let isLookedFor = true
   const reopen = async () => {
-    const others = new StoreReaders(dir, 0, options)
     const onFault = (fault: unknown) => faults.push(fault)
     const onSent = (one: SentSubmission) => sent.push(one) > 0 && isLookedFor
-    const modules = { wal, others, now: () => clock.ms, onFault, onSent }
-    return openSubmissionStore(edgePath(dir, 0), modules, options)
+    const modules = { wal, now: () => clock.ms, onFault, onSent }
+    const opened = await openSubmissionStore(senderPath(dir), modules, options)
+    opened.resume()
+    return opened
   }
   const first = await reopen()
   const [id, ended, pending] = [newId(), newId(), newId()]

@@ -4,7 +4,7 @@ import t from 'tap'
 import * as v from 'valibot'
 import { ENTRY_BYTES_MAX } from '../../../src/submission/store/write-ahead-log.js'
 import { defaults } from '../../../src/submission/store/options.js'
-import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { senderPath, StoreReader } from '../../../src/submission/store/store-reader.js'
 import { openLmdb } from '../../../src/storage/lmdb.js'
 import { createIds, parseId } from '../../../src/submission/store/submission-id.js'
 import { NOW_MS, openStores as open } from '../../fixtures/submission/store.js'
@@ -20,12 +20,12 @@ const FullDisk = v.object({
   inFlight: v.number(),
 })
 
-t.test('a submission can be read at once, and at every edge when it is stored', async t => {
-  const { dir, openEdge, newId, faults } = await open(t)
-  const store = await openEdge(0)
-  const readers = new StoreReaders(dir, 1)
+t.test('a submission can be read at once, and by every process when it is stored', async t => {
+  const { dir, openStore, newId, faults } = await open(t)
+  const store = await openStore()
+  const reader = new StoreReader(dir)
   const id = newId()
-  t.equal(readers.find(id), undefined)
+  t.equal(reader.get(id), undefined)
   const record = store.begin(id, PENDING)
   t.strictSame(store.get(id), PENDING)
   t.equal(store.stats().inFlight, 1)
@@ -33,36 +33,34 @@ t.test('a submission can be read at once, and at every edge when it is stored', 
   t.strictSame(store.get(id), ACCEPTED)
   t.equal(await stored, true)
   t.strictSame(store.get(id), ACCEPTED)
-  t.strictSame(readers.get(0, id), ACCEPTED)
-  t.strictSame(readers.find(id), ACCEPTED)
-  t.equal(new StoreReaders(dir, 0).find(id), undefined, 'an edge does not look for its own there')
-  t.equal(readers.find(newId()), undefined)
+  t.strictSame(reader.get(id), ACCEPTED)
+  t.equal(reader.get(newId()), undefined)
   t.equal(store.stats().inFlight, 0)
   t.equal(store.stats().records, 1)
-  await readers.close()
+  await reader.close()
   await store.close()
   t.strictSame(faults, [])
 })
 
-t.test('a submission that takes long can be read at other edges as pending', async t => {
-  const { dir, openEdge, newId, faults } = await open(t, { pendingMs: 5 })
-  const store = await openEdge(0)
-  const readers = new StoreReaders(dir, 1)
+t.test('a submission that takes long can be read by other processes as pending', async t => {
+  const { dir, openStore, newId, faults } = await open(t, { pendingMs: 5 })
+  const store = await openStore()
+  const reader = new StoreReader(dir)
   const id = newId()
   const record = store.begin(id, PENDING)
-  await until('it is stored', () => readers.find(id) !== undefined)
-  t.strictSame(readers.find(id), PENDING)
+  await until('it is stored', () => reader.get(id) !== undefined)
+  t.strictSame(reader.get(id), PENDING)
   t.strictSame(store.get(id), PENDING)
   t.equal(await record?.end(ACCEPTED), true)
-  t.strictSame(readers.find(id), ACCEPTED)
-  await readers.close()
+  t.strictSame(reader.get(id), ACCEPTED)
+  await reader.close()
   await store.close()
   t.strictSame(faults, [])
 })
 
 t.test('a submission that a check refused is stored, too', async t => {
-  const { openEdge, newId } = await open(t)
-  const store = await openEdge(0)
+  const { openStore, newId } = await open(t)
+  const store = await openStore()
   const id = newId()
   const invalid = { ...PENDING, outcome: 'invalid', checks: 'no', forwardedAtMs: null } as const
   store.record(id, invalid)
@@ -72,9 +70,9 @@ t.test('a submission that a check refused is stored, too', async t => {
   await store.close()
 })
 
-/** Commits of an edge's store so far. */
+/** Commits of a store so far. */
 const commitCount = async (dir: string): Promise<number> => {
-  const path = join(edgePath(dir, 0), 'submissions-1')
+  const path = join(senderPath(dir), 'submissions-1')
   const options = { mapBytes: defaults.mapBytes, readersMax: defaults.readersMax, tablesMax: 8 }
   const store = openLmdb({ ...options, path, isReadOnly: true })
   const { lastTxnId } = v.parse(v.object({ lastTxnId: v.number() }), store.getStats())
@@ -83,8 +81,8 @@ const commitCount = async (dir: string): Promise<number> => {
 }
 
 t.test('records that nobody waits for are stored together', async t => {
-  const { dir, openEdge, newId, faults } = await open(t, { gatherMs: 500, gatherCountMax: 20 })
-  const store = await openEdge(0)
+  const { dir, openStore, newId, faults } = await open(t, { gatherMs: 500, gatherCountMax: 20 })
+  const store = await openStore()
   const before = await commitCount(dir)
   for (let count = 0; count < 30; count++) {
     store.record(newId(), ACCEPTED)
@@ -96,15 +94,15 @@ t.test('records that nobody waits for are stored together', async t => {
   const last = newId()
   store.record(last, ACCEPTED)
   await store.close()
-  const readers = new StoreReaders(dir, 1)
-  t.strictSame(readers.find(last), ACCEPTED, 'a close does not wait, and stores what waited')
-  await readers.close()
+  const reader = new StoreReader(dir)
+  t.strictSame(reader.get(last), ACCEPTED, 'a close does not wait, and stores what waited')
+  await reader.close()
   t.strictSame(faults, [])
 })
 
 t.test('one more submission in flight than the bound is refused', async t => {
-  const { openEdge, newId } = await open(t, { inFlightMax: 2 })
-  const store = await openEdge(0)
+  const { openStore, newId } = await open(t, { inFlightMax: 2 })
+  const store = await openStore()
   const records = [1, 2, 3].map(() => store.begin(newId(), PENDING))
   t.strictSame(
     records.map(record => record !== undefined),
@@ -118,8 +116,8 @@ t.test('one more submission in flight than the bound is refused', async t => {
 t.test(
   'submissions that a killed process left in flight are unknown, ended ones are not',
   async t => {
-    const { dir, wal, openEdge, newId, faults } = await open(t)
-    const first = await openEdge(0)
+    const { dir, wal, openStore, newId, faults } = await open(t)
+    const first = await openStore()
     const [left, stored] = [newId(), newId()]
     first.begin(left, PENDING)
     const ended = first.begin(stored, PENDING)?.end(ACCEPTED)
@@ -128,17 +126,17 @@ t.test(
     await first.close()
 
     wal.set(atKill)
-    const again = await openEdge(0)
+    const again = await openStore()
     t.strictSame(again.get(left), { ...PENDING, outcome: 'unknown' })
     t.strictSame(again.get(stored), ACCEPTED)
     t.equal(again.stats().inFlight, 0)
-    const readers = new StoreReaders(dir, undefined)
-    t.equal(readers.find(left)?.outcome, 'unknown')
-    await readers.close()
+    const reader = new StoreReader(dir)
+    t.equal(reader.get(left)?.outcome, 'unknown')
+    await reader.close()
     await again.close()
 
     wal.set(atKill)
-    const other = await openEdge(1)
+    const other = await openStore('other')
     t.strictSame(other.get(left), { ...PENDING, outcome: 'unknown' }, 'also what never reached it')
     t.strictSame(other.get(stored), ACCEPTED)
     await other.close()
@@ -147,21 +145,21 @@ t.test(
 )
 
 t.test(
-  'a stored pending submission of an edge that died is unknown after its next start',
+  'a stored pending submission of a sender that died is unknown after its next start',
   async t => {
-    const { dir, wal, openEdge, newId, faults } = await open(t, { pendingMs: 5 })
-    const first = await openEdge(0)
-    const readers = new StoreReaders(dir, 1)
+    const { dir, wal, openStore, newId, faults } = await open(t, { pendingMs: 5 })
+    const first = await openStore()
+    const reader = new StoreReader(dir)
     const id = newId()
     first.begin(id, PENDING)
-    await until('others see it', () => readers.find(id)?.outcome === 'pending')
+    await until('others see it', () => reader.get(id)?.outcome === 'pending')
     const atKill = Uint8Array.from(wal)
     await first.close()
     wal.set(atKill)
-    const again = await openEdge(0)
+    const again = await openStore()
     t.strictSame(again.get(id), { ...PENDING, outcome: 'unknown' })
-    t.equal(readers.find(id)?.outcome, 'unknown')
-    await readers.close()
+    t.equal(reader.get(id)?.outcome, 'unknown')
+    await reader.close()
     await again.close()
     t.strictSame(faults, [])
   },
@@ -170,8 +168,8 @@ t.test(
 t.test(
   'a result too long for the write-ahead log is stored without the engine’s texts',
   async t => {
-    const { wal, openEdge, newId } = await open(t)
-    const store = await openEdge(0)
+    const { wal, openStore, newId } = await open(t)
+    const store = await openStore()
     const id = newId()
     const record = store.begin(id, PENDING)
     const long = { ...ACCEPTED, engine: { status: 200, words: 'x'.repeat(4_000) } }
@@ -181,15 +179,15 @@ t.test(
     t.strictSame(store.get(id), long)
     await store.close()
     wal.set(atKill)
-    const other = await openEdge(1)
+    const other = await openStore('other')
     t.strictSame(other.get(id), { ...ACCEPTED, engine: null })
     await other.close()
   },
 )
 
 t.test('an ending that cannot be decoded is reported, and its submission is unknown', async t => {
-  const { wal, openEdge, newId, faults } = await open(t)
-  const store = await openEdge(0)
+  const { wal, openStore, newId, faults } = await open(t)
+  const store = await openStore()
   const id = newId()
   const stored = store.begin(id, PENDING)?.end(ACCEPTED)
   const atKill = Uint8Array.from(wal)
@@ -201,7 +199,7 @@ t.test('an ending that cannot be decoded is reported, and its submission is unkn
   for (const [nth, spoilt] of [0xc1, 0x05].entries()) {
     atKill[endsAt] = spoilt
     wal.set(atKill)
-    const other = await openEdge(1 + nth)
+    const other = await openStore(`other-${nth}`)
     t.strictSame(other.get(id), { ...PENDING, outcome: 'unknown' })
     t.equal(faults.splice(0).length, 1)
     await other.close()
@@ -209,10 +207,10 @@ t.test('an ending that cannot be decoded is reported, and its submission is unkn
 })
 
 t.test('a corrupt write-ahead log is reported, and the store opens', async t => {
-  const { wal, openEdge, newId, faults } = await open(t)
+  const { wal, openStore, newId, faults } = await open(t)
   wal.fill(0xff, 0, 4_096)
   new DataView(wal.buffer).setUint32(4_096, 100)
-  const store = await openEdge(0)
+  const store = await openStore()
   t.equal(faults.length, 1, 'one report for each entry that cannot be decoded')
   await store.begin(newId(), PENDING)?.end(ACCEPTED)
   await store.close()
@@ -220,8 +218,8 @@ t.test('a corrupt write-ahead log is reported, and the store opens', async t => 
 
 t.test('the oldest records of each table are removed above its bound', async t => {
   const bounds = { forwardedMax: 3, invalidMax: 2, pruneMs: 5 }
-  const { clock, openEdge, newId } = await open(t, bounds)
-  const store = await openEdge(0)
+  const { clock, openStore, newId } = await open(t, bounds)
+  const store = await openStore()
   const ids: Uint8Array[] = []
   for (let n = 0; n < 6; n++) {
     clock.ms++
@@ -242,8 +240,8 @@ t.test('the oldest records of each table are removed above its bound', async t =
 
 t.test('a table that was written to is pruned before the next look at all tables', async t => {
   // All of them are looked at first, and then each 40 s.
-  const { openEdge, newId } = await open(t, { forwardedMax: 3, pruneMs: 1_000 })
-  const store = await openEdge(0)
+  const { openStore, newId } = await open(t, { forwardedMax: 3, pruneMs: 1_000 })
+  const store = await openStore()
   for (let n = 0; n < 6; n++) await store.begin(newId(), PENDING)?.end(ACCEPTED)
   await until('the oldest are gone', () => store.stats().records === 3)
   await store.close()
@@ -255,15 +253,15 @@ t.test('refused submissions are not recorded above their bounds', async t => {
     ids.filter(id => store.get(id) !== undefined).length
 
   const busy = await open(t, { bufferedMax: 10 })
-  const waiting = await busy.openEdge(0)
+  const waiting = await busy.openStore()
   const ids = Array.from({ length: 30 }, busy.newId)
   for (const id of ids) waiting.record(id, invalid)
   t.equal(isKept(waiting, ids), 10, 'no more wait for the disk')
   await waiting.close()
 
   const bounds = { invalidMax: 5, pruneMs: 100, pruneCountMax: 1 }
-  const { openEdge, newId } = await open(t, bounds, join(t.testdirName, 'flood'))
-  const store = await openEdge(0)
+  const { openStore, newId } = await open(t, bounds, join(t.testdirName, 'flood'))
+  const store = await openStore()
   const before = Array.from({ length: 40 }, newId)
   for (const id of before) store.record(id, invalid)
   await until('the oldest is deleted: they were counted', () => isKept(store, before) < 40)
@@ -275,9 +273,9 @@ t.test('refused submissions are not recorded above their bounds', async t => {
 })
 
 t.test('a submission that ends after the close is recovered from the write-ahead log', async t => {
-  const { dir, openEdge, newId, faults } = await open(t)
-  const store = await openEdge(0)
-  const readers = new StoreReaders(dir, 1)
+  const { dir, openStore, newId, faults } = await open(t)
+  const store = await openStore()
+  const reader = new StoreReader(dir)
   const ids = [newId(), newId(), newId()] as const
   const records = ids.map(id => store.begin(id, PENDING))
   const stored = records[0]?.end(ACCEPTED)
@@ -292,12 +290,12 @@ t.test('a submission that ends after the close is recovered from the write-ahead
   store.record(newId(), { ...PENDING, outcome: 'invalid' })
   t.equal(store.get(ids[0]), undefined)
   t.equal(store.stats().records, 0, 'it may be asked when it is closed')
-  t.strictSame(readers.find(ids[0]), ACCEPTED)
-  await readers.close()
-  t.equal(readers.find(ids[0]), undefined)
+  t.strictSame(reader.get(ids[0]), ACCEPTED)
+  await reader.close()
+  t.equal(reader.get(ids[0]), undefined)
   // What lmdb would still do runs in a later turn.
   await new Promise(resolve => setTimeout(resolve, 20))
-  const again = await openEdge(0)
+  const again = await openStore()
   t.strictSame(
     ids.map(id => again.get(id)),
     [ACCEPTED, ACCEPTED, ACCEPTED],
@@ -308,37 +306,39 @@ t.test('a submission that ends after the close is recovered from the write-ahead
 
 t.test('a store that does not exist, or is incomplete, is empty', async t => {
   const dir = t.testdir({
-    edges: {
-      3: {},
-      4: { 'submissions-1': {} },
-      5: { 'submissions-1': { 'data.mdb': '' } },
-      'lock-table': '',
-    },
+    0: {},
+    1: { sender: {} },
+    2: { sender: { 'submissions-1': {} } },
+    3: { sender: { 'submissions-1': { 'data.mdb': '' } } },
   })
-  const readers = new StoreReaders(dir, 0)
-  t.equal(readers.find(createIds(() => NOW_MS)()), undefined)
-  t.equal(new StoreReaders(`${dir}/none`, 0).find(createIds(() => NOW_MS)()), undefined)
-  await readers.close()
+  for (const nth of [0, 1, 2, 3, 4]) {
+    const reader = new StoreReader(join(dir, String(nth)))
+    t.equal(reader.get(createIds(() => NOW_MS)()), undefined)
+    await reader.close()
+  }
 })
 
-t.test('a full disk stops no submission and ends no edge, and stored records remain', async t => {
-  const dir = t.testdir()
-  const said = await runOnFullDisk('test/fixtures/submission/store-full-disk', dir)
-  const { stored, lost, faults, inFlight } = v.parse(FullDisk, said)
-  t.ok(stored.length > 50)
-  t.equal(lost.length, 21)
-  t.equal(faults, lost.length)
-  t.equal(inFlight, 0, 'each slot of the write-ahead log is free again')
+t.test(
+  'a full disk stops no submission and ends no process, and stored records remain',
+  async t => {
+    const dir = t.testdir()
+    const said = await runOnFullDisk('test/fixtures/submission/store-full-disk', dir)
+    const { stored, lost, faults, inFlight } = v.parse(FullDisk, said)
+    t.ok(stored.length > 50)
+    t.equal(lost.length, 21)
+    t.equal(faults, lost.length)
+    t.equal(inFlight, 0, 'each slot of the write-ahead log is free again')
 
-  const { openEdge, newId, clock, faults: later } = await open(t, {}, dir)
-  // Theirs, by which nothing is too old yet.
-  clock.ms = Date.now()
-  const store = await openEdge(0)
-  const outcomeOf = (id: string) => store.get(parseId(id) ?? Buffer.alloc(16))?.outcome
-  t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
-  t.strictSame(new Set(lost.map(outcomeOf)), new Set([undefined]))
-  const record = store.begin(newId(), PENDING)
-  t.equal(await record?.end(ACCEPTED), true, 'with free space it continues')
-  await store.close()
-  t.strictSame(later, [])
-})
+    const { openStore, newId, clock, faults: later } = await open(t, {}, dir)
+    // Theirs, by which nothing is too old yet.
+    clock.ms = Date.now()
+    const store = await openStore()
+    const outcomeOf = (id: string) => store.get(parseId(id) ?? Buffer.alloc(16))?.outcome
+    t.strictSame(new Set(stored.map(outcomeOf)), new Set(['accepted']))
+    t.strictSame(new Set(lost.map(outcomeOf)), new Set([undefined]))
+    const record = store.begin(newId(), PENDING)
+    t.equal(await record?.end(ACCEPTED), true, 'with free space it continues')
+    await store.close()
+    t.strictSame(later, [])
+  },
+)

@@ -7,7 +7,10 @@ import { upstreamSection } from './upstream.js'
 /** The upstream RPC for methods that this service does not answer. */
 export const forwardSection = partTable(
   {
-    upstream: described(upstreamSection(upstreamDefaults), 'Its URLs, credential and connections.'),
+    upstream: described(
+      upstreamSection('edge', upstreamDefaults),
+      'Its URLs, credential and connections.',
+    ),
     allow: described(
       v.optional(v.array(methodName)),
       'The only methods that are forwarded; absent is all that the service does not answer itself.',

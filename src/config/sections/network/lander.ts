@@ -7,7 +7,7 @@ import { upstreamSection } from './upstream.js'
 /** A lander. */
 export const landerSection = partTable(
   {
-    upstream: described(upstreamSection(), 'Its URLs, credential and connections.'),
+    upstream: described(upstreamSection('sender'), 'Its URLs, credential and connections.'),
     tipAddresses: described(
       v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
       'Tip accounts of the lander itself.',

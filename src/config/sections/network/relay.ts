@@ -15,7 +15,7 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
   partTable(
     {
       upstream: described(
-        upstreamSection({ ...engineDefaults, credentialName: own.credentialName }),
+        upstreamSection('sender', { ...engineDefaults, credentialName: own.credentialName }),
         'URLs, credential and connections of the bundle engine.',
       ),
       serviceTipAddresses: described(

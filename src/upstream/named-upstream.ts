@@ -1,33 +1,28 @@
-import type { EdgeConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { Secret } from '../shared/secret.js'
-import type { OutcomeIndex } from '../submission/landing/landing-tracker.js'
-import type { PeerSubmissions } from '../submission/relay/relay-types.js'
-import type { Upstream, UpstreamOptions } from '../upstream/client.js'
+import type { Upstream, UpstreamOptions } from './client.js'
 
-type UpstreamConfig = NonNullable<EdgeConfig['networks'][number]['lander']>['upstream']
+/** An upstream as it is configured. */
+export type UpstreamConfig = Omit<UpstreamOptions, 'credential'> & {
+  readonly credential?: string | undefined
+}
 
-/** What the submission routes of one process share. */
-export type SubmissionModules = {
+export type UpstreamModules = {
   readonly log: Log
   readonly metrics: Metrics
   /** Monotonic milliseconds. */
   readonly now: () => number
-  /** Submissions to other machines; undefined on a machine by itself. */
-  readonly peers?: PeerSubmissions | undefined
-  /** Where transactions of a network are looked for; undefined before its first block. */
-  readonly indexOf?: ((network: string) => OutcomeIndex) | undefined
 }
 
 /** Opens the upstream of one section of a network's configuration, with its metrics. */
 export const openNamedUpstream = async (
   { credential, ...options }: UpstreamConfig,
   { network, name }: { readonly network: string; readonly name: string },
-  { log, metrics, now }: SubmissionModules,
+  { log, metrics, now }: UpstreamModules,
 ): Promise<Upstream> => {
-  // Not loaded by an edge without upstreams: its HTTP client is a third of what an edge loads.
-  const { Upstream, UPSTREAM_OUTCOMES } = await import('../upstream/client.js')
+  // Not loaded by a process without upstreams: its HTTP client is a third of what an edge loads.
+  const { Upstream, UPSTREAM_OUTCOMES } = await import('./client.js')
   const labels = { network, upstream: name }
   const counters = new Map(
     UPSTREAM_OUTCOMES.map(outcome => [

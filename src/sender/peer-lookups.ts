@@ -1,7 +1,7 @@
-import type { Submission } from '../store/submission.js'
-import type { PeerSubmissions, SubmissionQuery } from './relay-types.js'
+import type { Submission } from '../submission/store/submission.js'
+import type { PeerSubmissions, SubmissionQuery } from '../submission/relay/relay-types.js'
 
-/** From this edge to control and back, beside what other machines take. */
+/** From the sender to control and back, beside what other machines take. */
 const CONTROL_MS = 100
 
 export type PeerLookupParts = {
@@ -12,7 +12,7 @@ export type PeerLookupParts = {
 }
 
 /**
- * Looks up submissions at the other machines of the location. Control calls them: no edge has the
+ * Looks up submissions at the other machines of the location. Control calls them: the sender has no
  * certificate of the machine.
  */
 export class PeerLookups implements PeerSubmissions {

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { StoreReader } from '../../../src/submission/store/store-reader.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
 import { frame, tipping } from '../../fixtures/sandbox/tipping.js'
 import {
@@ -24,7 +24,7 @@ const recorded = async (
   { accessId, dataDir }: SubmissionEdge,
   isIt: (submission: Submission) => boolean,
 ): Promise<Submission> => {
-  const readers = new StoreReaders(dataDir, undefined)
+  const readers = new StoreReader(dataDir)
   t.teardown(() => readers.close())
   let last: Submission | undefined
   await until('it is recorded', async () => {

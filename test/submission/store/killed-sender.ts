@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import { sharedCells } from '../../../src/native/os.js'
 import { defaults } from '../../../src/submission/store/options.js'
-import { edgePath, StoreReaders } from '../../../src/submission/store/store-readers.js'
+import { senderPath } from '../../../src/submission/store/store-reader.js'
 import { parseId } from '../../../src/submission/store/submission-id.js'
 import { openSubmissionStore, walBytes } from '../../../src/submission/store/submission-store.js'
 import { scriptPath } from '../../fixtures/repository.js'
 
-t.test('a killed edge has recorded everything that it had begun', async t => {
+t.test('a killed sender has recorded everything that it had begun', async t => {
   const dir = t.testdir()
   const script = scriptPath('test/fixtures/submission/store-writer')
   const begun: string[] = []
@@ -36,13 +36,12 @@ t.test('a killed edge has recorded everything that it had begun', async t => {
   }
   t.ok(begun.length > 100)
 
-  mkdirSync(edgePath(dir, 0), { recursive: true })
-  const cells = sharedCells(join(edgePath(dir, 0), 'write-ahead-log'), walBytes(defaults) / 8)
+  mkdirSync(senderPath(dir), { recursive: true })
+  const cells = sharedCells(join(senderPath(dir), 'write-ahead-log'), walBytes(defaults) / 8)
   const wal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
   const onFault = (fault: unknown) => t.fail(String(fault))
-  const others = new StoreReaders(dir, 0)
-  const modules = { wal, others, now: Date.now, onFault }
-  const store = await openSubmissionStore(edgePath(dir, 0), modules)
+  const modules = { wal, now: Date.now, onFault }
+  const store = await openSubmissionStore(senderPath(dir), modules)
   const outcomes = begun.map(text => {
     const id = parseId(text)
     return [text, id && store.get(id)?.outcome]

@@ -1,0 +1,3 @@
+import { runRole } from '../role.js'
+
+runRole('sender', async () => (await import('../sender.js')).startSender)

@@ -1,0 +1,129 @@
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SenderConfig } from '../config/child-config.js'
+import { lockDescriptor, sharedCells } from '../native/os.js'
+import type { Log } from '../shared/log.js'
+import { createLogThrottle, LOG_PAUSE_MS } from '../shared/log-throttle.js'
+import type { Metrics } from '../shared/metrics.js'
+import { LandingTracker } from '../submission/landing/landing-tracker.js'
+import { senderPath } from '../submission/store/store-reader.js'
+import {
+  openSubmissionStore,
+  walBytes,
+  type SubmissionStore,
+} from '../submission/store/submission-store.js'
+import { WriteAheadLog } from '../submission/store/write-ahead-log.js'
+import type { OutcomeIndexes } from './outcome-indexes.js'
+
+export type StoreParts = {
+  readonly indexes: OutcomeIndexes
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly now: () => number
+}
+
+/** The store of submissions, and what completes it. */
+export type OpenStore = {
+  readonly store: SubmissionStore
+  readonly onFault: (fault: unknown) => void
+  /**
+   * Continues with what an earlier process has sent. Called when that has ended: until then it does
+   * so itself.
+   */
+  resume(): Promise<void>
+  close(): Promise<void>
+}
+
+const walPath = (dir: string, nth: number): string => join(dir, `write-ahead-log-${nth}`)
+
+/**
+ * One of the two write-ahead logs; undefined while another process has it: a sender that is
+ * replaced has one while its successor has the other.
+ */
+const openWal = (dir: string, nth: number, bytes: number) => {
+  const path = walPath(dir, nth)
+  // The lock ends with the descriptor.
+  const lock = openSync(`${path}.lock`, 'a', 0o600)
+  if (!lockDescriptor(lock)) {
+    closeSync(lock)
+    return undefined
+  }
+  const cells = sharedCells(path, bytes / 8)
+  const wal = new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength)
+  return { nth, wal, release: () => closeSync(lock) }
+}
+
+/** Opens the store. What no process has in flight any more becomes `unknown`. */
+export const openStore = async (
+  config: Pick<SenderConfig, 'dataDir' | 'submissionStore'>,
+  parts: StoreParts,
+): Promise<OpenStore> => {
+  const { dataDir, submissionStore: options } = config
+  const { indexes, metrics, now } = parts
+  const onFault = createFaultReport(parts)
+  const dir = senderPath(dataDir)
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const bytes = walBytes(options)
+  const own = openWal(dir, 0, bytes) ?? openWal(dir, 1, bytes)
+  if (own === undefined) throw new Error(`two senders run on ${dataDir}`)
+  const landings = new LandingTracker({
+    options,
+    indexOf: network => indexes.of(network),
+    write: (id, landing) => store.addLanding(id, landing),
+    now,
+    onFault,
+  })
+  const onSent = landings.watch.bind(landings)
+  const modules = { wal: own.wal, now: Date.now, onFault, onSent }
+  const store = await openSubmissionStore(dir, modules, options)
+  landings.start()
+  reportStore(store, landings, metrics)
+  return {
+    store,
+    onFault,
+    resume: async () => {
+      const other = 1 - own.nth
+      const left = existsSync(walPath(dir, other)) ? openWal(dir, other, bytes) : undefined
+      if (left !== undefined) await store.recover(new WriteAheadLog(left.wal))
+      left?.release()
+      store.resume()
+    },
+    close: async () => {
+      landings.close()
+      await store.close()
+      own.release()
+    },
+  }
+}
+
+const createFaultReport = ({ log, metrics, now }: StoreParts) => {
+  const faults = metrics.counter('submissionStoreFaults')
+  // On a full disk every submission fails.
+  const throttle = createLogThrottle(LOG_PAUSE_MS, now)
+  return (err: unknown): void => {
+    faults.add(1)
+    throttle(suppressedCount =>
+      log.error({ err, suppressedCount }, 'a submission could not be stored or read'),
+    )
+  }
+}
+
+const reportStore = (
+  store: SubmissionStore,
+  landings: Pick<LandingTracker, 'awaitedCount'>,
+  metrics: Metrics,
+): void => {
+  const inFlight = metrics.gauge('relayInFlight')
+  const records = metrics.gauge('submissionStoreRecords')
+  const awaited = metrics.gauge('submissionsAwaited')
+  const used = metrics.gauge('storeUsed', { store: 'submissions' })
+  const map = metrics.gauge('storeMap', { store: 'submissions' })
+  metrics.beforeSnapshot(() => {
+    const stats = store.stats()
+    inFlight.set(stats.inFlight)
+    records.set(stats.records)
+    awaited.set(landings.awaitedCount)
+    used.set(stats.usedBytes)
+    map.set(stats.mapBytes)
+  })
+}

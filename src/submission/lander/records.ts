@@ -1,0 +1,118 @@
+import type { Verdict } from '../../native/transactions.js'
+import type { Grant } from '../../shared/grant.js'
+import type { LanderKnowledge, LanderRequest } from '../link/messages.js'
+import { membersOf } from '../store/members.js'
+import type { SubmissionStore } from '../store/submission-store.js'
+import type { LanderRoute, Submission } from '../store/submission.js'
+import { readLanderAnswer, type LanderAnswer } from './answer.js'
+
+const NOT_CHECKED = 'not checked: too many checks in flight'
+
+/** What a record has of the transactions of a request; undefined where they could not be read. */
+export const knowledgeOf = (
+  route: LanderRoute,
+  verdict: Verdict | undefined,
+  findings = '',
+): LanderKnowledge =>
+  verdict === undefined
+    ? { checks: NOT_CHECKED }
+    : {
+        ...membersOf(verdict),
+        // Of a batch the transactions belong together no further.
+        bundleId: route === '/lander-submit-bundle' ? (verdict.bundleId ?? null) : null,
+        ...(findings === '' ? {} : { findings }),
+      }
+
+const PENDING = {
+  bundleId: null,
+  signatures: [],
+  checks: 'passed',
+  joined: null,
+  forwardedAtMs: null,
+  answeredAtMs: null,
+  outcome: 'pending',
+  result: null,
+  error: null,
+  engine: null,
+} as const
+
+/** The record of a request that a check refused. */
+export const toRefused = (
+  { message, name }: { readonly message: string; readonly name?: string },
+  {
+    grant,
+    ...of
+  }: {
+    readonly grant: Grant
+    readonly route: LanderRoute
+    readonly receivedAtMs: number
+    readonly answeredAtMs: number
+  },
+): Submission => {
+  const { accessId, tokenId, network, location } = grant
+  const outcome = name === 'checksOverloaded' ? 'full' : 'invalid'
+  return { ...PENDING, accessId, tokenId, network, location, ...of, outcome, checks: message }
+}
+
+export type LanderRecordParts = {
+  readonly store: Pick<SubmissionStore, 'record'>
+  readonly newId: () => Uint8Array
+  /** Unix milliseconds. */
+  readonly now: () => number
+  /** A request without an answer after this is stored as pending. */
+  readonly pendingMs: number
+}
+
+/** What the sender records of one request, once it is answered and its transactions are known. */
+export class LanderRecord {
+  private readonly parts: LanderRecordParts
+  private readonly request: LanderRequest
+  private readonly id: Uint8Array
+  private forwardedAtMs: number | null = null
+  private timer: NodeJS.Timeout | undefined
+  private known: LanderKnowledge | undefined
+  private answer: { readonly answer: LanderAnswer; readonly atMs: number } | undefined
+
+  constructor(parts: LanderRecordParts, request: LanderRequest) {
+    this.parts = parts
+    this.request = request
+    this.id = parts.newId()
+  }
+
+  /** Its bytes are written to the lander. */
+  onSent(): void {
+    this.forwardedAtMs = this.parts.now()
+    this.timer = setTimeout(() => this.record({}), this.parts.pendingMs)
+    this.timer.unref()
+  }
+
+  /** The edge knows its transactions, or has ended before it did. */
+  onChecked(known: LanderKnowledge = { checks: NOT_CHECKED }): void {
+    if (this.known !== undefined) return
+    this.known = known
+    this.endIfKnown()
+  }
+
+  onAnswered(answer: LanderAnswer): void {
+    this.answer = { answer, atMs: this.parts.now() }
+    this.endIfKnown()
+  }
+
+  private endIfKnown(): void {
+    const { answer: answered } = this
+    if (answered === undefined || this.known === undefined) return
+    clearTimeout(this.timer)
+    // After the answer is written to the edge.
+    setImmediate(() => {
+      const { answer, atMs } = answered
+      this.record({ ...readLanderAnswer(this.request.route, answer), answeredAtMs: atMs })
+    })
+  }
+
+  private record(ending: Partial<Submission>): void {
+    const { from, network, receivedAtMs, route } = this.request
+    const { forwardedAtMs, known } = this
+    const whole = { ...PENDING, ...from, network, receivedAtMs, route, forwardedAtMs }
+    this.parts.store.record(this.id, { ...whole, ...known, ...ending })
+  }
+}

@@ -1,0 +1,86 @@
+import type { UpstreamFailure } from '../../upstream/errors.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
+import type { CheckedBundle, StatusQuery, SubmissionQuery } from '../relay/relay-types.js'
+import type { SendResult } from '../single-flight.js'
+import type { LanderRoute, RelayRoute, Submission } from '../store/submission.js'
+
+/** A request of a lander route whose form is right. */
+export type LanderRequest = {
+  readonly network: string
+  readonly route: LanderRoute
+  readonly from: Pick<Submission, 'accessId' | 'tokenId' | 'location'>
+  /** Unix milliseconds. */
+  readonly receivedAtMs: number
+  readonly body: Uint8Array
+  /** The accessVersion under which the edge has admitted it. */
+  readonly version: number
+}
+
+/** What is known of the transactions of a request of a lander route, once they are checked. */
+export type LanderKnowledge = Partial<Submission>
+
+/** What an edge asks of the sender. Each call is answered once. */
+export type Calls = {
+  readonly bundle: {
+    readonly network: string
+    readonly route: RelayRoute
+    readonly bundle: CheckedBundle
+  }
+  readonly statuses: {
+    readonly network: string
+    readonly route: RelayRoute
+    readonly query: StatusQuery
+  }
+  readonly find: { readonly query: SubmissionQuery }
+  readonly forward: LanderRequest
+}
+
+/** How the sender answers. */
+export type Answers = {
+  readonly bundle: SendResult
+  readonly statuses: UpstreamReply | UpstreamFailure['kind']
+  readonly find: Submission | undefined
+  /** `ended`: nothing was sent, because the access has ended meanwhile. */
+  readonly forward: UpstreamReply | UpstreamFailure['kind'] | 'ended'
+}
+
+export type CallKind = keyof Calls
+
+/** From an edge to the sender. */
+export type ToSender =
+  | {
+      readonly [K in CallKind]: { readonly kind: K; readonly call: number; readonly of: Calls[K] }
+    }[CallKind]
+  /** A submission that a check refused, or with which another sender has ended. */
+  | { readonly kind: 'record'; readonly id: Uint8Array; readonly submission: Submission }
+  /** To a call `forward`. */
+  | { readonly kind: 'checked'; readonly call: number; readonly known: LanderKnowledge }
+  /** The answer to `recheck`. */
+  | { readonly kind: 'rechecked'; readonly call: number; readonly isEnded: boolean }
+
+/** From the sender to an edge. */
+export type ToEdge =
+  | { readonly kind: 'answer'; readonly call: number; readonly answer: Answers[CallKind] }
+  /** The sender has failed at the call, whose outcome is not known. */
+  | { readonly kind: 'failed'; readonly call: number }
+  /** The body of a call `forward` is being written to the lander. */
+  | { readonly kind: 'sent'; readonly call: number }
+  /** Accesses have changed since the call: has its own ended? */
+  | { readonly kind: 'recheck'; readonly call: number }
+  /**
+   * Another process is the sender from now on: at the same path. A call that is named was not
+   * begun, and goes there.
+   */
+  | { readonly kind: 'moved'; readonly call?: number }
+
+/** Of a sender to the one that it replaces. */
+export type ToPredecessor = { readonly kind: 'takeOver' }
+
+/** Of a sender that is replaced to its successor. */
+export type ToSuccessor =
+  /** The bundles that it has in flight, by their keys as hexadecimal. */
+  | { readonly kind: 'inFlight'; readonly keys: readonly string[] }
+  | { readonly kind: 'ended'; readonly key: string; readonly result: SendResult }
+
+/** Bytes of a message beside the body or the bundle that it carries. */
+export const MESSAGE_BYTES = 64 * 1024

@@ -1,0 +1,224 @@
+import { renameSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import type { ForwardEvents } from '../lander/forwarder.js'
+import type { LanderRecord } from '../lander/records.js'
+import type { MayStart } from '../relay/relay-types.js'
+import type { SendResult } from '../single-flight.js'
+import type { Submission } from '../store/submission.js'
+import { FrameReader, toFrame } from './frames.js'
+import type {
+  Answers,
+  CallKind,
+  Calls,
+  ToEdge,
+  ToPredecessor,
+  ToSender,
+  ToSuccessor,
+} from './messages.js'
+
+/** What the sender does for an edge. */
+export type SenderHandlers = {
+  bundle(of: Calls['bundle'], mayStart: MayStart): Promise<Answers['bundle']>
+  statuses(of: Calls['statuses']): Promise<Answers['statuses']>
+  find(of: Calls['find']): Promise<Answers['find']>
+  forward(
+    of: Calls['forward'],
+    mayStart: MayStart,
+    events: ForwardEvents,
+  ): Promise<Answers['forward']>
+  record(id: Uint8Array, submission: Submission): void
+}
+
+export type SenderServerOptions = {
+  /** Where edges connect. It is replaced when the server is ready. */
+  readonly path: string
+  /** Longest message of an edge, in bytes. */
+  readonly messageBytesMax: number
+  readonly handlers: SenderHandlers
+  /** Value of accessVersion, NaN once the lease has expired. */
+  readonly version: () => number
+  /** Bundles in flight, by key. */
+  readonly inFlight: () => readonly (readonly [key: string, result: Promise<SendResult>])[]
+  readonly onFault: (fault: unknown) => void
+}
+
+/** What one edge has asked, and what of it waits for the edge. */
+type Edge = {
+  readonly socket: Socket
+  readonly records: Map<number, LanderRecord>
+  readonly rechecks: Map<number, (isEnded: boolean) => void>
+}
+
+/** Listens for edges, and hands over to a successor. */
+export class SenderServer {
+  private readonly options: SenderServerOptions
+  private server: Server | undefined
+  private readonly edges = new Set<Edge>()
+  private successor: Socket | undefined
+  private isDraining = false
+  private callCount = 0
+  private onIdle = (): void => {}
+
+  constructor(options: SenderServerOptions) {
+    this.options = options
+  }
+
+  /** Listens, in place of what listens at the path. */
+  async listen(): Promise<void> {
+    const { path } = this.options
+    const draft = `${path}.${process.pid}`
+    rmSync(draft, { force: true })
+    const server = createServer(socket => this.onConnection(socket))
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(draft, resolve)
+    })
+    this.server = server
+    // At no time does nobody listen.
+    renameSync(draft, path)
+  }
+
+  /** Resolves when every call is answered. New calls are declined. */
+  async drain(): Promise<void> {
+    this.isDraining = true
+    this.retire()
+    if (this.callCount > 0)
+      await new Promise<void>(resolve => {
+        this.onIdle = resolve
+      })
+  }
+
+  /** Ends every connection: what is not answered is lost. */
+  close(): void {
+    this.retire()
+    for (const { socket } of this.edges) socket.destroySoon()
+    this.successor?.destroySoon()
+  }
+
+  private retire(): void {
+    if (this.server === undefined) return
+    this.server.close()
+    this.server = undefined
+    for (const edge of this.edges) if (edge.socket !== this.successor) send(edge, { kind: 'moved' })
+  }
+
+  private onConnection(socket: Socket): void {
+    const edge: Edge = { socket, records: new Map(), rechecks: new Map() }
+    const { messageBytesMax, onFault } = this.options
+    const reader = new FrameReader(messageBytesMax, message =>
+      this.onMessage(edge, message as ToSender | ToPredecessor),
+    )
+    this.edges.add(edge)
+    socket.on('data', chunk => {
+      try {
+        reader.push(chunk)
+      } catch (fault) {
+        onFault(fault)
+        socket.destroy()
+      }
+    })
+    // `close` follows.
+    socket.on('error', () => {})
+    socket.on('close', () => this.onClose(edge))
+  }
+
+  private onClose(edge: Edge): void {
+    this.edges.delete(edge)
+    for (const record of edge.records.values()) record.onChecked()
+    for (const onRechecked of edge.rechecks.values()) onRechecked(true)
+    if (this.successor !== edge.socket || this.isDraining) return
+    // It could not take over.
+    this.successor = undefined
+    this.listen().catch(this.options.onFault)
+  }
+
+  private onMessage(edge: Edge, message: ToSender | ToPredecessor): void {
+    switch (message.kind) {
+      case 'takeOver':
+        return this.handOver(edge)
+      case 'record':
+        return this.options.handlers.record(message.id, message.submission)
+      case 'checked': {
+        edge.records.get(message.call)?.onChecked(message.known)
+        edge.records.delete(message.call)
+        return
+      }
+      case 'rechecked': {
+        edge.rechecks.get(message.call)?.(message.isEnded)
+        edge.rechecks.delete(message.call)
+        return
+      }
+      default:
+        return void this.answer(edge, message)
+    }
+  }
+
+  private async answer(
+    edge: Edge,
+    message: Extract<ToSender, { readonly kind: CallKind }>,
+  ): Promise<void> {
+    const { call } = message
+    // What is looked up is found here, too; nothing else is begun.
+    if (this.server === undefined && message.kind !== 'find')
+      return send(edge, { kind: 'moved', call })
+    this.callCount++
+    try {
+      send(edge, { kind: 'answer', call, answer: await this.run(edge, message) })
+    } catch (fault) {
+      this.options.onFault(fault)
+      send(edge, { kind: 'failed', call })
+    } finally {
+      this.callCount--
+      if (this.callCount === 0) this.onIdle()
+    }
+  }
+
+  private run(
+    edge: Edge,
+    message: Extract<ToSender, { readonly kind: CallKind }>,
+  ): Promise<Answers[CallKind]> {
+    const { handlers } = this.options
+    const { call } = message
+    const mayStart: MayStart = version =>
+      this.options.version() === version || this.recheck(edge, call)
+    switch (message.kind) {
+      case 'bundle':
+        return handlers.bundle(message.of, mayStart)
+      case 'statuses':
+        return handlers.statuses(message.of)
+      case 'find':
+        return handlers.find(message.of)
+      case 'forward':
+        return handlers.forward(message.of, mayStart, {
+          onRecord: record => edge.records.set(call, record),
+          onSent: () => send(edge, { kind: 'sent', call }),
+        })
+    }
+  }
+
+  /** Whether the access of a call still exists, as its edge says. */
+  private recheck(edge: Edge, call: number): Promise<boolean> {
+    if (edge.socket.destroyed) return Promise.resolve(false)
+    return new Promise(resolve => {
+      edge.rechecks.set(call, isEnded => resolve(!isEnded))
+      send(edge, { kind: 'recheck', call })
+    })
+  }
+
+  /** From now on the successor begins what is new, and knows what is in flight here. */
+  private handOver({ socket }: Edge): void {
+    this.successor = socket
+    this.retire()
+    const inFlight = this.options.inFlight()
+    const keys = inFlight.map(([key]) => key)
+    socket.write(toFrame({ kind: 'inFlight', keys } satisfies ToSuccessor))
+    for (const [key, ended] of inFlight)
+      void ended.then(result =>
+        socket.write(toFrame({ kind: 'ended', key, result } satisfies ToSuccessor)),
+      )
+  }
+}
+
+const send = ({ socket }: Edge, message: ToEdge): void => {
+  if (!socket.destroyed) socket.write(toFrame(message))
+}
