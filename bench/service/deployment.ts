@@ -155,7 +155,7 @@ export type Edge = Server & {
 
 type Program = 'sender' | 'edge'
 
-/** Starts a program of the service as the supervisor does, and waits until it has reported these. */
+/** Starts a program as the supervisor does, and waits until it has reported these events. */
 const startProgram = async (
   role: Program,
   assignment: Assignments[Program],

@@ -33,9 +33,10 @@ export const startSender: Start<'sender'> = async ({ config }, send) => {
     findElsewhere: peers && (query => peers.find(query)),
   })
   meterLoop(metrics)
-  // Last: a thread inherits the slice of the thread that creates it. Edges alone are realtime: they
-  // leave one core.
-  raiseLoopPriority({ sliceMicros: config.processes.edgeSliceMicros, isRealtime: true }, log)
+  // Last: a thread inherits the slice of the thread that creates it. Not realtime: edges are, and
+  // leave one core. As a realtime thread it gave submissions a p99 of 1.2 to 3.2 ms, as an ordinary
+  // one 0.8 to 3.8 ms.
+  raiseLoopPriority({ sliceMicros: config.processes.edgeSliceMicros, isRealtime: false }, log)
   const onCommand = (command: Command): void => {
     // Whatever is begun after this turn of the event loop is begun under the new version.
     if (command.kind === 'accessChanged') confirm()

@@ -9,7 +9,7 @@ import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { SingleFlight } from '../submission/single-flight.js'
 import { findSubmission } from '../submission/store/find-submission.js'
 import { senderPath } from '../submission/store/store-reader.js'
-import { createIds, parseId } from '../submission/store/submission-id.js'
+import { parseId } from '../submission/store/submission-id.js'
 import type { Submission } from '../submission/store/submission.js'
 import { UpstreamFailure } from '../upstream/errors.js'
 import type { UpstreamModules } from '../upstream/named-upstream.js'
@@ -64,13 +64,12 @@ export const openSender = async (
   const indexes = new OutcomeIndexes(config, modules.log)
   const opened = await openStore(config, { ...modules, indexes })
   const { store, onFault } = opened
-  const singleFlight = new SingleFlight()
+  const singleFlight = new SingleFlight(() => server.isListening)
   const cells = sharedCells(join(senderPath(dataDir), 'buckets'), bucketWords(config))
   const words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
   const relays = await openRelays(config, { ...modules, store, singleFlight, words })
-  const newId = createIds(Date.now)
   const { pendingMs } = submissionStore
-  const records = { store, newId, now: Date.now, pendingMs }
+  const records = { store, now: Date.now, pendingMs }
   const landers = await openLanders(config, records, modules)
   const relayOf = (wanted: { readonly network: string; readonly route: string }) =>
     relays.find(({ network, route }) => network === wanted.network && route === wanted.route)
@@ -100,7 +99,7 @@ export const openSender = async (
     },
   }
   const path = openSocketPath(dataDir)
-  const server = new SenderServer({
+  const server: SenderServer = new SenderServer({
     path,
     messageBytesMax: processes.submissionBytesMax + MESSAGE_BYTES,
     handlers,

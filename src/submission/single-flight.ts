@@ -17,15 +17,24 @@ export type SendTask = {
 export type SendResult =
   { readonly ending: Ending; readonly joined: string | null } | 'full' | 'unknown'
 
+/** Another process begins what is new: nothing of the task was begun. */
+export class NotBegun extends Error {}
+
 /** Sends equal bundles that are in flight once; all get the outcome. */
 export class SingleFlight {
+  private readonly mayBegin: () => boolean
   /** By key. */
   private readonly inFlight = new Map<string, Promise<SendResult>>()
 
-  /** Joins the send of the same bundle, or starts one. */
+  constructor(mayBegin: () => boolean) {
+    this.mayBegin = mayBegin
+  }
+
+  /** Joins the send of the same bundle, or starts one. Throws NotBegun where it may not. */
   run({ key, id, prepare }: SendTask): Promise<SendResult> {
     const known = this.inFlight.get(key)
     if (known !== undefined) return known
+    if (!this.mayBegin()) throw new NotBegun()
     const start = prepare()
     if (start === 'full') return Promise.resolve('full')
     const ended = start()

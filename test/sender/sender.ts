@@ -69,6 +69,31 @@ t.test('a successor that ends before the former sender is told to changes nothin
   t.equal((await waiting).json.result, resultOf('waiting'))
 })
 
+t.test('a bundle whose access is asked for meanwhile goes to the successor', async t => {
+  const { machine, engine } = await open(t)
+  const socket = connect(openSocketPath(machine.dataDir))
+  const told: { readonly kind: string; readonly call?: number }[] = []
+  const reader = new FrameReader(1_000, message => told.push(message as (typeof told)[number]))
+  socket.on('data', chunk => reader.push(chunk))
+  const transactions = toBundle('/relay-bundle', 'asked')
+  const bundleId = resultOf('asked')
+  const pending = { accessId: 'access-1', signatures: [], outcome: 'pending' }
+  const submissionId = Buffer.alloc(16, 1)
+  const bundle = { submissionId, startMs: 0, transactions, bundleId, pending, version: 0 }
+  const of = { network: 'main', route: '/relay-bundle', bundle }
+  socket.write(toFrame({ kind: 'bundle', call: 7, of }))
+  await until('it asks', () => told.length === 1)
+  t.strictSame(told, [{ kind: 'recheck', call: 7 }])
+  const replaced = machine.replaceSender()
+  await until('it has a successor', () => told.length === 2)
+  socket.write(toFrame({ kind: 'rechecked', call: 7, isEnded: false }))
+  await until('it declines', () => told.length === 3)
+  t.strictSame(told.slice(1), [{ kind: 'moved' }, { kind: 'moved', call: 7 }])
+  t.equal(engine.received.length, 0)
+  socket.destroy()
+  await replaced
+})
+
 t.test('while there is no sender, a submission is refused after a second', async t => {
   const { machine, submit } = await open(t)
   await machine.endSender()

@@ -9,7 +9,7 @@ import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseSubmission } from '../call.js'
 import type { SubmissionReply } from '../failure.js'
 import type { LanderKnowledge } from '../link/messages.js'
-import type { SenderClient } from '../link/sender-client.js'
+import type { CallHooks, SenderClient } from '../link/sender-client.js'
 import type { LanderRoute } from '../store/submission.js'
 import {
   findAll,
@@ -19,9 +19,10 @@ import {
   type Finding,
   type FindingKind,
 } from './findings.js'
+import { Knowledge } from './knowledge.js'
 import type { Options } from './options.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
-import { knowledgeOf, toRefused } from './records.js'
+import { knowledgeOf, toLost, toRefused } from './records.js'
 import {
   countsReply,
   errorReply,
@@ -218,38 +219,38 @@ export class Lander {
     version: number,
     known?: LanderKnowledge,
   ): Promise<SubmissionReply> {
-    const { network, noSender } = this.modules
+    const { network, newId, noSender, sender } = this.modules
     const { route, body, receivedAtMs, recheck } = work
     const { accessId, tokenId, location } = work.grant
-    let pending: Promise<string> | undefined
-    let add: ((known: LanderKnowledge) => void) | undefined
-    const onWritten = (addKnowledge: (known: LanderKnowledge) => void): void => {
-      add = addKnowledge
-      if (known !== undefined) add(known)
-    }
-    const onSent = (): void => {
-      if (known === undefined && add !== undefined) pending = this.collectFindings(work, add)
-    }
     const from = { accessId, tokenId, location }
-    const answer = await this.modules.sender
-      .call(
-        'forward',
-        { network, route, from, receivedAtMs, body, version },
-        { onWritten, onSent, isEnded: () => recheck() !== undefined },
-      )
-      .catch(toNoAnswer)
+    const request = { id: newId(), network, route, from, receivedAtMs, body, version }
+    const knowledge = new Knowledge(known)
+    let pending: Promise<string> | undefined
+    const hooks: CallHooks = {
+      onWritten: add => knowledge.sendTo(add),
+      onSent: () => {
+        if (!knowledge.isKnown) pending = this.collectFindings(work, knowledge)
+      },
+      isEnded: () => recheck() !== undefined,
+    }
+    const answer = await sender.call('forward', request, hooks).catch(toNoAnswer)
     if (answer === 'no-sender') {
       this.count(work, answer)
       return { reply: noSender }
     }
     if (answer === 'ended') {
+      // Nothing was sent, and nothing is recorded.
+      knowledge.set({})
       this.count(work, 'refused')
-      // Nothing was sent.
       return { reply: recheck() ?? noSender }
     }
-    const answered = typeof answer === 'string' ? FAILURES[answer] : work.toReply(answer)
-    if (pending === undefined && known === undefined && add !== undefined)
-      void this.readUnsent(work, add)
+    if (answer === 'lost') {
+      // The next sender records it, unless this one has.
+      const answeredAtMs = Date.now()
+      knowledge.sendTo(found => sender.record(request.id, toLost(request, found, answeredAtMs)))
+    }
+    const answered = typeof answer === 'string' ? NO_ANSWERS[answer] : work.toReply(answer)
+    if (pending === undefined && knowledge.isAwaited) void this.readUnsent(work, knowledge)
     const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
     const isForwarded = !(answered instanceof RpcError)
@@ -268,32 +269,26 @@ export class Lander {
   }
 
   /** Never rejects: checks beside a request in flight must not fail it. */
-  private async collectFindings(
-    { route, check }: Work,
-    add: (known: LanderKnowledge) => void,
-  ): Promise<string> {
+  private async collectFindings({ route, check }: Work, knowledge: Knowledge): Promise<string> {
     try {
       const verdict = await check()
       const findings = this.find(route, verdict)
       for (const { kind } of findings) this.modules.meter.onFinding(route, kind)
       const text = formatFindings(findings)
-      add(knowledgeOf(route, verdict, text))
+      knowledge.set(knowledgeOf(route, verdict, text))
       return text
     } catch {
-      add(knowledgeOf(route, undefined))
+      knowledge.set(knowledgeOf(route, undefined))
       return UNCHECKED
     }
   }
 
   /** Reads the transactions of a request of which nothing was sent. Never rejects. */
-  private async readUnsent(
-    { route, check }: Work,
-    add: (known: LanderKnowledge) => void,
-  ): Promise<void> {
+  private async readUnsent({ route, check }: Work, knowledge: Knowledge): Promise<void> {
     try {
-      add(knowledgeOf(route, await check()))
+      knowledge.set(knowledgeOf(route, await check()))
     } catch {
-      add(knowledgeOf(route, undefined))
+      knowledge.set(knowledgeOf(route, undefined))
     }
   }
 
@@ -322,7 +317,12 @@ export class Lander {
   }
 }
 
-const toNoAnswer = (failure: unknown): 'no-sender' | 'no-response' | 'full' => {
+/** How a call to the sender fails. `lost`: it has ended with the call. */
+const FAILED_CALLS = { unreachable: 'no-sender', 'no-response': 'lost', full: 'full' } as const
+
+const NO_ANSWERS = { ...FAILURES, lost: FAILURES['no-response'] }
+
+const toNoAnswer = (failure: unknown): (typeof FAILED_CALLS)[UpstreamFailure['kind']] => {
   if (!(failure instanceof UpstreamFailure)) throw failure
-  return failure.kind === 'unreachable' ? 'no-sender' : failure.kind
+  return FAILED_CALLS[failure.kind]
 }

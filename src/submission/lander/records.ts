@@ -54,9 +54,23 @@ export const toRefused = (
   return { ...PENDING, accessId, tokenId, network, location, ...of, outcome, checks: message }
 }
 
+const toPending = ({ from, network, receivedAtMs, route }: LanderRequest): Submission => ({
+  ...PENDING,
+  ...from,
+  network,
+  receivedAtMs,
+  route,
+})
+
+/** The record of a request with which a sender has ended. */
+export const toLost = (
+  request: LanderRequest,
+  known: LanderKnowledge,
+  answeredAtMs: number,
+): Submission => ({ ...toPending(request), ...known, outcome: 'unknown', answeredAtMs })
+
 export type LanderRecordParts = {
   readonly store: Pick<SubmissionStore, 'record'>
-  readonly newId: () => Uint8Array
   /** Unix milliseconds. */
   readonly now: () => number
   /** A request without an answer after this is stored as pending. */
@@ -67,7 +81,6 @@ export type LanderRecordParts = {
 export class LanderRecord {
   private readonly parts: LanderRecordParts
   private readonly request: LanderRequest
-  private readonly id: Uint8Array
   private forwardedAtMs: number | null = null
   private timer: NodeJS.Timeout | undefined
   private known: LanderKnowledge | undefined
@@ -76,7 +89,6 @@ export class LanderRecord {
   constructor(parts: LanderRecordParts, request: LanderRequest) {
     this.parts = parts
     this.request = request
-    this.id = parts.newId()
   }
 
   /** Its bytes are written to the lander. */
@@ -110,9 +122,8 @@ export class LanderRecord {
   }
 
   private record(ending: Partial<Submission>): void {
-    const { from, network, receivedAtMs, route } = this.request
     const { forwardedAtMs, known } = this
-    const whole = { ...PENDING, ...from, network, receivedAtMs, route, forwardedAtMs }
-    this.parts.store.record(this.id, { ...whole, ...known, ...ending })
+    const whole = { ...toPending(this.request), forwardedAtMs }
+    this.parts.store.record(this.request.id, { ...whole, ...known, ...ending })
   }
 }

@@ -6,6 +6,8 @@ import type { LanderRoute, RelayRoute, Submission } from '../store/submission.js
 
 /** A request of a lander route whose form is right. */
 export type LanderRequest = {
+  /** Of the submission. */
+  readonly id: Uint8Array
   readonly network: string
   readonly route: LanderRoute
   readonly from: Pick<Submission, 'accessId' | 'tokenId' | 'location'>

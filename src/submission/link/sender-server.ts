@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { ForwardEvents } from '../lander/forwarder.js'
 import type { LanderRecord } from '../lander/records.js'
 import type { MayStart } from '../relay/relay-types.js'
-import type { SendResult } from '../single-flight.js'
+import { NotBegun, type SendResult } from '../single-flight.js'
 import type { Submission } from '../store/submission.js'
 import { FrameReader, toFrame } from './frames.js'
 import type {
@@ -78,14 +78,21 @@ export class SenderServer {
     renameSync(draft, path)
   }
 
-  /** Resolves when every call is answered. New calls are declined. */
+  /** Whether this process begins what is new. */
+  get isListening(): boolean {
+    return this.server !== undefined
+  }
+
+  /** Resolves when every call is answered and recorded. New calls are declined. */
   async drain(): Promise<void> {
     this.isDraining = true
     this.retire()
-    if (this.callCount > 0)
+    if (!this.isIdle)
       await new Promise<void>(resolve => {
         this.onIdle = resolve
       })
+    // The last records are written in the turn after their answers.
+    await new Promise(setImmediate)
   }
 
   /** Ends every connection: what is not answered is lost. */
@@ -93,6 +100,14 @@ export class SenderServer {
     this.retire()
     for (const { socket } of this.edges) socket.destroySoon()
     this.successor?.destroySoon()
+  }
+
+  private get isIdle(): boolean {
+    return this.callCount === 0 && [...this.edges].every(({ records }) => records.size === 0)
+  }
+
+  private reportIdle(): void {
+    if (this.isDraining && this.isIdle) this.onIdle()
   }
 
   private retire(): void {
@@ -126,6 +141,7 @@ export class SenderServer {
     this.edges.delete(edge)
     for (const record of edge.records.values()) record.onChecked()
     for (const onRechecked of edge.rechecks.values()) onRechecked(true)
+    this.reportIdle()
     if (this.successor !== edge.socket || this.isDraining) return
     // It could not take over.
     this.successor = undefined
@@ -141,7 +157,7 @@ export class SenderServer {
       case 'checked': {
         edge.records.get(message.call)?.onChecked(message.known)
         edge.records.delete(message.call)
-        return
+        return this.reportIdle()
       }
       case 'rechecked': {
         edge.rechecks.get(message.call)?.(message.isEnded)
@@ -159,17 +175,17 @@ export class SenderServer {
   ): Promise<void> {
     const { call } = message
     // What is looked up is found here, too; nothing else is begun.
-    if (this.server === undefined && message.kind !== 'find')
-      return send(edge, { kind: 'moved', call })
+    if (!this.isListening && message.kind !== 'find') return send(edge, { kind: 'moved', call })
     this.callCount++
     try {
       send(edge, { kind: 'answer', call, answer: await this.run(edge, message) })
     } catch (fault) {
+      if (fault instanceof NotBegun) return send(edge, { kind: 'moved', call })
       this.options.onFault(fault)
       send(edge, { kind: 'failed', call })
     } finally {
       this.callCount--
-      if (this.callCount === 0) this.onIdle()
+      this.reportIdle()
     }
   }
 

@@ -33,7 +33,7 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
       upstream: { send: never },
       queue: { enter: () => true },
       statusQueue: { enter: never },
-      singleFlight: new SingleFlight(),
+      singleFlight: new SingleFlight(() => true),
       store: {
         begin: (_id, submission) => {
           begun.push(submission)
