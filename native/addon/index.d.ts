@@ -45,9 +45,22 @@ export declare class DirectReads {
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
+  addAccount(
+    id: number,
+    key: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+  ): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
+  addProgram(
+    id: number,
+    program: Uint8Array,
+    filters: Array<FilterData>,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+  ): void
   /** Logs of transactions that name a key. */
   addMentions(id: number, key: Uint8Array): void
   /** Logs of all transactions, or of all but votes. */
@@ -249,9 +262,21 @@ export declare class Reader {
    */
   latestBlockhash(isFinalized: boolean, out: Uint8Array): number
   /** Result of getAccountInfo. */
-  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  account(
+    key: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    out: Uint8Array,
+  ): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  accounts(
+    keys: Uint8Array,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    out: Uint8Array,
+  ): number
   /** Result of getBalance. */
   balance(key: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
@@ -272,16 +297,40 @@ export declare class Reader {
   /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
   /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
-  largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  largestHoldersTask(
+    mint: Uint8Array,
+    deadlineMs: number,
+    reply: NativeReply,
+    owner?: string | undefined | null,
+  ): Promise<TaskResult>
   /**
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  accountsTask(
+    keys: Uint8Array,
+    isSingle: boolean,
+    encoding: number,
+    sliceOffset: number,
+    sliceLength: number,
+    deadlineMs: number,
+    reply: NativeReply,
+    owner?: string | undefined | null,
+  ): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
-  programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  programPage(
+    query: ProgramPageQuery,
+    deadlineMs: number,
+    reply: NativeReply,
+    owner?: string | undefined | null,
+  ): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
-  ownerPage(query: OwnerPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  ownerPage(
+    query: OwnerPageQuery,
+    deadlineMs: number,
+    reply: NativeReply,
+    owner?: string | undefined | null,
+  ): Promise<TaskResult>
   /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
   outcomes(transactions: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
 }
@@ -292,7 +341,11 @@ export declare class RpcAnswer {
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
    * stamps the rows of an answer without a context.
    */
-  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
+  constructor(
+    wanted: string,
+    keys?: Uint8Array | undefined | null,
+    slot?: number | undefined | null,
+  )
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
   feed(chunk: Uint8Array): Uint8Array
   /** Ends the answer. Throws where it is not whole. */
@@ -379,7 +432,13 @@ export declare class StoreLoader {
    * not be older. It must end with a block that the archive names, or with `known_blockhash`, of
    * which the caller knows that the chain has it. The loader is used up.
    */
-  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase, knownBlockhash?: string | undefined | null): Promise<LoaderReply>
+  update(
+    copyDir: string,
+    dir: string,
+    fromSlot: number,
+    base: LoaderBase,
+    knownBlockhash?: string | undefined | null,
+  ): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
   finishDry(): Promise<LoaderReply>
   counts(): LoaderCounts
@@ -444,7 +503,12 @@ export declare class UsageReader {
    * Resolves to the rows of a query as JSON, `rows_max` at most. Of what is not in the store
    * yet it sees that of some accesses, in the turn of the first, or without one, everything.
    */
-  query(sql: string, parametersJson: string, accesses: Array<string>, [limitMs, rowsMax]: [number, number]): Promise<UsageResult>
+  query(
+    sql: string,
+    parametersJson: string,
+    accesses: Array<string>,
+    [limitMs, rowsMax]: [number, number],
+  ): Promise<UsageResult>
 }
 
 /** Adds what edges have counted to the store. One process of a machine has it. */
@@ -486,7 +550,11 @@ export interface AccountData {
  * released.
  * `now_ms` is the time at the call; a refusal is decided by reading `now` again.
  */
-export declare function acquireRequest(id: number, nowMs: number, now: () => number): undefined | Exceeded | 'full'
+export declare function acquireRequest(
+  id: number,
+  nowMs: number,
+  now: () => number,
+): undefined | Exceeded | 'full'
 
 /** What was decided when a request with a token was admitted. */
 export interface Admission {
@@ -851,10 +919,14 @@ export interface MemberVerdict {
    * of a durable nonce, too.
    */
   blockhash?: string
+  /** What a durable nonce limits; absent of a blockhash. */
+  nonce?: NonceData
   /** Whether every signature is valid; absent if there is a problem. */
   isSigned?: boolean
   /** Lamports for each tip class, in the order of the rules. */
   tips: bigint[]
+  /** The tip addresses that it pays, of all classes, each once. */
+  paid: Array<PaidTip>
   /**
    * Whether every class reaches its minimum and an instruction of a program that is not exempt
    * has a writable static account.
@@ -868,6 +940,14 @@ export interface MessageLimits {
   nestingMax: number
   /** Bytes that may be left beside the addresses. */
   textBytesMax: number
+}
+
+/** The durable nonce of a transaction. */
+export interface NonceData {
+  /** Base58 of its account, if the transaction itself contains the address. */
+  account?: string
+  /** Base58 of the value that the account must have. */
+  value: string
 }
 
 /** Sends a message to the service manager's datagram socket. */
@@ -928,6 +1008,13 @@ export interface PageData {
   /** Time that the scan may take once it runs, in milliseconds. */
   scanMs: number
   replyBytesMax: number
+}
+
+/** What a transaction pays to one tip address. */
+export interface PaidTip {
+  /** Base58 of the address. */
+  account: string
+  lamports: bigint
 }
 
 /** What a pass resolves to: frames and what follows, or `failure`. */

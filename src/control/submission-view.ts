@@ -1,14 +1,25 @@
 import type { SubmissionPageView, SubmissionView } from '../dashboard/api/submissions/shapes.js'
 import { explainChainError, reasonOf } from '../submission/store/reason.js'
 import type { SubmissionPage } from '../submission/store/search.js'
-import { stateOf } from '../submission/store/state.js'
+import { delayOf } from '../submission/store/changes.js'
+import { stateOf, transactionStateOf } from '../submission/store/state.js'
 import { formatId } from '../submission/store/submission-id.js'
-import type { StoredSubmission, Submission } from '../submission/store/submission.js'
+import {
+  isInBlock,
+  type StoredSubmission,
+  type Submission,
+} from '../submission/store/submission.js'
 
-const transactionsOf = ({ landing, signatures }: Submission): SubmissionView['transactions'] =>
-  signatures.map((signature, index) => {
-    const { slot = null, error = null } = landing?.transactions[index] ?? {}
-    return { signature, slot, error: error === null ? null : explainChainError(error) }
+const NOWHERE = { slot: null, index: null, error: null, delaySlots: null, delayMs: null } as const
+
+const transactionsOf = (submission: Submission): SubmissionView['transactions'] =>
+  submission.signatures.map((signature, at) => {
+    const fate = submission.landing?.transactions[at]
+    const state = transactionStateOf(fate)
+    if (!isInBlock(fate)) return { signature, state, ...NOWHERE }
+    const { error, index, slot } = fate
+    const words = error === null ? null : explainChainError(error)
+    return { signature, state, slot, index, error: words, ...delayOf(submission, fate) }
   })
 
 /** A submission as the dashboard shows it. */

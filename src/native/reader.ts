@@ -26,8 +26,10 @@ export type PoolStats = addon.PoolStats
 export type AwaitedTransaction = {
   /** 64 bytes. */
   readonly signature: string
-  /** 32 bytes; undefined where its block is not wanted. */
+  /** 32 bytes, of a durable nonce its value; undefined where nothing of it is wanted. */
   readonly blockhash: string | undefined
+  /** 32 bytes: the account of its durable nonce, if it has one. */
+  readonly nonce: string | undefined
   /** Slots before it are not searched, apart from up to 15. */
   readonly sinceSlot: number
 }
@@ -37,34 +39,43 @@ export type IndexOutcome = {
   /** Its position among those that were asked for. */
   readonly index: number
   readonly slot?: number
+  /** In its block; absent of a block that an older build wrote. */
+  readonly position?: number
   /** The chain's error; null is success. */
   readonly error?: unknown
   /** The block of its blockhash, if it is among the last 512. */
   readonly blockhashSlot?: number
   readonly lastValidBlockHeight?: number
+  /** The slot since which the account of its nonce is as it is. */
+  readonly nonceSlot?: number
+  /** Whether that account has the transaction's nonce. */
+  readonly hasNonce?: boolean
 }
 
 /** Outcomes as of one block. */
 export type IndexOutcomes = {
   readonly slot: number
   readonly blockHeight: number
+  /** The newest block that is known to be final, if it is stored. */
+  readonly finalized?: { readonly slot: number; readonly blockHeight: number } | undefined
   /** The outcomes of all blocks after this slot are known. */
   readonly knownAfter: number
   /** Those of which something is known, in the order in which they were asked for. */
   readonly transactions: readonly IndexOutcome[]
 }
 
-/** A row of the addon: signature, blockhash, slot. */
-const AWAITED_BYTES = 64 + 32 + 8
+/** A row of the addon: signature, blockhash, account of the nonce, slot. */
+const AWAITED_BYTES = 64 + 32 + 32 + 8
 /** Of the last eight bytes; the others are zeros. */
 const SLOT_BYTES = 6
 
 const toAwaitedRows = (awaited: readonly AwaitedTransaction[]): Buffer => {
   const rows = Buffer.alloc(awaited.length * AWAITED_BYTES)
   let end = 0
-  for (const { signature, blockhash, sinceSlot } of awaited) {
+  for (const { signature, blockhash, nonce, sinceSlot } of awaited) {
     rows.write(signature, end, 'latin1')
     if (blockhash !== undefined) rows.write(blockhash, end + 64, 'latin1')
+    if (nonce !== undefined) rows.write(nonce, end + 96, 'latin1')
     end += AWAITED_BYTES
     rows.writeUIntBE(sinceSlot, end - SLOT_BYTES, SLOT_BYTES)
   }

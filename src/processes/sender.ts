@@ -40,6 +40,7 @@ export const startSender: Start<'sender'> = async ({ config }, send) => {
   const onCommand = (command: Command): void => {
     // Whatever is begun after this turn of the event loop is begun under the new version.
     if (command.kind === 'accessChanged') confirm()
+    else if (command.kind === 'committed') sender.onCommitted(command.network, command.slot)
     else if (command.kind === 'submissionFound') peers?.onFound(command.call, command.found)
     else if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
   }

@@ -15,6 +15,8 @@ export class OutcomeIndexes {
   private readonly log: Log
   private readonly silent: ReadonlySet<string>
   private readonly opened = new Map<string, { generation: string; reader: Reader; atMs: number }>()
+  /** By network. */
+  private readonly tipSlots = new Map<string, number>()
   private isClosed = false
 
   constructor(config: SenderConfig, log: Log) {
@@ -49,6 +51,22 @@ export class OutcomeIndexes {
       this.log.warn({ err: error, network, generation }, 'store cannot be opened')
       return known?.reader
     }
+  }
+
+  /** A block was committed. */
+  onCommitted(network: string, slot: number): void {
+    this.tipSlots.set(network, slot)
+  }
+
+  /** The newest slot of a network; undefined before the first block. */
+  tipSlot(network: string): number | undefined {
+    const known = this.tipSlots.get(network)
+    if (known !== undefined) return known
+    const index = this.of(network)
+    const slot =
+      typeof index === 'object' ? this.opened.get(network)?.reader.tip()?.slot : undefined
+    if (slot !== undefined) this.tipSlots.set(network, slot)
+    return slot
   }
 
   close(): void {

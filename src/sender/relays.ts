@@ -42,6 +42,7 @@ export type OpenRelay = {
 type RelayParts = UpstreamModules & {
   readonly store: SubmissionStore
   readonly singleFlight: SingleFlight
+  readonly tipSlot: (network: string) => number | undefined
   /** `bucketWords` words that outlive the process, zero at first. */
   readonly words: BigInt64Array
 }
@@ -76,7 +77,7 @@ type RouteConfig = {
 
 const openRelay = async (
   { network, route, name, section, index }: RouteConfig,
-  { words, store, singleFlight, ...modules }: RelayParts,
+  { words, store, singleFlight, tipSlot, ...modules }: RelayParts,
 ): Promise<OpenRelay> => {
   const { log, metrics, now } = modules
   const upstream = await openNamedUpstream(section.upstream, { network, name }, modules)
@@ -115,6 +116,7 @@ const openRelay = async (
     bundles: new BundleSender(options, engine, {
       ...{ upstream, queue, statusQueue, singleFlight, store, log, meter },
       ...times,
+      tipSlot: () => tipSlot(network),
     }),
     statuses: new StatusQueries(section, { engine, queue: statusQueue, now }),
     close: async () => {

@@ -29,6 +29,22 @@ export type SenderModules = UpstreamModules & {
 export type Sender = {
   /** Resolves when every call is answered and stored. Nothing new is begun. */
   drain(): Promise<void>
+  /** A block was committed to the index of a network. */
+  onCommitted(network: string, slot: number): void
+}
+
+/** Events of so long are announced to edges at once. */
+const TOLD_MS = 2
+
+/** Calls `run` once for all calls within a time. */
+const gather = (run: () => void, ms: number): (() => void) => {
+  let timer: NodeJS.Timeout | undefined
+  return () => {
+    timer ??= setTimeout(() => {
+      timer = undefined
+      run()
+    }, ms)
+  }
 }
 
 const failureKind = (failure: unknown): UpstreamFailure['kind'] => {
@@ -62,14 +78,16 @@ export const openSender = async (
 ): Promise<Sender> => {
   const { dataDir, processes, submissionStore } = config
   const indexes = new OutcomeIndexes(config, modules.log)
-  const opened = await openStore(config, { ...modules, indexes })
+  const onTold = gather(() => server.tell(), TOLD_MS)
+  const opened = await openStore(config, { ...modules, indexes, onTold })
   const { store, onFault } = opened
+  const tipSlot = indexes.tipSlot.bind(indexes)
   const singleFlight = new SingleFlight(() => server.isListening)
   const cells = sharedCells(join(senderPath(dataDir), 'buckets'), bucketWords(config))
   const words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
-  const relays = await openRelays(config, { ...modules, store, singleFlight, words })
+  const relays = await openRelays(config, { ...modules, store, singleFlight, tipSlot, words })
   const { pendingMs } = submissionStore
-  const records = { store, now: Date.now, pendingMs }
+  const records = { store, tipSlot, now: Date.now, pendingMs }
   const landers = await openLanders(config, records, modules)
   const relayOf = (wanted: { readonly network: string; readonly route: string }) =>
     relays.find(({ network, route }) => network === wanted.network && route === wanted.route)
@@ -83,7 +101,10 @@ export const openSender = async (
     find: async ({ query }) => {
       const id = parseId(query.submissionId)
       if (id === undefined) return undefined
-      const read = (): Submission | undefined => store.get(id)
+      const read = (): Submission | undefined => {
+        const found = store.get(id)
+        return found?.accessId === query.accessId ? found : undefined
+      }
       const own = findSubmission(id, { read, now: Date.now, options: submissionStore })
       // Other machines are asked only for what is not known here.
       if (findElsewhere === undefined || read() !== undefined) return own
@@ -95,7 +116,9 @@ export const openSender = async (
     },
     record: (id, submission) => {
       // A sender that was killed may have recorded it.
-      if (store.get(id) === undefined) store.record(id, submission)
+      const stored = store.get(id)
+      const isLess = stored?.outcome === 'unknown' && stored.signatures.length === 0
+      if (stored === undefined || isLess) store.record(id, submission, stored !== undefined)
     },
   }
   const path = openSocketPath(dataDir)
@@ -105,6 +128,8 @@ export const openSender = async (
     handlers,
     version,
     inFlight: () => singleFlight.entries(),
+    onSuccessor: () => store.stopTelling(),
+    onSuccessorLost: () => store.resume(),
     onFault,
   })
   const predecessor = await takeOver(path, onFault)
@@ -120,5 +145,11 @@ export const openSender = async (
     server.close()
   }
   let draining: Promise<void> | undefined
-  return { drain: () => (draining ??= drain()) }
+  return {
+    drain: () => (draining ??= drain()),
+    onCommitted: (network, slot) => {
+      indexes.onCommitted(network, slot)
+      opened.onCommitted(network)
+    },
+  }
 }

@@ -5,6 +5,9 @@ import { lockDescriptor, sharedCells } from '../native/os.js'
 import type { Log } from '../shared/log.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../shared/log-throttle.js'
 import type { Metrics } from '../shared/metrics.js'
+import type { StateChange } from '../submission/store/changes.js'
+import type { Submission } from '../submission/store/submission.js'
+import { createLandingMeter } from './landing-meter.js'
 import { LandingTracker } from '../submission/landing/landing-tracker.js'
 import { senderPath } from '../submission/store/store-reader.js'
 import {
@@ -20,6 +23,8 @@ export type StoreParts = {
   readonly log: Log
   readonly metrics: Metrics
   readonly now: () => number
+  /** Events can be read that could not be read before. */
+  readonly onTold: () => void
 }
 
 /** The store of submissions, and what completes it. */
@@ -31,6 +36,8 @@ export type OpenStore = {
    * so itself.
    */
   resume(): Promise<void>
+  /** A block was committed: what landed in it is looked for at once. */
+  onCommitted(network: string): void
   close(): Promise<void>
 }
 
@@ -71,10 +78,16 @@ export const openStore = async (
     indexOf: network => indexes.of(network),
     write: (id, landing) => store.addLanding(id, landing),
     now,
+    unixMs: Date.now,
     onFault,
   })
   const onSent = landings.watch.bind(landings)
-  const modules = { wal: own.wal, now: Date.now, onFault, onSent }
+  const meter = createLandingMeter(metrics)
+  const onTold = (submission: Submission, changes: readonly StateChange[]): void => {
+    meter(submission, changes)
+    parts.onTold()
+  }
+  const modules = { wal: own.wal, now: Date.now, onFault, onSent, onTold }
   const store = await openSubmissionStore(dir, modules, options)
   landings.start()
   reportStore(store, landings, metrics)
@@ -86,8 +99,9 @@ export const openStore = async (
       const left = existsSync(walPath(dir, other)) ? openWal(dir, other, bytes) : undefined
       if (left !== undefined) await store.recover(new WriteAheadLog(left.wal))
       left?.release()
-      store.resume()
+      await store.resume()
     },
+    onCommitted: network => void landings.look(network),
     close: async () => {
       landings.close()
       await store.close()

@@ -53,7 +53,7 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
   })
   t.equal(await stateOf(expiring.signature), 'accepted')
   for (const { signature } of [landing, relayed])
-    await until('it has landed', async () => (await stateOf(signature)) === 'landed')
+    await until('it is final', async () => (await stateOf(signature)) === 'final')
   await until(
     'it has expired',
     async () => (await stateOf(expiring.signature)) === 'expired',

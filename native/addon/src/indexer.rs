@@ -238,13 +238,16 @@ fn to_block(block: &BlockData) -> sys::error::Result<Block> {
             .transactions
             .iter()
             .flatten()
+            .zip(0..)
             .map(to_transaction)
             .collect::<sys::error::Result<_>>()?,
         root: block.root.map(|root| integer(root, "root")).transpose()?,
     })
 }
 
-fn to_transaction(transaction: &TransactionData) -> sys::error::Result<TransactionUpdate> {
+fn to_transaction(
+    (transaction, index): (&TransactionData, u32),
+) -> sys::error::Result<TransactionUpdate> {
     let details = match &transaction.keys {
         Some(keys) => Some(TransactionDetails {
             is_vote: transaction.is_vote == Some(true),
@@ -255,6 +258,7 @@ fn to_transaction(transaction: &TransactionData) -> sys::error::Result<Transacti
     };
     Ok(TransactionUpdate {
         signature: signature(&transaction.signature)?,
+        index,
         error: transaction.error.as_ref().map(|error| error.to_vec()),
         details,
     })

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use napi::bindgen_prelude::{BigInt, Object};
 use napi::{Env, JsString};
 use napi_derive::napi;
+use primitives::Pubkey;
 use primitives::encoding::{decode_pubkeys, encode_pubkey};
 use sys::error::{Error, Result as Checked};
 use sys::pool::{self, Pool, Share};
@@ -118,6 +119,33 @@ pub struct ProblemData {
     pub reason: String,
 }
 
+/// The durable nonce of a transaction.
+#[napi(object, object_from_js = false)]
+pub struct NonceData {
+    /// Base58 of its account, if the transaction itself contains the address.
+    pub account: Option<String>,
+    /// Base58 of the value that the account must have.
+    pub value: String,
+}
+
+/// What a transaction pays to one tip address.
+#[napi(object, object_from_js = false)]
+pub struct PaidTip {
+    /// Base58 of the address.
+    pub account: String,
+    #[napi(ts_type = "bigint")]
+    pub lamports: u64,
+}
+
+impl From<&(Pubkey, u64)> for PaidTip {
+    fn from((account, lamports): &(Pubkey, u64)) -> PaidTip {
+        PaidTip {
+            account: encode_pubkey(account),
+            lamports: *lamports,
+        }
+    }
+}
+
 /// Verdict on one transaction.
 #[napi(object, object_from_js = false)]
 pub struct MemberVerdict {
@@ -127,11 +155,15 @@ pub struct MemberVerdict {
     /// Base58 of the blockhash that limits how long it may land, if the layout is readable. Absent
     /// of a durable nonce, too.
     pub blockhash: Option<String>,
+    /// What a durable nonce limits; absent of a blockhash.
+    pub nonce: Option<NonceData>,
     /// Whether every signature is valid; absent if there is a problem.
     pub is_signed: Option<bool>,
     /// Lamports for each tip class, in the order of the rules.
     #[napi(ts_type = "bigint[]")]
     pub tips: Vec<u64>,
+    /// The tip addresses that it pays, of all classes, each once.
+    pub paid: Vec<PaidTip>,
     /// Whether every class reaches its minimum and an instruction of a program that is not exempt
     /// has a writable static account.
     pub qualifies: bool,
@@ -170,10 +202,18 @@ impl From<Member> for MemberVerdict {
             signature: member.signature,
             blockhash: match member.lifetime {
                 Some(Lifetime::Blockhash(blockhash)) => Some(encode_pubkey(&blockhash)),
-                Some(Lifetime::Nonce) | None => None,
+                Some(Lifetime::Nonce { .. }) | None => None,
+            },
+            nonce: match member.lifetime {
+                Some(Lifetime::Nonce { account, value }) => Some(NonceData {
+                    account: account.map(|account| encode_pubkey(&account)),
+                    value: encode_pubkey(&value),
+                }),
+                Some(Lifetime::Blockhash(_)) | None => None,
             },
             is_signed: member.is_signed,
             tips: member.tips.lamports,
+            paid: member.tips.paid.iter().map(Into::into).collect(),
             qualifies: member.tips.qualifies,
         }
     }

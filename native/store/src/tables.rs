@@ -12,9 +12,10 @@ use sys::error::{Error, Result};
 pub(super) type Db = Database<Bytes, Bytes>;
 
 /// Increased when a build could misread a store written by another build.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 /// The oldest schema that this build opens; the writer raises it. Schema 3 may have short rows in
-/// `holders`, which builds of schema 2 would take for complete answers.
+/// `holders`, which builds of schema 2 would take for complete answers. Rows of schema 4 in
+/// `signatures` have the position of the transaction, which older builds would take for an error.
 pub const SCHEMA_MIN: u32 = 2;
 
 /// Describes a table. The documentation is generated from these descriptions.

@@ -15,21 +15,32 @@ pub enum Lifetime {
     /// The age of a block's hash.
     Blockhash(Pubkey),
     /// A durable nonce: it may land until the nonce is advanced.
-    Nonce,
+    Nonce {
+        /// The account of the nonce; `None` if the transaction does not contain its address.
+        account: Option<Pubkey>,
+        value: Pubkey,
+    },
 }
 
 /// The lifetime of a transaction: a durable nonce is advanced by its first instruction.
 pub fn lifetime(view: &Unsanitized<'_>) -> Lifetime {
-    let advances = view.instructions_iter().next().is_some_and(|instruction| {
-        let keys = view.static_account_keys();
-        let program = keys.get(usize::from(instruction.program_id_index));
+    let hash = *view.recent_blockhash().as_bytes();
+    let keys = view.static_account_keys();
+    let key = |index: u8| keys.get(usize::from(index)).map(Address::as_array);
+    let advanced = view.instructions_iter().next().filter(|instruction| {
         let kind = instruction.data.first_chunk();
-        program.map(Address::as_array) == Some(&SYSTEM_PROGRAM)
+        key(instruction.program_id_index) == Some(&SYSTEM_PROGRAM)
             && kind.copied().map(u32::from_le_bytes) == Some(ADVANCE_NONCE)
     });
-    if advances {
-        Lifetime::Nonce
-    } else {
-        Lifetime::Blockhash(*view.recent_blockhash().as_bytes())
+    match advanced {
+        Some(instruction) => Lifetime::Nonce {
+            account: instruction
+                .accounts
+                .first()
+                .and_then(|index| key(*index))
+                .copied(),
+            value: hash,
+        },
+        None => Lifetime::Blockhash(hash),
     }
 }

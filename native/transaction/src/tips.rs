@@ -31,6 +31,8 @@ pub struct Rules {
 pub struct Tips {
     /// Lamports for each class, in the order of the rules.
     pub lamports: Vec<u64>,
+    /// The addresses that are paid, of all classes, each once, with their lamports.
+    pub paid: Vec<(Pubkey, u64)>,
     /// Whether an instruction of a program that is not exempt has a writable static account that is
     /// not a program of this message.
     pub has_application: bool,
@@ -43,6 +45,7 @@ impl Rules {
     pub fn nothing(&self) -> Tips {
         Tips {
             lamports: vec![0; self.tip_classes.len()],
+            paid: Vec::new(),
             has_application: false,
             qualifies: false,
         }
@@ -64,6 +67,7 @@ pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
             for (class, sum) in rules.tip_classes.iter().zip(&mut found.lamports) {
                 if class.addresses.contains(to) {
                     *sum = sum.saturating_add(lamports);
+                    add(&mut found.paid, to, lamports);
                 }
             }
         }
@@ -77,6 +81,14 @@ pub fn tips(view: &View<'_>, rules: &Rules) -> Tips {
     found.qualifies =
         found.has_application && classes.all(|(class, sum)| *sum >= class.floor_lamports);
     found
+}
+
+/// Adds to what an address is paid. Addresses of tips are few.
+fn add(paid: &mut Vec<(Pubkey, u64)>, to: &Pubkey, lamports: u64) {
+    match paid.iter_mut().find(|(address, _)| address == to) {
+        Some((_, sum)) => *sum = sum.saturating_add(lamports),
+        None => paid.push((*to, lamports)),
+    }
 }
 
 /// Recipient and lamports of a system transfer from a signer to another static account, both

@@ -48,6 +48,7 @@ export const openSubmissions = async (
     callsMax: CALLS_MAX,
     bytesMax: CALLS_BYTES_MAX,
     answerBytesMax: CALLS_BYTES_MAX,
+    onTold: () => {},
     onFault: err => log.error({ err }, 'the sender cannot be understood'),
   })
   const noSender = failureReply('noSender')

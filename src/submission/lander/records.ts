@@ -71,6 +71,8 @@ export const toLost = (
 
 export type LanderRecordParts = {
   readonly store: Pick<SubmissionStore, 'record'>
+  /** The newest slot of the index of a network. */
+  readonly tipSlot: (network: string) => number | undefined
   /** Unix milliseconds. */
   readonly now: () => number
   /** A request without an answer after this is stored as pending. */
@@ -81,14 +83,17 @@ export type LanderRecordParts = {
 export class LanderRecord {
   private readonly parts: LanderRecordParts
   private readonly request: LanderRequest
+  private readonly receivedSlot: number | undefined
   private forwardedAtMs: number | null = null
   private timer: NodeJS.Timeout | undefined
+  private isRecorded = false
   private known: LanderKnowledge | undefined
   private answer: { readonly answer: LanderAnswer; readonly atMs: number } | undefined
 
   constructor(parts: LanderRecordParts, request: LanderRequest) {
     this.parts = parts
     this.request = request
+    this.receivedSlot = parts.tipSlot(request.network)
   }
 
   /** Its bytes are written to the lander. */
@@ -102,6 +107,8 @@ export class LanderRecord {
   onChecked(known: LanderKnowledge = { checks: NOT_CHECKED }): void {
     if (this.known !== undefined) return
     this.known = known
+    // What is stored as pending has no transactions yet.
+    if (this.isRecorded && this.answer === undefined) this.record({})
     this.endIfKnown()
   }
 
@@ -122,8 +129,9 @@ export class LanderRecord {
   }
 
   private record(ending: Partial<Submission>): void {
-    const { forwardedAtMs, known } = this
-    const whole = { ...toPending(this.request), forwardedAtMs }
+    this.isRecorded = true
+    const { forwardedAtMs, known, receivedSlot } = this
+    const whole = { ...toPending(this.request), receivedSlot, forwardedAtMs }
     this.parts.store.record(this.request.id, { ...whole, ...known, ...ending })
   }
 }

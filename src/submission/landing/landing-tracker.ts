@@ -27,20 +27,30 @@ export type LandingParts = {
   readonly write: (id: Uint8Array, landing: Landing) => Promise<void>
   /** Monotonic milliseconds. */
   readonly now: () => number
+  /** Unix milliseconds. */
+  readonly unixMs: () => number
   readonly onFault: (fault: unknown) => void
 }
 
-type Entry = { readonly awaited: AwaitedSubmission; readonly endMs: number }
+type Entry = {
+  readonly awaited: AwaitedSubmission
+  readonly network: string
+  readonly endMs: number
+}
 
-/** Finds in the index what became of submissions, away from their requests. */
+/** Follows submissions through the index, away from their requests. */
 export class LandingTracker {
   private readonly parts: LandingParts
   /** By network. */
   private readonly entries = new Map<string, Set<Entry>>()
+  /** By access, the oldest first. */
+  private readonly ofAccess = new Map<string, Set<Entry>>()
   private readonly turn: LoopTurn
   private size = 0
   private timer: NodeJS.Timeout | undefined
   private isBusy = false
+  /** Networks with a block that came while it was busy. */
+  private readonly missed = new Set<string>()
 
   constructor(parts: LandingParts) {
     this.parts = parts
@@ -61,16 +71,18 @@ export class LandingTracker {
     clearInterval(this.timer)
   }
 
-  /** False of a submission that is not looked for. */
+  /**
+   * False of a submission that is not looked for. Where they are too many, the access with the most
+   * of them gives up its oldest one, so no access takes the place of others.
+   */
   watch(sent: SentSubmission): boolean {
     const { indexOf, now, onFault, options } = this.parts
-    const { network } = sent.submission
-    if (this.size >= options.awaitedMax || indexOf(network) === 'no-outcomes') return false
+    const { accessId, network } = sent.submission
+    if (indexOf(network) === 'no-outcomes') return false
     try {
       const awaited = new AwaitedSubmission(sent)
-      const entries = this.entries.get(network) ?? new Set()
-      this.entries.set(network, entries.add({ awaited, endMs: now() + options.awaitedMs }))
-      this.size++
+      if (this.size >= options.awaitedMax && !this.makeRoom(accessId)) return false
+      this.add({ awaited, network, endMs: now() + options.awaitedMs })
       return true
     } catch (error) {
       onFault(error)
@@ -78,12 +90,20 @@ export class LandingTracker {
     }
   }
 
-  /** Looks once for every submission. */
-  async look(): Promise<void> {
-    if (this.isBusy) return
+  /** Looks once for every submission, or for those of a network that has a new block. */
+  async look(network?: string): Promise<void> {
+    if (this.isBusy) {
+      if (network !== undefined) this.missed.add(network)
+      return
+    }
     this.isBusy = true
     try {
-      for (const [network, entries] of this.entries) await this.lookIn(network, entries)
+      let wanted = network === undefined ? [...this.entries.keys()] : [network]
+      while (wanted.length > 0) {
+        for (const one of wanted) await this.lookIn(this.entries.get(one))
+        wanted = [...this.missed]
+        this.missed.clear()
+      }
     } catch (error) {
       this.parts.onFault(error)
     } finally {
@@ -91,48 +111,61 @@ export class LandingTracker {
     }
   }
 
-  private async lookIn(network: string, entries: Set<Entry>): Promise<void> {
-    const index = this.parts.indexOf(network)
-    for (const chunk of chunksOf([...entries])) {
-      if (index !== undefined && index !== 'no-outcomes') await this.lookUp(index, entries, chunk)
-      for (const entry of chunk)
-        if (entry.endMs <= this.parts.now() && entries.has(entry)) {
-          this.remove(entries, entry)
-          this.giveUp(entry.awaited)
-        }
+  private async lookIn(entries: ReadonlySet<Entry> | undefined): Promise<void> {
+    for (const chunk of chunksOf([...(entries ?? [])])) {
+      const index = this.parts.indexOf(chunk[0]?.network ?? '')
+      if (index !== undefined && index !== 'no-outcomes') await this.lookUp(index, chunk)
+      for (const entry of chunk) if (entry.endMs <= this.parts.now()) this.giveUp(entry)
     }
   }
 
-  private async lookUp(
-    index: Pick<Reader, 'outcomes'>,
-    entries: Set<Entry>,
-    chunk: readonly Entry[],
-  ): Promise<void> {
-    const answer = await index.outcomes(
-      chunk.flatMap(({ awaited }) => awaited.wanted),
-      LOOKUP_MS,
-    )
+  private async lookUp(index: Pick<Reader, 'outcomes'>, chunk: readonly Entry[]): Promise<void> {
+    // The objects change when a submission is given up meanwhile.
+    const wanted = chunk.map(({ awaited }) => awaited.wanted)
+    const answer = await index.outcomes(wanted.flat(), LOOKUP_MS)
     if (answer === undefined) return
     const { transactions } = answer
+    const view = { ...answer, atMs: this.parts.unixMs() }
     let first = 0
     let next = 0
-    for (const entry of chunk) {
+    for (const [at, entry] of chunk.entries()) {
       if (this.turn.isOver) await this.turn.next()
-      const end = first + entry.awaited.wanted.length
+      const end = first + (wanted[at]?.length ?? 0)
       const from = next
       while ((transactions[next]?.index ?? end) < end) next++
       // Of most of them nothing is known.
       const outcomes = from === next ? NOTHING : transactions.slice(from, next)
-      const change = entry.awaited.take(outcomes, first, answer)
-      if (change === 'ended') this.remove(entries, entry)
-      if (change !== 'none') this.write(entry.awaited)
+      const start = first
       first = end
+      if (!this.isWatched(entry)) continue
+      const change = entry.awaited.take(outcomes, start, view)
+      if (change === 'ended') this.remove(entry)
+      if (change !== 'none') this.write(entry.awaited)
     }
   }
 
-  private giveUp(awaited: AwaitedSubmission): void {
-    awaited.giveUp()
-    this.write(awaited)
+  private isWatched(entry: Entry): boolean {
+    return this.entries.get(entry.network)?.has(entry) ?? false
+  }
+
+  /** Has the access with the most submissions give up one; false where it is this one's turn. */
+  private makeRoom(accessId: string): boolean {
+    let most: ReadonlySet<Entry> | undefined
+    for (const entries of this.ofAccess.values())
+      if (entries.size > (most?.size ?? 0)) most = entries
+    const own = this.ofAccess.get(accessId)
+    const from = own !== undefined && own.size === most?.size ? own : most
+    const [oldest] = from ?? []
+    if (oldest === undefined) return false
+    this.giveUp(oldest)
+    return true
+  }
+
+  private giveUp(entry: Entry): void {
+    if (!this.isWatched(entry)) return
+    this.remove(entry)
+    entry.awaited.giveUp(this.parts.unixMs())
+    this.write(entry.awaited)
   }
 
   private write(awaited: AwaitedSubmission): void {
@@ -140,9 +173,26 @@ export class LandingTracker {
     write(awaited.id, awaited.landing).catch(onFault)
   }
 
-  private remove(entries: Set<Entry>, entry: Entry): void {
-    if (entries.delete(entry)) this.size--
+  private add(entry: Entry): void {
+    addTo(this.entries, entry.network, entry)
+    addTo(this.ofAccess, entry.awaited.accessId, entry)
+    this.size++
   }
+
+  private remove(entry: Entry): void {
+    this.entries.get(entry.network)?.delete(entry)
+    const { accessId } = entry.awaited
+    const others = this.ofAccess.get(accessId)
+    others?.delete(entry)
+    if (others?.size === 0) this.ofAccess.delete(accessId)
+    this.size--
+  }
+}
+
+const addTo = <K, V>(sets: Map<K, Set<V>>, key: K, value: V): void => {
+  const known = sets.get(key)
+  if (known === undefined) sets.set(key, new Set([value]))
+  else known.add(value)
 }
 
 /** Submissions in groups whose transactions are one look-up. */

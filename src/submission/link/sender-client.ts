@@ -19,6 +19,8 @@ export type SenderClientOptions = {
   readonly bytesMax: number
   /** Longest message of the sender, in bytes. */
   readonly answerBytesMax: number
+  /** There are new events of submissions in the store, or may be: the sender is another one. */
+  readonly onTold: () => void
   /** Called with what no sender would send. */
   readonly onFault: (fault: unknown) => void
 }
@@ -181,6 +183,7 @@ export class SenderClient {
     socket.on('connect', () => {
       this.connecting = undefined
       this.current = connection
+      this.options.onTold()
       for (const frame of this.records) socket.write(frame)
       this.records = []
       this.recordsBytes = 0
@@ -218,6 +221,7 @@ export class SenderClient {
   private onMessage(connection: Connection, message: ToEdge): void {
     const { pending, socket } = connection
     if (message.kind === 'moved') return this.onMoved(connection, message.call)
+    if (message.kind === 'told') return this.options.onTold()
     const waiting = pending.get(message.call)
     if (waiting === undefined) return
     if (message.kind === 'sent') return waiting.onSent?.()

@@ -39,6 +39,10 @@ export type SenderServerOptions = {
   readonly version: () => number
   /** Bundles in flight, by key. */
   readonly inFlight: () => readonly (readonly [key: string, result: Promise<SendResult>])[]
+  /** Another process takes over: it is told when that has ended. */
+  readonly onSuccessor: () => Promise<void>
+  /** It could not. */
+  readonly onSuccessorLost: () => Promise<void>
   readonly onFault: (fault: unknown) => void
 }
 
@@ -95,6 +99,11 @@ export class SenderServer {
     await new Promise(setImmediate)
   }
 
+  /** Announces to edges that there are new events. */
+  tell(): void {
+    for (const edge of this.edges) if (edge.socket !== this.successor) send(edge, { kind: 'told' })
+  }
+
   /** Ends every connection: what is not answered is lost. */
   close(): void {
     this.retire()
@@ -145,13 +154,14 @@ export class SenderServer {
     if (this.successor !== edge.socket || this.isDraining) return
     // It could not take over.
     this.successor = undefined
-    this.listen().catch(this.options.onFault)
+    const { onFault, onSuccessorLost } = this.options
+    Promise.all([this.listen(), onSuccessorLost()]).catch(onFault)
   }
 
   private onMessage(edge: Edge, message: ToSender | ToPredecessor): void {
     switch (message.kind) {
       case 'takeOver':
-        return this.handOver(edge)
+        return void this.handOver(edge).catch(this.options.onFault)
       case 'record':
         return this.options.handlers.record(message.id, message.submission)
       case 'checked': {
@@ -222,9 +232,10 @@ export class SenderServer {
   }
 
   /** From now on the successor begins what is new, and knows what is in flight here. */
-  private handOver({ socket }: Edge): void {
+  private async handOver({ socket }: Edge): Promise<void> {
     this.successor = socket
     this.retire()
+    await this.options.onSuccessor()
     const inFlight = this.options.inFlight()
     const keys = inFlight.map(([key]) => key)
     socket.write(toFrame({ kind: 'inFlight', keys } satisfies ToSuccessor))

@@ -104,6 +104,8 @@ export type SendModules = {
   readonly statusQueue: Pick<EngineQueue, 'enter'>
   readonly singleFlight: Pick<SingleFlight, 'run'>
   readonly store: Pick<SubmissionStore, 'begin' | 'record'>
+  /** The newest slot of the index of its network. */
+  readonly tipSlot: () => number | undefined
   readonly log: Log
   /** Unix milliseconds. */
   readonly now: () => number

@@ -125,12 +125,24 @@ export class Relay {
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)
       return { outcome: { result: 'null' } }
-    const { accessId: _accessId, tokenId: _tokenId, result, error, joined, ...others } = found
-    const { blockhashes: _blockhashes, findings: _findings, landing: _landing, ...rest } = others
-    // The other submission may be another customer's, and its id tells when it was made.
-    const isJoined = { joined: joined !== null }
-    const parsed = { result: parseJson(result), error: parseJson(error), ...isJoined }
-    const submission = { submissionId: formatId(id), ...rest, ...parsed }
+    const submission = {
+      submissionId: formatId(id),
+      network,
+      location: found.location,
+      route: found.route,
+      bundleId: found.bundleId,
+      signatures: found.signatures,
+      receivedAtMs: found.receivedAtMs,
+      checks: found.checks,
+      forwardedAtMs: found.forwardedAtMs,
+      answeredAtMs: found.answeredAtMs,
+      outcome: found.outcome,
+      engine: found.engine,
+      result: parseJson(found.result),
+      error: parseJson(found.error),
+      // The other submission may be another customer's, and its id tells when it was made.
+      joined: found.joined !== null,
+    }
     return { outcome: { result: JSON.stringify(submission) } }
   }
 

@@ -50,7 +50,9 @@ export class BundleSender {
   }
 
   /** Sends a bundle, or joins its send. Rejects only with faults of ours, before a byte is sent. */
-  async send(bundle: CheckedBundle, mayStart: MayStart): Promise<SendResult> {
+  async send(checked: CheckedBundle, mayStart: MayStart): Promise<SendResult> {
+    const receivedSlot = this.modules.tipSlot()
+    const bundle = { ...checked, pending: { ...checked.pending, receivedSlot } }
     const may = mayStart(bundle.version)
     if (!(may === true || (await may))) return this.unsent()
     const task: SendTask = {
@@ -84,11 +86,13 @@ export class BundleSender {
     const { queue, store, now } = this.modules
     const token = queue.enter(bundle.pending.accessId)
     if (token === false) return 'full'
-    const record = store.begin(bundle.submissionId, { ...bundle.pending, forwardedAtMs: now() })
+    const forwardedAtMs = token === true ? now() : null
+    const record = store.begin(bundle.submissionId, { ...bundle.pending, forwardedAtMs })
     if (record === undefined) return 'full'
     return async () => {
       const isTaken = token === true || (await token)
       const may = token === true || (isTaken && (await mayStart(bundle.version)))
+      if (may && token !== true) record.onStart(now())
       const ending: Ending = may
         ? await this.sendToEngine(bundle)
         : { ...UNSENT, answeredAtMs: now() }

@@ -60,8 +60,14 @@ export const defaults = {
    * Records of lander routes, refusals and landings wait this long for others to be stored with.
    */
   gatherMs: 20,
-  /** Such records whose writes one turn of the event loop starts: about 10 µs each. */
-  gatherCountMax: 32,
+  /** Such records whose writes one turn of the event loop starts: about 30 µs each. */
+  gatherCountMax: 16,
+  /** What a block brought waits for so long: it is told within 50 ms of its commit. */
+  landedGatherMs: 5,
+  /** Events that are kept of one access, about 200 bytes each: five for a submission. */
+  eventsAccessMax: 50_000,
+  /** And of all: above it, the access with the most of them loses its oldest. */
+  eventsMax: 500_000,
   /**
    * Reader slots: control's, with room for tools and for processes that died.
    */
@@ -86,10 +92,10 @@ export const defaults = {
   exportMax: 10_000,
   /** Longest search for one export, which then says where it continues. */
   exportMs: 10_000,
-  /** Pause between two look-ups of sent transactions in the index. */
+  /** Pause between two look-ups of sent transactions in the index, beside those at each block. */
   landingPollMs: 1_000,
   /** Submissions that are looked for in the index at once; of others it is not known. */
-  awaitedMax: 10_000,
+  awaitedMax: 20_000,
   /**
    * Longest search for a transaction in the index. A blockhash expires after 150 blocks, within a
    * minute on any chain; a durable nonce does not.

@@ -1,6 +1,6 @@
 import { isMap, type Members } from '../../shared/values.js'
 import { parseJson } from '../parse-json.js'
-import type { Submission } from './submission.js'
+import { isInBlock, type Submission } from './submission.js'
 
 /** `InsufficientFundsForFee` as `insufficient funds for fee`. */
 const toWords = (name: string): string =>
@@ -47,7 +47,9 @@ const refusalOf = ({ error, engine }: Submission): string => {
 
 /** Whether none of its transactions can land any more. */
 const isOver = ({ landing }: Submission): boolean =>
-  landing?.state === 'settled' || landing?.state === 'expired'
+  landing?.transactions.every(
+    fate => fate !== null && (isInBlock(fate) || fate.end !== 'unseen'),
+  ) ?? false
 
 /** Why a submission was not accepted, or its answer is not known; null where there is no reason. */
 export const reasonOf = (submission: Submission): string | null => {

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { isMap } from '../../shared/values.js'
 import { ID_BYTES } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
-import { unpack } from './submission-tables.js'
+import { unpack } from './rows.js'
 import type { RecoveredEntry } from './write-ahead-log.js'
 
 /**

@@ -1,26 +1,63 @@
-import type { Landing, Submission } from './submission.js'
+import {
+  isInBlock,
+  isSettled,
+  type Fate,
+  type Landing,
+  type Submission,
+  type SUBMISSION_OUTCOMES,
+} from './submission.js'
 
 /**
- * What a submission has come to. `sent`: no answer yet. `accepted` by the upstream, and not seen in
- * a block yet. `landed`: every transaction is in a block, and succeeded; `partly-landed`: some of
- * them. `failed`: in a block, with an error. `expired`: not in a block, and can be in none any
- * more. `unseen`: it is not known whether it landed. `refused` by the upstream, `invalid` by a
- * check of ours, `full`: no capacity, `unreachable`: nothing was sent, `unknown`: sent, and not
- * answered; it may land.
+ * What a transaction has come to. `waiting`: in no block yet. `in-block`: in a block of the index.
+ * `final`: in a final block, and succeeded. `failed`: in a final block, with an error. Otherwise as
+ * `FATE_ENDS`.
  */
-export type SubmissionState =
-  | 'sent'
-  | 'accepted'
-  | 'landed'
-  | 'partly-landed'
-  | 'failed'
-  | 'expired'
-  | 'unseen'
-  | 'refused'
-  | 'invalid'
-  | 'full'
-  | 'unreachable'
-  | 'unknown'
+export const TRANSACTION_STATES = [
+  'waiting',
+  'in-block',
+  'final',
+  'failed',
+  'expired',
+  'replaced',
+  'unseen',
+] as const
+export type TransactionState = (typeof TRANSACTION_STATES)[number]
+
+/**
+ * What a submission has come to. `received`: nothing is written yet. `written`: no answer yet.
+ * `accepted` by the upstream, and not seen in a block yet. `in-block`: every transaction is in a
+ * block, and succeeded. `final`: and each of these blocks is final. `partly-landed`: some of them
+ * succeeded. `failed`: in a block, with an error. `expired`: in no block, and none can have it any
+ * more. `replaced`: its durable nonce was advanced without it. `unseen`: it is not known whether it
+ * landed. `refused` by the upstream, `invalid` by a check of ours, `full`: no capacity,
+ * `unreachable`: nothing was sent, `unknown`: sent, and not answered; it may land.
+ */
+export const SUBMISSION_STATES = [
+  'received',
+  'written',
+  'accepted',
+  'in-block',
+  'final',
+  'partly-landed',
+  'failed',
+  'expired',
+  'replaced',
+  'unseen',
+  'refused',
+  'invalid',
+  'full',
+  'unreachable',
+  'unknown',
+] as const
+export type SubmissionState = (typeof SUBMISSION_STATES)[number]
+
+/** The state of one transaction. */
+export const transactionStateOf = (fate: Fate | undefined): TransactionState => {
+  if (fate === null || fate === undefined) return 'waiting'
+  if (!isInBlock(fate)) return fate.end
+  if (!fate.isFinal) return 'in-block'
+  return fate.error === null ? 'final' : 'failed'
+}
 
 /** From the end of the search for a submission to the record of it. */
 const GRACE_MS = 60_000
@@ -34,21 +71,24 @@ type Times = {
 
 /** The state of a submission of which at least one transaction is in a block. */
 const stateInBlocks = ({ transactions }: Landing): SubmissionState | undefined => {
-  const landed = transactions.filter(one => one !== null)
+  const landed = transactions.filter(isInBlock)
   if (landed.length === 0) return undefined
-  const successCount = landed.filter(({ error }) => error === null).length
-  if (successCount === 0) return 'failed'
-  return successCount === transactions.length ? 'landed' : 'partly-landed'
+  const succeeded = landed.filter(({ error }) => error === null)
+  if (succeeded.length === 0) return 'failed'
+  if (succeeded.length < transactions.length) return 'partly-landed'
+  return succeeded.every(({ isFinal }) => isFinal) ? 'final' : 'in-block'
 }
 
 /** The state where its answer was, or may become, that it lands. */
 const stateNotInBlocks = (submission: Submission, { nowMs, awaitedMs }: Times): SubmissionState => {
-  const { landing, outcome, receivedAtMs } = submission
-  if (landing?.state === 'expired') return 'expired'
+  const { forwardedAtMs, landing, outcome, receivedAtMs } = submission
+  const ends = landing?.transactions.map(transactionStateOf) ?? []
+  const isEnded = landing !== undefined && !ends.includes('waiting')
   // Of a sender that was killed, or of an older build.
   const isOver = nowMs - receivedAtMs > awaitedMs + GRACE_MS
-  if (landing?.state === 'unseen' || isOver) return 'unseen'
-  if (outcome === 'pending') return 'sent'
+  if ((isEnded && ends.includes('unseen')) || (!isEnded && isOver)) return 'unseen'
+  if (isEnded) return ends.includes('replaced') ? 'replaced' : 'expired'
+  if (outcome === 'pending') return forwardedAtMs === null ? 'received' : 'written'
   return outcome === 'accepted' ? 'accepted' : 'unknown'
 }
 
@@ -62,8 +102,15 @@ export const stateOf = (submission: Submission, times: Times): SubmissionState =
   return outcome
 }
 
+/** Outcomes of what was sent, so that its transactions may land. */
+const SENT: ReadonlySet<(typeof SUBMISSION_OUTCOMES)[number]> = new Set([
+  'accepted',
+  'unknown',
+  'refused',
+])
+
 /** Whether a submission was sent, so that its transactions may land. */
 export const isAwaited = ({ landing, outcome, signatures }: Submission): boolean =>
   signatures.length > 0 &&
-  (landing === undefined || landing.state === 'waiting') &&
-  (outcome === 'accepted' || outcome === 'unknown' || outcome === 'refused')
+  SENT.has(outcome) &&
+  (landing === undefined || !landing.transactions.every(isSettled))

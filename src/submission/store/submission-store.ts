@@ -1,12 +1,13 @@
+import type { StateChange } from './changes.js'
 import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
 import { GatheredWrites } from './gathered-writes.js'
-import { formatId } from './submission-id.js'
+import { formatId, parseId } from './submission-id.js'
 import { isAwaited } from './state.js'
 import type { Ending, Landing, StoredSubmission, Submission } from './submission.js'
+import { pack } from './rows.js'
 import {
   openTables,
-  pack,
   TABLE_NAMES,
   tableNameOf,
   type SubmissionTables,
@@ -22,6 +23,8 @@ const ALL_PRUNED_EACH = 40
 
 /** A submission that is being sent. */
 export type PendingRecord = {
+  /** It is about to be written, which it had to wait for. */
+  onStart(atMs: number): void
   /**
    * Records how it ended. Resolves when other processes can read that; false where it cannot be
    * stored.
@@ -32,6 +35,8 @@ export type PendingRecord = {
 /** A record that is not in its table yet. */
 type BufferedRecord = {
   submission: Submission
+  /** As it was written last; undefined of one that never was. */
+  written: Submission | undefined
   /** Writes that are in progress or to come. */
   writeCount: number
 }
@@ -52,6 +57,8 @@ export type StoreModules = {
   readonly onFault: (fault: unknown) => void
   /** A submission was sent whose transactions may land. False where it is not looked for. */
   readonly onSent?: ((sent: SentSubmission) => boolean) | undefined
+  /** What a submission has come to can be read by other processes. */
+  readonly onTold?: ((submission: Submission, changes: readonly StateChange[]) => void) | undefined
 }
 
 /** A submission whose transactions are looked for in the index. */
@@ -87,9 +94,14 @@ export class SubmissionStore {
   private readonly wal: WriteAheadLog
   /** By id, as text. */
   private readonly buffered = new Map<string, BufferedRecord>()
-  /** Of writes that nobody waits for. */
+  /** Of writes that nobody waits for, and of those that subscribers do. */
   private readonly gathered: GatheredWrites
+  private readonly landed: GatheredWrites
   private inFlight = 0
+  /** Ended ones in the write-ahead log. */
+  private endedCount = 0
+  /** Ids of pending records that `record` has written, as text: their end is to come. */
+  private readonly pending = new Set<string>()
   /** Of the tables of what a check refused. */
   private readonly invalidCounts = new Map<TableName, number>()
   private pruneTimer: NodeJS.Timeout | undefined
@@ -102,6 +114,8 @@ export class SubmissionStore {
     this.options = options
     this.wal = new WriteAheadLog(modules.wal)
     this.gathered = new GatheredWrites(options)
+    const { gatherCountMax, landedGatherMs: gatherMs } = options
+    this.landed = new GatheredWrites({ gatherMs, gatherCountMax })
   }
 
   /**
@@ -110,7 +124,8 @@ export class SubmissionStore {
    */
   begin(id: Uint8Array, submission: Submission): PendingRecord | undefined {
     if (this.isClosed) return undefined
-    const slot = this.wal.append(Buffer.concat([id, pack(submission)]))
+    const { tips: _tips, ...shorter } = submission
+    const slot = this.wal.append(toEntry(id, submission)) ?? this.wal.append(toEntry(id, shorter))
     if (slot === undefined) return undefined
     this.inFlight++
     const record = this.buffer(id, submission)
@@ -121,6 +136,9 @@ export class SubmissionStore {
     }, this.options.pendingMs)
     timer.unref()
     return {
+      onStart: atMs => {
+        record.submission = { ...record.submission, forwardedAtMs: atMs }
+      },
       end: ending => {
         clearTimeout(timer)
         // Only the engine's words can be too long, and they matter least.
@@ -135,14 +153,29 @@ export class SubmissionStore {
 
   /**
    * Records a submission that has ended, or was not sent itself. It is stored with others after
-   * `gatherMs`, and lost if the process is killed before.
+   * `gatherMs`. One that may land outlives this process from the moment of return, unless most of
+   * the write-ahead log is in use, whose rest is for what is about to be sent. `isKnown`: an
+   * earlier process has recorded it, too.
    */
-  record(id: Uint8Array, submission: Submission): void {
+  record(id: Uint8Array, submission: Submission, isKnown = false): void {
     if (this.isClosed || this.buffered.size >= this.options.bufferedMax) return
-    const name = tableNameOf(submission)
-    const max = this.options[`${name}Max`]
-    if (INVALID.has(name) && (this.invalidCounts.get(name) ?? 0) > 2 * max) return
-    void this.write(id, this.buffer(id, this.watched(id, submission)), this.gathered.wait())
+    const table = tableNameOf(submission)
+    const max = this.options[`${table}Max`]
+    if (INVALID.has(table) && (this.invalidCounts.get(table) ?? 0) > 2 * max) return
+    const name = formatId(id)
+    const watched = this.watched(id, submission)
+    const before = isKnown || this.pending.has(name) ? this.tables.get(id) : undefined
+    const record = this.buffer(id, watched, before)
+    const slot = isAwaited(watched) ? this.appendEnded(id, watched) : undefined
+    if (submission.outcome === 'pending') this.pending.add(name)
+    else this.pending.delete(name)
+    const written = this.write(id, record, this.gathered.wait())
+    if (slot === undefined) return
+    this.endedCount++
+    void written.then(isStored => {
+      this.endedCount--
+      this.clear(slot, isStored)
+    })
   }
 
   /** Adds what the index knows of the transactions of a submission. */
@@ -152,16 +185,18 @@ export class SubmissionStore {
     const submission = buffered?.submission ?? this.tables.get(id)
     // It may have been removed meanwhile.
     if (submission === undefined) return
-    const record = buffered ?? this.buffer(id, submission)
+    const record = buffered ?? this.buffer(id, submission, submission)
     record.submission = { ...submission, landing }
-    await this.write(id, record, this.gathered.wait())
+    await this.write(id, record, this.landed.wait())
   }
 
   /** What is known of a submission, whether it has reached the disk or not. */
   get(id: Uint8Array): Submission | undefined {
     const record = this.buffered.get(formatId(id))
-    if (record !== undefined) return record.submission
-    return this.isClosed ? undefined : this.tables.get(id)
+    const found = record?.submission ?? (this.isClosed ? undefined : this.tables.get(id))
+    if (found?.untold === undefined) return found
+    const { untold: _untold, ...submission } = found
+    return submission
   }
 
   stats(): StoreStats {
@@ -176,6 +211,7 @@ export class SubmissionStore {
     if (this.isClosed) return
     // What ended in this turn of the event loop is still written.
     this.gathered.startAll()
+    this.landed.startAll()
     await new Promise(setImmediate)
     this.isClosed = true
     clearInterval(this.pruneTimer)
@@ -187,17 +223,36 @@ export class SubmissionStore {
     return this.tables.load()
   }
 
-  /** Continues with the submissions that an earlier process has sent, which has ended. */
-  resume(): void {
+  /**
+   * Continues with the submissions that an earlier process has sent, which has ended, and tells
+   * what it has not told.
+   */
+  async resume(): Promise<void> {
     const { now } = this.modules
     const { awaitedMax, awaitedMs } = this.options
+    if (!this.tables.isTelling) await this.tables.startTelling(this.options, now())
+    for (const [name, record] of this.buffered) {
+      const id = parseId(name)
+      if (id !== undefined && record.written?.untold !== undefined) void this.write(id, record)
+    }
     for (const { id, submission } of this.tables.newest(now() - awaitedMs, awaitedMax)) {
+      const name = formatId(id)
+      // What this process has in hand is its own.
+      if (this.buffered.has(name) || this.pending.has(name)) continue
       // Nobody waits for its reply any more. What is in the write-ahead log is stored already.
       const isLost = submission.outcome === 'pending'
       const known: Submission = isLost ? { ...submission, outcome: 'unknown' } : submission
       const watched = this.watched(id, known, true)
-      if (watched !== submission) void this.write(id, this.buffer(id, watched))
+      if (watched !== submission || submission.untold !== undefined)
+        void this.write(id, this.buffer(id, watched, submission))
     }
+  }
+
+  /** Leaves it to another process to tell what submissions come to, until `resume`. */
+  async stopTelling(): Promise<void> {
+    this.gathered.startAll()
+    this.landed.startAll()
+    await this.tables.stopTelling()
   }
 
   /** Stores what an earlier process left in a write-ahead log. */
@@ -210,7 +265,7 @@ export class SubmissionStore {
         const isPending = found.outcome === 'pending'
         const submission: Submission = isPending ? { ...found, outcome: 'unknown' } : found
         if (stored === undefined || stored.outcome === 'pending')
-          await this.write(id, this.buffer(id, submission))
+          await this.write(id, this.buffer(id, submission, stored))
       } catch (error) {
         // Of another layout, or torn by a crash of the machine.
         onFault(error)
@@ -249,14 +304,45 @@ export class SubmissionStore {
     if (onSent === undefined || !isAwaited(submission)) return submission
     if (onSent({ id, submission, isRecovered })) return submission
     const { landing, signatures } = submission
-    const transactions = landing?.transactions ?? signatures.map(() => null)
-    return { ...submission, landing: { state: 'unseen', transactions } }
+    const unseen = { end: 'unseen', seenAtMs: this.modules.now() } as const
+    const transactions = signatures.map((_, at) => landing?.transactions[at] ?? unseen)
+    return { ...submission, landing: { transactions } }
   }
 
-  private buffer(id: Uint8Array, submission: Submission): BufferedRecord {
-    const record = { submission, writeCount: 0 }
-    this.buffered.set(formatId(id), record)
+  /** `stored`: as its table has it. */
+  private buffer(id: Uint8Array, submission: Submission, stored?: Submission): BufferedRecord {
+    const name = formatId(id)
+    const known = this.buffered.get(name)
+    const record = known ?? { submission, written: stored, writeCount: 0 }
+    record.submission = submission
+    this.buffered.set(name, record)
     return record
+  }
+
+  /** The members that may be long are in the part of the ending. */
+  private appendEnded(id: Uint8Array, submission: Submission): number | undefined {
+    if (this.inFlight + this.endedCount > this.options.inFlightMax / 2) return undefined
+    const {
+      blockhashes,
+      engine: _engine,
+      error,
+      findings,
+      nonces,
+      result,
+      tips,
+      ...rest
+    } = submission
+    const { landing: _landing, signatures, ...entry } = rest
+    const slot = this.wal.append(
+      toEntry(id, { ...entry, signatures: [], result, error: null, engine: null }),
+    )
+    if (slot === undefined) return undefined
+    const ending = { signatures, blockhashes, nonces, error }
+    // Tips and findings matter least.
+    if (this.wal.appendEnding(slot, pack({ ...ending, tips, findings }))) return slot
+    if (this.wal.appendEnding(slot, pack(ending))) return slot
+    this.wal.clear(slot)
+    return undefined
   }
 
   /** A reply that is ready is sent first: a write takes 0.1 ms of the event loop. */
@@ -268,8 +354,16 @@ export class SubmissionStore {
     record.writeCount++
     try {
       await turn
-      return !this.isClosed && (await this.tables.put(id, record.submission))
+      if (this.isClosed) return false
+      const { submission, written: before } = record
+      const put = this.tables.put(id, submission, { before, nowMs: this.modules.now() })
+      if (put === undefined) return false
+      record.written = put.stored
+      await put.written
+      if (put.told.length > 0) this.modules.onTold?.(submission, put.told)
+      return true
     } catch (error) {
+      record.written = this.isClosed ? undefined : this.tables.get(id)
       this.modules.onFault(error)
       return false
     } finally {
@@ -284,10 +378,18 @@ export class SubmissionStore {
     slot: number,
   ): Promise<boolean> {
     const isStored = await this.write(id, record)
+    if (this.clear(slot, isStored)) this.inFlight--
+    return isStored
+  }
+
+  private clear(slot: number, isStored: boolean): boolean {
     // The next start finds it in the write-ahead log.
     if (!isStored && this.isClosed) return false
     this.wal.clear(slot)
-    this.inFlight--
-    return isStored
+    return true
   }
 }
+
+/** An entry of the write-ahead log. */
+const toEntry = (id: Uint8Array, submission: Submission): Buffer =>
+  Buffer.concat([id, pack(submission)])

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Packr } from 'msgpackr'
 import * as v from 'valibot'
 import {
   closeLmdbWriter,
@@ -13,9 +12,12 @@ import {
   type LmdbTable,
 } from '../../storage/lmdb.js'
 import { AccessBounds } from './access-bounds.js'
+import { changesOf, toldOf, type StateChange } from './changes.js'
+import { EventLog, lastPosition, readChanges, type ChangePage, type Position } from './event-log.js'
 import type { Options } from './options.js'
+import { accessRow, FIRST_ID, KEY_BYTES, LAST_ID, pack, signatureKey, unpack } from './rows.js'
 import type { SubmissionPage } from './search.js'
-import { timeOfId } from './submission-id.js'
+import { ID_BYTES, timeOfId } from './submission-id.js'
 import {
   isLanderRoute,
   submissionSchema,
@@ -26,7 +28,7 @@ import {
 /**
  * Layout of the tables and name of their folder: a build with another layout opens another folder.
  */
-const LAYOUT = 'submissions-1'
+const LAYOUT = 'submissions-2'
 /** Written once the tables are complete: lmdb 3.5 ends the process that opens incomplete ones. */
 const READY = 'ready'
 /** Most tables that LMDB makes room for. */
@@ -37,19 +39,39 @@ export const TABLE_NAMES = ['forwarded', 'invalid', 'lander', 'landerInvalid'] a
 export type TableName = (typeof TABLE_NAMES)[number]
 type Table = LmdbTable<Uint8Array>
 
-/** Bounds of one search of each table. */
+/** Bounds of one search. */
 export type SearchBounds = {
+  /** The search is for submissions before this id, and from this one on. */
   readonly before?: Uint8Array | undefined
+  readonly from?: Uint8Array | undefined
   readonly countMax: number
   readonly visitMax: number
 }
 
-// Plain maps, which any msgpack tool can read.
-const packr = new Packr({ useRecords: false })
-export const pack = (value: object): Buffer => packr.pack(value)
-export const unpack = (bytes: Uint8Array): unknown => packr.unpack(bytes)
+/** A quick test of a row, which may be true of others, and one of a submission. */
+export type SearchTests = {
+  readonly isRow: (row: Buffer) => boolean
+  readonly isFound: (submission: Submission) => boolean
+}
 
-const Owned = v.object({ accessId: v.string() })
+/** How a submission is written. */
+export type PutParts = {
+  /** As it is stored; undefined of a new one. */
+  readonly before: Submission | undefined
+  /** Unix milliseconds. */
+  readonly nowMs: number
+}
+
+/** A write that has begun. */
+export type Put = {
+  readonly stored: Submission
+  /** What is told of it then. */
+  readonly told: readonly StateChange[]
+  /** Resolves when other processes can read both. */
+  readonly written: Promise<void>
+}
+
+const Owned = v.object({ accessId: v.string(), signatures: v.array(v.string()) })
 /** Rows that are read at once where all are. */
 const LOADED_ROWS = 2_000
 const Entries = v.object({ entryCount: v.number() })
@@ -59,6 +81,10 @@ export const tableNameOf = ({ outcome, route }: Submission): TableName => {
   if (isLanderRoute(route)) return outcome === 'invalid' ? 'landerInvalid' : 'lander'
   return outcome === 'invalid' ? 'invalid' : 'forwarded'
 }
+
+const NOTHING = Buffer.of(0)
+/** Submissions of one signature and access that are looked at. */
+const VISITED_MAX = 4
 
 const toHex = (id: Uint8Array): string =>
   Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
@@ -86,6 +112,13 @@ export class SubmissionTables {
   private readonly readOnly: boolean
   private readonly tables = new Map<TableName, Table>()
   private readonly bounds: ReadonlyMap<TableName, AccessBounds>
+  /** Access ‖ id → the number of the table in `TABLE_NAMES`. */
+  private byAccess: Table | undefined
+  /** `signatureKey` → nothing. */
+  private bySignature: Table | undefined
+  /** Access ‖ number → what submissions have come to, in order. */
+  private events: Table | undefined
+  private log: EventLog | undefined
 
   constructor(path: string, options: Options, readOnly: boolean) {
     const { mapBytes, readersMax } = options
@@ -100,6 +133,7 @@ export class SubmissionTables {
     this.readOnly = readOnly
     this.bounds = new Map(TABLE_NAMES.map(name => [name, new AccessBounds(options.accessMax)]))
     for (const name of TABLE_NAMES) this.openTable(name)
+    this.openIndexes()
     if (!readOnly) root.readerCheck()
   }
 
@@ -123,41 +157,121 @@ export class SubmissionTables {
     return undefined
   }
 
-  /** Resolves when other processes can read it. */
-  async put(id: Uint8Array, submission: Submission): Promise<boolean> {
-    const name = tableNameOf(submission)
-    const table = this.tables.get(name)
-    if (table === undefined) return false
-    this.unpruned.add(name)
-    const evicted = this.bounds.get(name)?.add(submission.accessId, toHex(id))
-    const written = handled(table.put(id, pack(submission)))
-    if (evicted !== undefined) await handled(table.remove(Buffer.from(evicted, 'hex')))
-    return written
+  /**
+   * Tells what submissions have come to from now on. To be called when no other process does so any
+   * more.
+   */
+  async startTelling(options: Options, nowMs: number): Promise<void> {
+    if (this.events === undefined) return
+    const log = new EventLog(this.events, options)
+    await log.load(nowMs)
+    this.log = log
   }
 
-  /** Searches the newest rows of each table before `before`, at most `visitMax` of each. */
+  /** Leaves that to another process. Resolves when all that was told is stored. */
+  async stopTelling(): Promise<void> {
+    this.log = undefined
+    await this.root.flushed
+  }
+
+  get isTelling(): boolean {
+    return this.log !== undefined
+  }
+
+  /** Writes a submission and the event of its changes at once. */
+  put(id: Uint8Array, submission: Submission, { before, nowMs }: PutParts): Put | undefined {
+    const name = tableNameOf(submission)
+    const { byAccess, bySignature } = this
+    const table = this.tables.get(name)
+    if (table === undefined || byAccess === undefined || bySignature === undefined) return undefined
+    this.unpruned.add(name)
+    const { accessId, network, route, signatures } = submission
+    const known = before === undefined || before.untold === null ? undefined : before
+    const told = before?.untold ?? (known && toldOf(known))
+    const changes = changesOf(told, submission, nowMs)
+    const isUntold = this.log === undefined && changes.length > 0
+    const { untold: _untold, ...rest } = submission
+    const stored: Submission = isUntold ? { ...rest, untold: told ?? null } : rest
+    const evicted =
+      before === undefined ? this.bounds.get(name)?.add(accessId, toHex(id)) : undefined
+    const evictedId = evicted === undefined ? undefined : Buffer.from(evicted, 'hex')
+    const written = this.write(() => [
+      table.put(id, pack(stored)),
+      ...(before === undefined
+        ? [byAccess.put(accessRow(accessId, id), Buffer.of(TABLE_NAMES.indexOf(name)))]
+        : []),
+      ...(before === undefined || before.signatures.length < signatures.length
+        ? signatures.map(signature =>
+            bySignature.put(signatureKey(signature, accessId, id), NOTHING),
+          )
+        : []),
+      ...(changes.length > 0
+        ? (this.log?.append(accessId, { id, network, route, changes }, nowMs) ?? [])
+        : []),
+      ...(evictedId === undefined ? [] : this.removeRow(table, evictedId)),
+    ])
+    return { stored, written, told: isUntold ? [] : changes }
+  }
+
+  /** Searches the newest submissions of an access. */
   search(
-    isRow: (row: Buffer) => boolean,
-    isFound: (submission: Submission) => boolean,
-    { before, countMax, visitMax }: SearchBounds,
-  ): readonly SubmissionPage[] {
+    accessId: string,
+    { isFound, isRow }: SearchTests,
+    { before, countMax, from, visitMax }: SearchBounds,
+  ): SubmissionPage {
     this.refresh()
-    return this.openTables().map(table => {
-      const found: StoredSubmission[] = []
-      let visitCount = 0
-      const start = before === undefined ? {} : { start: before }
-      for (const { key, value } of table.getRange({ ...start, reverse: true })) {
-        if (before !== undefined && Buffer.compare(key, before) >= 0) continue
-        visitCount++
-        if (isRow(value)) {
-          const submission = v.parse(submissionSchema, unpack(value))
-          if (isFound(submission)) found.push({ id: Uint8Array.from(key), submission })
-        }
-        if (found.length === countMax || visitCount === visitMax)
-          return { found, next: Uint8Array.from(key) }
+    const found: StoredSubmission[] = []
+    let visitCount = 0
+    const range = {
+      start: accessRow(accessId, before ?? LAST_ID),
+      end: accessRow(accessId, from ?? FIRST_ID),
+      reverse: true,
+    }
+    for (const { key, value: number } of this.openIndexes()?.getRange(range) ?? []) {
+      const id = Uint8Array.from(key.subarray(KEY_BYTES))
+      if (before !== undefined && Buffer.compare(id, before) >= 0) continue
+      visitCount++
+      const row = this.tableAt(number[0])?.getBinary(id)
+      if (row !== undefined && isRow(row)) {
+        const submission = v.parse(submissionSchema, unpack(row))
+        if (isFound(submission)) found.push({ id, submission })
       }
-      return { found, next: undefined }
-    })
+      if (found.length === countMax || visitCount === visitMax) return { found, next: id }
+    }
+    return { found, next: undefined }
+  }
+
+  /** The newest submission of an access with this signature. */
+  findSigned(accessId: string, signature: string): StoredSubmission | undefined {
+    this.refresh()
+    this.openIndexes()
+    const range = {
+      start: signatureKey(signature, accessId, LAST_ID),
+      end: signatureKey(signature, accessId, FIRST_ID),
+      reverse: true,
+      limit: VISITED_MAX,
+    }
+    for (const key of this.bySignature?.getKeys(range) ?? []) {
+      const id = Uint8Array.from(key.subarray(key.byteLength - ID_BYTES))
+      const submission = this.get(id)
+      // Keys have a part of a signature only.
+      if (submission?.signatures.includes(signature) === true) return { id, submission }
+    }
+    return undefined
+  }
+
+  /** What the submissions of an access have come to since a position. */
+  changes(accessId: string, from: Position, countMax: number): ChangePage | undefined {
+    this.refresh()
+    this.openIndexes()
+    return this.events && readChanges(this.events, accessId, from, countMax)
+  }
+
+  /** The position after its newest event. */
+  lastPosition(accessId: string): Position | undefined {
+    this.refresh()
+    this.openIndexes()
+    return this.events && lastPosition(this.events, accessId)
   }
 
   /** Submissions since an instant, newest first, at most `countMax` of each table. */
@@ -204,12 +318,13 @@ export class SubmissionTables {
     for (const id of table.getKeys({ limit: options.pruneCountMax })) {
       oldest ??= id
       if (excess-- <= 0 && timeOfId(id) >= oldestMs) break
-      handled(table.remove(id)).catch(onFault)
+      this.write(() => this.removeRow(table, Uint8Array.from(id))).catch(onFault)
       removed++
     }
     // There may be more.
     if (removed === options.pruneCountMax) this.unpruned.add(name)
     if (oldest !== undefined) this.bounds.get(name)?.forgetBefore(toHex(oldest))
+    for (const removed of this.log?.removeBefore(oldestMs) ?? []) handled(removed).catch(onFault)
     return count - removed
   }
 
@@ -227,6 +342,43 @@ export class SubmissionTables {
     const table = openLmdbTable<Uint8Array>(this.root, name, 'binary')
     if (table !== undefined) this.tables.set(name, table)
     return table
+  }
+
+  /** Those that are opened to read may be made later. */
+  private openIndexes(): Table | undefined {
+    const open = (name: string) => openLmdbTable<Uint8Array>(this.root, name, 'binary')
+    this.byAccess ??= open('byAccess')
+    this.bySignature ??= open('bySignature')
+    this.events ??= open('events')
+    return this.byAccess
+  }
+
+  private tableAt(number: number | undefined): Table | undefined {
+    const name = TABLE_NAMES[number ?? -1]
+    return name && (this.tables.get(name) ?? this.openTable(name))
+  }
+
+  /** Removes a submission with its rows in the indexes. Its events stay. */
+  private removeRow(table: Table, id: Uint8Array): readonly Promise<boolean>[] {
+    const row = table.getBinary(id)
+    if (row === undefined) return []
+    const { accessId, signatures } = v.parse(Owned, unpack(row))
+    const keys = signatures.map(signature => signatureKey(signature, accessId, id))
+    return [
+      table.remove(id),
+      ...[this.byAccess?.remove(accessRow(accessId, id)) ?? []].flat(),
+      ...keys.flatMap(key => this.bySignature?.remove(key) ?? []),
+    ]
+  }
+
+  /** Writes that are committed together. */
+  private async write(start: () => readonly Promise<boolean>[]): Promise<void> {
+    let writes: readonly Promise<boolean>[] = []
+    const whole = this.root.batch(() => {
+      writes = start().map(handled)
+    })
+    const settled = await Promise.allSettled([handled(whole), ...writes])
+    for (const one of settled) if (one.status === 'rejected') throw one.reason
   }
 
   /** Otherwise lmdb keeps one snapshot until a timer fires. */

@@ -35,24 +35,32 @@ export const SUBMISSION_OUTCOMES = [
   'unknown',
 ] as const
 
+const count = v.pipe(v.number(), v.integer(), v.minValue(0))
+
 /**
- * What is known of transactions in blocks. `waiting`: at least one may still land. `settled`: each
- * is in a block. `expired`: none of the others can land any more. `unseen`: it is not known whether
- * the others landed.
+ * How a transaction ended that no block has: `expired`: no block can have it any more. `replaced`:
+ * the durable nonce that it names was advanced without it. `unseen`: it is not known whether it
+ * landed.
  */
-const LANDING_STATES = ['waiting', 'settled', 'expired', 'unseen'] as const
+const FATE_ENDS = ['expired', 'replaced', 'unseen'] as const
+
+const inBlockSchema = v.object({
+  slot: count,
+  /** Its position in the block; null where the index does not know it. */
+  index: v.nullable(count),
+  /** The chain's error, as JSON; null is success. */
+  error: v.nullable(text),
+  isFinal: v.boolean(),
+  /** When it was first seen in this block; null where that was before this was looked for. */
+  seenAtMs: v.nullable(instantMs),
+})
 
 const landingSchema = v.object({
-  state: v.picklist(LANDING_STATES),
-  /** In the order of the signatures; null of one that was not seen. */
+  /** In the order of the signatures; null of one that may still land. */
   transactions: v.pipe(
     v.array(
       v.nullable(
-        v.object({
-          slot: v.pipe(v.number(), v.integer(), v.minValue(0)),
-          /** The chain's error, as JSON; null is success. */
-          error: v.nullable(text),
-        }),
+        v.union([inBlockSchema, v.object({ end: v.picklist(FATE_ENDS), seenAtMs: instantMs })]),
       ),
     ),
     v.readonly(),
@@ -61,6 +69,28 @@ const landingSchema = v.object({
 
 /** What the index knows of the transactions of a submission. */
 export type Landing = Readonly<v.InferOutput<typeof landingSchema>>
+
+/** What the index knows of one transaction. */
+export type Fate = Landing['transactions'][number]
+
+/** A block that has a transaction. */
+export type InBlock = Readonly<v.InferOutput<typeof inBlockSchema>>
+
+export const isInBlock = (fate: Fate | undefined): fate is InBlock =>
+  fate !== null && fate !== undefined && 'slot' in fate
+
+/** Whether nothing more is expected of a transaction. */
+export const isSettled = (fate: Fate | undefined): boolean =>
+  fate !== null && fate !== undefined && (!isInBlock(fate) || fate.isFinal)
+
+const toldSchema = v.object({
+  forwardedAtMs: v.nullable(instantMs),
+  outcome: v.picklist(SUBMISSION_OUTCOMES),
+  landing: v.optional(landingSchema),
+})
+
+/** What events have told of a submission. */
+export type Told = Readonly<v.InferOutput<typeof toldSchema>>
 
 /** How a submission is stored. */
 export const submissionSchema = v.object({
@@ -75,7 +105,20 @@ export const submissionSchema = v.object({
   signatures: v.pipe(v.array(text), v.readonly()),
   /** The blockhash of each of these; null of a durable nonce. Absent of older builds. */
   blockhashes: v.optional(v.pipe(v.array(v.nullable(text)), v.readonly())),
+  /** The durable nonce of each of these; null of a blockhash. Absent where none has one. */
+  nonces: v.optional(
+    v.pipe(v.array(v.nullable(v.object({ account: v.nullable(text), value: text }))), v.readonly()),
+  ),
+  /** What each of these pays to which tip address. Absent where none does, or it is not known. */
+  tips: v.optional(
+    v.pipe(
+      v.array(v.pipe(v.array(v.object({ account: text, lamports: count })), v.readonly())),
+      v.readonly(),
+    ),
+  ),
   receivedAtMs: instantMs,
+  /** The newest slot of the index then; absent where there was none. */
+  receivedSlot: v.optional(count),
   /** `passed`, or the words of the check that failed. */
   checks: text,
   /**
@@ -95,6 +138,8 @@ export const submissionSchema = v.object({
   findings: v.optional(text),
   /** Absent until the index has been asked. */
   landing: v.optional(landingSchema),
+  /** Set while its last changes are in no event yet: what it was in the last one, null for none. */
+  untold: v.optional(v.nullable(toldSchema)),
 })
 
 /** One submission, as the store keeps it. */

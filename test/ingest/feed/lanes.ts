@@ -52,13 +52,14 @@ inEachLane('the index follows the chain, its roots and what landed', async (t, l
   const awaited = [landed?.signature, new Uint8Array(64)].map(signature => ({
     signature: toMapKey(signature ?? new Uint8Array(64)),
     blockhash: toMapKey(bs58.decode(chain.tip.blockhash)),
+    nonce: undefined,
     sinceSlot: chain.tip.slot - 1,
   }))
   for (const { reader } of followers) {
     const outcomes = await reader.outcomes(awaited, 5_000)
     const { slot, blockHeight } = chain.tip
     t.match(outcomes, { slot, blockHeight })
-    t.strictSame(outcomes?.transactions[0], { index: 0, slot, error: null })
+    t.strictSame(outcomes?.transactions[0], { index: 0, slot, position: 0, error: null })
     t.match(outcomes?.transactions[1], {
       index: 1,
       blockhashSlot: slot,

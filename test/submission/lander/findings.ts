@@ -208,6 +208,7 @@ const openOver = async (
     callsMax: 100,
     bytesMax: 1024 ** 2,
     answerBytesMax: 1024 ** 2,
+    onTold: () => {},
     onFault: fault => t.fail(String(fault)),
   })
   t.teardown(async () => {
@@ -282,6 +283,7 @@ t.test('an answer waits for no finding by default, and the finding counts later'
       {
         problem: { kind: 'structure', reason: 'invalid' },
         tips: [0n],
+        paid: [],
         qualifies: false,
       },
     ],

@@ -14,8 +14,11 @@ import { ACCEPTED } from '../../fixtures/submission/submission.js'
 const BLOCKHASH = '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM'
 const OPTIONS = { landingPollMs: 1_000_000, awaitedMax: 2, awaitedMs: 600_000 }
 const [FIRST = '', SECOND = ''] = ACCEPTED.signatures
+const UNIX_MS = 1_900_000_000_000
+const EXPIRED = { end: 'expired', seenAtMs: UNIX_MS } as const
+const UNSEEN = { end: 'unseen', seenAtMs: UNIX_MS } as const
 
-type Tip = Omit<IndexOutcomes, 'transactions'>
+type Tip = { -readonly [K in keyof Omit<IndexOutcomes, 'transactions'>]: IndexOutcomes[K] }
 /** What the index knows of one of those that are asked for; of `{}`, nothing. */
 type Outcome = Omit<IndexOutcome, 'index'>
 
@@ -34,7 +37,12 @@ const open = (
   { writeMs = 0, onWrite = (): void => {} } = {},
 ) => {
   const chain: { tip: Tip; outcomes: readonly Outcome[] } = {
-    tip: { slot: 1_000, blockHeight: 900, knownAfter: 600 },
+    tip: {
+      slot: 1_000,
+      blockHeight: 900,
+      knownAfter: 600,
+      finalized: { slot: 1_000, blockHeight: 900 },
+    },
     outcomes: [],
   }
   const asked: (readonly AwaitedTransaction[])[] = []
@@ -58,6 +66,7 @@ const open = (
       onWrite()
     },
     now: () => clock.ms,
+    unixMs: () => UNIX_MS + clock.ms,
     onFault: fault => faults.push(fault),
   })
   const watch = (id: number, change: Partial<Submission> = {}, isRecovered = false): boolean => {
@@ -70,6 +79,9 @@ const open = (
     ...outcomes: readonly Outcome[]
   ): Promise<[string, Landing][]> => {
     Object.assign(chain.tip, tip)
+    // Each block is final at once, unless a test says otherwise.
+    const { slot, blockHeight } = chain.tip
+    if (!('finalized' in tip)) chain.tip.finalized = { slot, blockHeight }
     chain.outcomes = outcomes
     written.length = 0
     await tracker.look()
@@ -86,20 +98,13 @@ t.test('a submission lands, one transaction after the other', async t => {
   t.equal(tracker.awaitedCount, 1)
   t.strictSame(await look({}, YOUNG, YOUNG), [], 'nothing is written while nothing changes')
   const error = { InstructionError: [0, { Custom: 1 }] }
-  t.strictSame(await look({ slot: 1_010 }, { slot: 1_005, error: null }, YOUNG), [
-    ['1', { state: 'waiting', transactions: [{ slot: 1_005, error: null }, null] }],
+  const first = { slot: 1_005, index: 3, error: null, isFinal: true, seenAtMs: UNIX_MS }
+  t.strictSame(await look({ slot: 1_010 }, { slot: 1_005, position: 3, error: null }, YOUNG), [
+    ['1', { transactions: [first, null] }],
   ])
+  const second = { slot: 1_020, index: null, error: JSON.stringify(error), isFinal: true }
   t.strictSame(await look({ slot: 1_020 }, { slot: 1_020, error }), [
-    [
-      '1',
-      {
-        state: 'settled',
-        transactions: [
-          { slot: 1_005, error: null },
-          { slot: 1_020, error: JSON.stringify(error) },
-        ],
-      },
-    ],
+    ['1', { transactions: [first, { ...second, seenAtMs: UNIX_MS }] }],
   ])
   t.equal(tracker.awaitedCount, 0)
   t.strictSame(
@@ -118,7 +123,7 @@ t.test('what no block has expires with its blockhash, and not before', async t =
   await look({}, YOUNG, YOUNG)
   t.strictSame(await look({ blockHeight: 1_040, slot: 1_140 }, YOUNG, YOUNG), [])
   t.strictSame(await look({ blockHeight: 1_041, slot: 1_141 }, YOUNG, YOUNG), [
-    ['1', { state: 'expired', transactions: [null, null] }],
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
   ])
   t.equal(tracker.awaitedCount, 0)
 })
@@ -128,7 +133,9 @@ t.test('a blockhash that the index never has is too old after 150 blocks', async
   watch(1)
   await look({})
   t.strictSame(await look({ blockHeight: 1_050, slot: 1_150 }), [])
-  t.match(await look({ blockHeight: 1_051, slot: 1_151 }), [['1', { state: 'expired' }]])
+  t.match(await look({ blockHeight: 1_051, slot: 1_151 }), [
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
+  ])
 })
 
 t.test('one that the index learns later counts from its own block', async t => {
@@ -138,7 +145,7 @@ t.test('one that the index learns later counts from its own block', async t => {
   const late = { blockhashSlot: 1_010, lastValidBlockHeight: 1_060 }
   t.strictSame(await look({ blockHeight: 1_055, slot: 1_155 }, late, late), [])
   t.match(await look({ blockHeight: 1_061, slot: 1_161 }, late, late), [
-    ['1', { state: 'expired' }],
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
   ])
 })
 
@@ -171,13 +178,16 @@ t.test('the block of a blockhash is asked for until it is known', async t => {
     ],
   )
   // The second of the first one and the first of the second one are too old, the others are not.
-  t.strictSame(await look({ blockHeight: 1_041, slot: 1_141 }), [])
+  t.strictSame(await look({ blockHeight: 1_041, slot: 1_141 }), [
+    ['1', { transactions: [null, EXPIRED] }],
+    ['2', { transactions: [EXPIRED, null] }],
+  ])
   t.equal(asked.length, 3)
   await look({ slot: 1_142 })
   t.equal(asked.at(-1)?.length, 2)
   t.match(await look({ blockHeight: 1_051, slot: 1_151 }), [
-    ['1', { state: 'expired' }],
-    ['2', { state: 'expired' }],
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
+    ['2', { transactions: [EXPIRED, EXPIRED] }],
   ])
 })
 
@@ -215,7 +225,7 @@ t.test('what the index cannot know is not called expired', async t => {
     watch(1, change, isRecovered)
     let last: [string, Landing][] = []
     for (const one of looks) last = await look(...one)
-    t.strictSame(last, [['1', { state: 'unseen', transactions: [null, null] }]], name)
+    t.strictSame(last, [['1', { transactions: [UNSEEN, UNSEEN] }]], name)
   }
 })
 
@@ -224,20 +234,106 @@ t.test('of an earlier process, with a blockhash that the index has, it expires',
   watch(1, {}, true)
   await look({}, YOUNG, YOUNG)
   t.match(await look({ slot: 1_141, blockHeight: 1_041 }, YOUNG, YOUNG), [
-    ['1', { state: 'expired' }],
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
   ])
 })
 
 t.test('a durable nonce does not expire; the search for it ends', async t => {
   const { asked, clock, look, watch } = open()
   watch(1, { blockhashes: [null, BLOCKHASH] })
-  t.strictSame(await look({ blockHeight: 2_000, slot: 2_000, knownAfter: 0 }, {}, YOUNG), [])
+  t.strictSame(
+    await look({ blockHeight: 2_000, slot: 2_000, knownAfter: 0 }, {}, YOUNG).then(all =>
+      all.map(([, { transactions }]) => transactions[0]),
+    ),
+    [null],
+  )
   t.strictSame(
     asked[0]?.map(({ blockhash }) => blockhash === undefined),
     [true, false],
   )
   clock.ms = OPTIONS.awaitedMs
-  t.match(await look({ blockHeight: 3_000, slot: 3_000 }), [['1', { state: 'unseen' }]])
+  t.match(await look({ blockHeight: 3_000, slot: 3_000 }), [
+    ['1', { transactions: [{ end: 'unseen' }, { end: 'expired' }] }],
+  ])
+})
+
+t.test('a transaction is replaced when its nonce was advanced in a final block', async t => {
+  const nonce = { account: BLOCKHASH, value: BLOCKHASH }
+  const change = { signatures: [FIRST], blockhashes: [null], nonces: [nonce], receivedSlot: 990 }
+  const { asked, look, watch } = open()
+  watch(1, change)
+  t.strictSame(await look({}, { nonceSlot: 800, hasNonce: true }), [])
+  t.equal(asked[0]?.[0]?.nonce?.length, 32)
+  t.equal(asked[0]?.[0]?.blockhash?.length, 32)
+  const advanced = { nonceSlot: 1_005, hasNonce: false }
+  const finalized = { slot: 1_004, blockHeight: 904 }
+  t.strictSame(await look({ slot: 1_006, finalized }, advanced), [], 'that block is not final')
+  const replaced = { end: 'replaced', seenAtMs: UNIX_MS }
+  t.strictSame(await look({ slot: 1_007 }, advanced), [['1', { transactions: [replaced] }]])
+
+  const early = open()
+  early.watch(1, change)
+  t.strictSame(await early.look({}, { nonceSlot: 800, hasNonce: false }), [], 'it may be newer')
+  const late = { slot: 1_200, blockHeight: 1_051 }
+  const never = { nonceSlot: 800, hasNonce: false }
+  t.strictSame(await early.look(late, never), [['1', { transactions: [replaced] }]])
+
+  const restarted = open()
+  restarted.watch(1, { ...change, receivedSlot: 500 }, true)
+  t.strictSame(await restarted.look({}, { nonceSlot: 800, hasNonce: true }), [])
+  t.strictSame(await restarted.look({ slot: 1_007 }, advanced), [['1', { transactions: [UNSEEN] }]])
+})
+
+t.test('a block that is not final may be withdrawn', async t => {
+  const { asked, look, tracker, watch } = open()
+  watch(1, { signatures: [FIRST] })
+  const finalized = { slot: 1_000, blockHeight: 900 }
+  const inBlock = { slot: 1_005, index: 1, error: null, isFinal: false, seenAtMs: UNIX_MS }
+  const found = { slot: 1_005, position: 1, error: null }
+  t.strictSame(await look({ slot: 1_006, finalized }, found), [['1', { transactions: [inBlock] }]])
+  t.strictSame(await look({ slot: 1_007, finalized }, found), [], 'it is told once')
+  t.strictSame(await look({ slot: 1_008, knownAfter: 1_005, finalized }, {}), [], 'not known')
+  t.strictSame(await look({ slot: 1_009, knownAfter: 600, finalized }, {}), [
+    ['1', { transactions: [null] }],
+  ])
+  const other = { slot: 1_004, position: 2, error: null }
+  const again = { ...inBlock, slot: 1_004, index: 2 }
+  t.strictSame(await look({ slot: 1_010, finalized }, other), [['1', { transactions: [again] }]])
+  t.equal(asked.at(-1)?.[0]?.sinceSlot, 0, 'it may be in an earlier block')
+  t.strictSame(await look({ slot: 1_011 }, other), [
+    ['1', { transactions: [{ ...again, isFinal: true }] }],
+  ])
+  t.equal(tracker.awaitedCount, 0)
+})
+
+t.test('nothing expires before a final block is beyond its last valid height', async t => {
+  const { look, watch } = open()
+  watch(1)
+  const finalized = { slot: 1_139, blockHeight: 1_040 }
+  t.strictSame(await look({ slot: 1_200, blockHeight: 1_100, finalized }, YOUNG, YOUNG), [])
+  t.strictSame(await look({ slot: 1_201, finalized: undefined }, YOUNG, YOUNG), [], 'none is known')
+  const beyond = { slot: 1_141, blockHeight: 1_041 }
+  t.match(await look({ slot: 1_202, finalized: beyond }, YOUNG, YOUNG), [
+    ['1', { transactions: [EXPIRED, EXPIRED] }],
+  ])
+})
+
+t.test('a flood of one access takes no place of others', async t => {
+  const { look, tracker, watch, written } = open({ ...OPTIONS, awaitedMax: 10 })
+  const others = ['acc_b', 'acc_c'].map((accessId, id) => watch(200 + id, { accessId }))
+  for (let id = 0; id < 100; id++) watch(id, { accessId: 'acc_a' })
+  watch(210, { accessId: 'acc_b' })
+  t.strictSame(others, [true, true])
+  t.equal(tracker.awaitedCount, 10)
+  t.strictSame(
+    written.map(([id]) => id),
+    Array.from({ length: 93 }, (_, id) => String(id)),
+    'the oldest ones of the flood are given up',
+  )
+  t.match(written[0], ['0', { transactions: [UNSEEN, UNSEEN] }])
+  await look({})
+  const left = await look({ slot: 1_151, blockHeight: 1_051 })
+  t.strictSame(new Set(left.map(([id]) => Number(id) >= 200)).size, 2)
 })
 
 t.test('without outcomes in the index, or above the bound, it is said at once', t => {
@@ -245,8 +341,9 @@ t.test('without outcomes in the index, or above the bound, it is said at once', 
   const full = open()
   t.strictSame(
     [1, 2, 3].map(id => full.watch(id)),
-    [true, true, false],
+    [true, true, true],
   )
+  t.match(full.written, [['1', { transactions: [UNSEEN, UNSEEN] }]], 'the oldest one is given up')
   t.equal(full.tracker.awaitedCount, 2)
   t.end()
 })
@@ -259,6 +356,7 @@ t.test('a look-up that fails is reported, and tried again', async t => {
       return {
         slot: 9,
         blockHeight: 9,
+        finalized: { slot: 9, blockHeight: 9 },
         knownAfter: 1,
         transactions: answerOf(awaited, () => ({ slot: 9, error: null })),
       }
@@ -271,7 +369,7 @@ t.test('a look-up that fails is reported, and tried again', async t => {
   t.equal(faults.length, 2)
   isBroken = false
   clock.ms = 1
-  t.match(await look({}), [['1', { state: 'settled' }]])
+  t.match(await look({}), [['1', { transactions: [{ slot: 9 }, { slot: 9 }] }]])
 })
 
 t.test('many are looked up in parts, in the order in which they came', async t => {

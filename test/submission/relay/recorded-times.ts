@@ -38,6 +38,7 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
         begin: (_id, submission) => {
           begun.push(submission)
           return {
+            onStart: never,
             end: async ending => {
               ended.push(ending)
               return true
@@ -46,6 +47,7 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
         },
         record: never,
       },
+      tipSlot: () => 7,
       log: createLog('sender', never),
       now: () => nowMs,
       clock: () => nowMs,
@@ -79,6 +81,7 @@ t.test('a record has the times of arrival, of sending and of the answer', async 
       bundleId: ID,
       outcome: 'pending',
       receivedAtMs: RECEIVED_MS,
+      receivedSlot: 7,
       forwardedAtMs: RECEIVED_MS + waitMs,
       answeredAtMs: null,
     },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { decodeRecoveredEntry } from '../../../src/submission/store/recovered-entry.js'
-import { pack } from '../../../src/submission/store/submission-tables.js'
+import { pack } from '../../../src/submission/store/rows.js'
 import { ACCEPTED, ENDING, PENDING } from '../../fixtures/submission/submission.js'
 
 const ID = Buffer.alloc(16, 7)

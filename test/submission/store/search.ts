@@ -111,7 +111,7 @@ t.test('what was sent is announced, and what became of it is added', async t => 
     const onSent = (one: SentSubmission) => sent.push(one) > 0 && isLookedFor
     const modules = { wal, now: () => clock.ms, onFault, onSent }
     const opened = await openSubmissionStore(senderPath(dir), modules, options)
-    opened.resume()
+    await opened.resume()
     return opened
   }
   const first = await reopen()
@@ -128,7 +128,8 @@ t.test('what was sent is announced, and what became of it is added', async t => 
       [ended, false],
     ],
   )
-  const landing = { state: 'settled', transactions: [{ slot: 9, error: null }] } as const
+  const inBlock = { slot: 9, index: 1, error: null, isFinal: true, seenAtMs: clock.ms }
+  const landing = { transactions: [inBlock, inBlock] } as const
   await first.addLanding(ended, landing)
   t.strictSame(first.get(ended), { ...ACCEPTED, landing })
   await first.addLanding(newId(), landing)
@@ -159,7 +160,7 @@ t.test('what was sent is announced, and what became of it is added', async t => 
   isLookedFor = false
   const unseen = newId()
   third.record(unseen, ACCEPTED)
-  t.match(third.get(unseen), { landing: { state: 'unseen', transactions: [null] } })
+  t.match(third.get(unseen), { landing: { transactions: [{ end: 'unseen' }, { end: 'unseen' }] } })
   t.equal(sent.length, 1)
   await third.close()
   t.strictSame(faults, [])

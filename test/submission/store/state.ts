@@ -1,36 +1,44 @@
 import t from 'tap'
 import { explainChainError, reasonOf } from '../../../src/submission/store/reason.js'
 import { isAwaited, stateOf } from '../../../src/submission/store/state.js'
-import type { Landing, Submission } from '../../../src/submission/store/submission.js'
+import type { Fate, Submission } from '../../../src/submission/store/submission.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 
 const TIMES = { nowMs: ACCEPTED.receivedAtMs + 1_000, awaitedMs: 600_000 }
 const LATER = { ...TIMES, nowMs: ACCEPTED.receivedAtMs + 661_000 }
 
-const GOOD = { slot: 7, error: null }
-const BAD = { slot: 8, error: '"AccountInUse"' }
-const landing = (state: Landing['state'], ...transactions: Landing['transactions'][number][]) => ({
-  landing: { state, transactions },
-})
+const FRESH = { slot: 7, index: 0, error: null, isFinal: false, seenAtMs: 1 }
+const GOOD = { ...FRESH, isFinal: true }
+const BAD = { ...GOOD, slot: 8, error: '"AccountInUse"' }
+const EXPIRED = { end: 'expired', seenAtMs: 1 } as const
+const REPLACED = { end: 'replaced', seenAtMs: 1 } as const
+const UNSEEN = { end: 'unseen', seenAtMs: 1 } as const
+const landing = (...transactions: readonly Fate[]) => ({ landing: { transactions } })
 
 t.test('the state of a submission', async t => {
   const cases: [name: string, change: Partial<Submission>, state: string, later?: string][] = [
-    ['not answered', { outcome: 'pending' }, 'sent', 'unseen'],
+    ['not sent', { outcome: 'pending', forwardedAtMs: null }, 'received', 'unseen'],
+    ['not answered', { outcome: 'pending' }, 'written', 'unseen'],
     ['accepted', {}, 'accepted', 'unseen'],
-    ['looked for', landing('waiting', null, null), 'accepted', 'unseen'],
+    ['looked for', landing(null, null), 'accepted', 'unseen'],
     ['without an answer', { outcome: 'unknown' }, 'unknown', 'unseen'],
-    ['all landed', landing('settled', GOOD, GOOD), 'landed'],
-    ['one landed, the other may', landing('waiting', GOOD, null), 'partly-landed'],
-    ['one landed, the other cannot', landing('expired', GOOD, null), 'partly-landed'],
-    ['one landed, one failed', landing('settled', GOOD, BAD), 'partly-landed'],
-    ['all failed', landing('settled', BAD, BAD), 'failed'],
-    ['one failed, the other cannot land', landing('expired', BAD, null), 'failed'],
-    ['none landed', landing('expired', null, null), 'expired'],
-    ['without an answer, expired', { outcome: 'unknown', ...landing('expired', null) }, 'expired'],
-    ['not known', landing('unseen', null, null), 'unseen'],
+    ['all landed', landing(GOOD, GOOD), 'final'],
+    ['in a block', landing(FRESH, GOOD), 'in-block'],
+    ['in a block, with an error', landing({ ...BAD, isFinal: false }), 'failed'],
+    ['one landed, the other may', landing(GOOD, null), 'partly-landed'],
+    ['one landed, the other cannot', landing(GOOD, EXPIRED), 'partly-landed'],
+    ['one landed, one failed', landing(GOOD, BAD), 'partly-landed'],
+    ['all failed', landing(BAD, BAD), 'failed'],
+    ['one failed, the other cannot land', landing(BAD, EXPIRED), 'failed'],
+    ['none landed', landing(EXPIRED, EXPIRED), 'expired'],
+    ['one is replaced', landing(EXPIRED, REPLACED), 'replaced'],
+    ['one has expired, the other may land', landing(EXPIRED, null), 'accepted', 'unseen'],
+    ['without an answer, expired', { outcome: 'unknown', ...landing(EXPIRED) }, 'expired'],
+    ['not known', landing(UNSEEN, UNSEEN), 'unseen'],
+    ['not known of one', landing(EXPIRED, UNSEEN), 'unseen'],
     ['refused', { outcome: 'refused' }, 'refused'],
-    ['refused, and not landed', { outcome: 'refused', ...landing('expired', null) }, 'refused'],
-    ['refused, and landed', { outcome: 'refused', ...landing('settled', GOOD) }, 'landed'],
+    ['refused, and not landed', { outcome: 'refused', ...landing(EXPIRED) }, 'refused'],
+    ['refused, and landed', { outcome: 'refused', ...landing(GOOD) }, 'final'],
     ['invalid', { outcome: 'invalid' }, 'invalid'],
     ['full', { outcome: 'full' }, 'full'],
     ['unreachable', { outcome: 'unreachable' }, 'unreachable'],
@@ -46,9 +54,10 @@ t.test('what was sent is looked for until it is known', async t => {
     [ACCEPTED, true],
     [{ ...ACCEPTED, outcome: 'unknown' }, true],
     [{ ...ACCEPTED, outcome: 'refused' }, true],
-    [{ ...ACCEPTED, ...landing('waiting', GOOD, null) }, true],
-    [{ ...ACCEPTED, ...landing('settled', GOOD, GOOD) }, false],
-    [{ ...ACCEPTED, ...landing('unseen', null, null) }, false],
+    [{ ...ACCEPTED, ...landing(GOOD, null) }, true],
+    [{ ...ACCEPTED, ...landing(GOOD, GOOD) }, false],
+    [{ ...ACCEPTED, ...landing(UNSEEN, UNSEEN) }, false],
+    [{ ...ACCEPTED, ...landing(FRESH, GOOD) }, true],
     [{ ...ACCEPTED, signatures: [] }, false],
     [{ ...ACCEPTED, outcome: 'unreachable' }, false],
     [PENDING, false],
@@ -79,7 +88,7 @@ t.test('reasons can be read', async t => {
     [{ outcome: 'full', checks: 'Too many' }, 'Too many'],
     [{ outcome: 'unreachable' }, 'no connection to the upstream; nothing was sent'],
     [{ outcome: 'unknown' }, 'sent, but no complete answer came; it may land'],
-    [{ outcome: 'unknown', ...landing('expired', null) }, 'sent, but no complete answer came'],
+    [{ outcome: 'unknown', ...landing(EXPIRED) }, 'sent, but no complete answer came'],
   ]
   for (const [change, reason] of cases) t.equal(reasonOf({ ...ACCEPTED, ...change }), reason)
 })

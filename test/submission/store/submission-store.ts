@@ -72,7 +72,7 @@ t.test('a submission that a check refused is stored, too', async t => {
 
 /** Commits of a store so far. */
 const commitCount = async (dir: string): Promise<number> => {
-  const path = join(senderPath(dir), 'submissions-1')
+  const path = join(senderPath(dir), 'submissions-2')
   const options = { mapBytes: defaults.mapBytes, readersMax: defaults.readersMax, tablesMax: 8 }
   const store = openLmdb({ ...options, path, isReadOnly: true })
   const { lastTxnId } = v.parse(v.object({ lastTxnId: v.number() }), store.getStats())
@@ -308,8 +308,8 @@ t.test('a store that does not exist, or is incomplete, is empty', async t => {
   const dir = t.testdir({
     0: {},
     1: { sender: {} },
-    2: { sender: { 'submissions-1': {} } },
-    3: { sender: { 'submissions-1': { 'data.mdb': '' } } },
+    2: { sender: { 'submissions-2': {} } },
+    3: { sender: { 'submissions-2': { 'data.mdb': '' } } },
   })
   for (const nth of [0, 1, 2, 3, 4]) {
     const reader = new StoreReader(join(dir, String(nth)))

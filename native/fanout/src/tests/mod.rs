@@ -115,6 +115,7 @@ fn transaction(
 ) -> TransactionUpdate {
     TransactionUpdate {
         signature: signature(n),
+        index: 0,
         error: error.map(<[u8]>::to_vec),
         details: logs.map(|(keys, lines)| TransactionDetails {
             is_vote: false,

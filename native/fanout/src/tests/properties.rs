@@ -102,6 +102,7 @@ fn to_block(slot: u64, next: &mut u8, step: &Step) -> Block {
         *next = next.saturating_add(1);
         TransactionUpdate {
             signature,
+            index: 0,
             error: error.map(|is_first| vec![u8::from(is_first), 0, 0, 0]),
             details: details.clone(),
         }

@@ -183,8 +183,8 @@ impl BlockAssembler {
             } => self.put_data(slot, |slot| {
                 slot.change(bank, |bank| bank.put_account(write_version, account))
             })?,
-            Content::Transaction { index, transaction } => self.put_data(slot, |slot| {
-                slot.change(bank, |bank| bank.put_transaction(index, transaction))
+            Content::Transaction(transaction) => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_transaction(transaction))
             })?,
             Content::Closed(pubkeys) => self.put_data(slot, |slot| {
                 slot.change(bank, |bank| bank.put_closed(pubkeys))

@@ -20,7 +20,7 @@ const LINE_BYTES: usize = 24;
 /// A bank whose block is not yet released.
 pub struct PendingBank {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
-    transactions: HashMap<[u8; 64], (u64, TransactionUpdate)>,
+    transactions: HashMap<[u8; 64], TransactionUpdate>,
     closed: HashSet<Pubkey>,
     pub meta: Option<BlockMeta>,
     /// Memory cost, measured as for `buffer_bytes_max`.
@@ -56,10 +56,10 @@ impl PendingBank {
         }
     }
 
-    pub fn put_transaction(&mut self, index: u64, transaction: TransactionUpdate) {
+    pub fn put_transaction(&mut self, transaction: TransactionUpdate) {
         self.bytes += transaction_bytes(&transaction);
         let signature = transaction.signature;
-        if let Some((_, stored)) = self.transactions.insert(signature, (index, transaction)) {
+        if let Some(stored) = self.transactions.insert(signature, transaction) {
             self.bytes -= transaction_bytes(&stored);
         }
     }
@@ -87,7 +87,7 @@ impl PendingBank {
             .collect();
         accounts.sort_unstable_by_key(|account| account.pubkey);
         let mut transactions: Vec<_> = self.transactions.into_values().collect();
-        transactions.sort_unstable_by_key(|(index, transaction)| (*index, transaction.signature));
+        transactions.sort_unstable_by_key(|transaction| (transaction.index, transaction.signature));
         let block = Block {
             slot: meta.slot,
             parent_slot: meta.parent_slot,
@@ -96,7 +96,7 @@ impl PendingBank {
             block_height: meta.block_height,
             block_time: meta.block_time,
             accounts,
-            transactions: transactions.into_iter().map(|(_, stored)| stored).collect(),
+            transactions,
             root,
         };
         Ready {

@@ -51,11 +51,7 @@ pub enum Content {
         write_version: u64,
         account: AccountUpdate,
     },
-    /// `index` is the transaction's position in its block.
-    Transaction {
-        index: u64,
-        transaction: TransactionUpdate,
-    },
+    Transaction(TransactionUpdate),
     /// Accounts whose lamports a transaction of the slot reduced to zero.
     Closed(Vec<Pubkey>),
     Meta(BlockMeta),

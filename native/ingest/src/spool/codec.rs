@@ -43,6 +43,7 @@ pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
 
 fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> io::Result<()> {
     to.write_all(&transaction.signature)?;
+    to.write_all(&transaction.index.to_le_bytes())?;
     to.write_all(&[u8::from(transaction.error.is_some())])?;
     if let Some(error) = &transaction.error {
         write_bytes(to, error)?;
@@ -94,6 +95,7 @@ fn decode_account(from: &mut impl Read) -> io::Result<AccountUpdate> {
 
 fn decode_transaction(from: &mut impl Read) -> io::Result<TransactionUpdate> {
     let signature = read_array(from)?;
+    let index = u32::from_le_bytes(read_array(from)?);
     let error = if read_bool(from)? {
         Some(read_bytes(from)?)
     } else {
@@ -106,6 +108,7 @@ fn decode_transaction(from: &mut impl Read) -> io::Result<TransactionUpdate> {
     };
     Ok(TransactionUpdate {
         signature,
+        index,
         error,
         details,
     })

@@ -19,7 +19,7 @@ use store::Block;
 use sys::error::{Error, Result};
 
 pub const HEAD_BYTES: usize = 32;
-const MAGIC: [u8; 4] = *b"SLSB";
+const MAGIC: [u8; 4] = *b"SLSC";
 /// Account data shrinks to a quarter at the fastest level. A higher level would slow the feed.
 const LEVEL: i32 = 1;
 

@@ -63,10 +63,11 @@ pub fn signature(slot: u64, index: u64) -> Update {
     signature[8..16].copy_from_slice(&index.to_be_bytes());
     let transaction = TransactionUpdate {
         signature,
+        index: u32::try_from(index).unwrap(),
         error: None,
         details: None,
     };
-    unnumbered(slot, Content::Transaction { index, transaction })
+    unnumbered(slot, Content::Transaction(transaction))
 }
 
 pub fn status(slot: u64, state: SlotState) -> Update {

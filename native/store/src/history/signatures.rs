@@ -16,13 +16,34 @@ use sys::error::Result;
 pub(crate) const GROUP_SLOTS: u64 = 16;
 /// Old rows that a commit may drop besides twice as many as it adds.
 const DROPPED_MIN: usize = 1_000;
+/// Set in the slot of a row that has the position of the transaction: rows of schema 3 have none.
+const HAS_INDEX: u64 = 1 << 63;
 
 /// The outcome of a recent transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignatureRef<'a> {
     pub slot: u64,
+    /// Its position in the block; `None` in a row that a build of schema 3 wrote.
+    pub index: Option<u32>,
     /// The feed's bincode of a TransactionError; `None` means success.
     pub error: Option<&'a [u8]>,
+}
+
+/// Decodes a row: the slot, the position, and the error of a transaction that failed.
+fn decode(value: &[u8]) -> Option<SignatureRef<'_>> {
+    let (slot, rest) = value.split_first_chunk()?;
+    let slot = u64::from_be_bytes(*slot);
+    let (index, error) = if slot & HAS_INDEX == 0 {
+        (None, rest)
+    } else {
+        let (index, error) = rest.split_first_chunk()?;
+        (Some(u32::from_be_bytes(*index)), error)
+    };
+    Some(SignatureRef {
+        slot: slot & !HAS_INDEX,
+        index,
+        error: (!error.is_empty()).then_some(error),
+    })
 }
 
 impl Store {
@@ -35,7 +56,8 @@ impl Store {
         let mut value = Vec::new();
         for update in sorted {
             value.clear();
-            value.extend_from_slice(&block.slot.to_be_bytes());
+            value.extend_from_slice(&(block.slot | HAS_INDEX).to_be_bytes());
+            value.extend_from_slice(&update.index.to_be_bytes());
             value.extend_from_slice(update.error.as_deref().unwrap_or_default());
             signatures.put(txn, &keys::signature(group, &update.signature), &value)?;
         }
@@ -83,11 +105,7 @@ impl Snapshot<'_> {
         // Newest first: clients rarely ask for old ones.
         for group in (oldest..=self.slot() / GROUP_SLOTS).rev() {
             if let Some(value) = signatures.get(&self.txn, &keys::signature(group, signature))? {
-                let found = value.split_first_chunk().map(|(slot, error)| SignatureRef {
-                    slot: u64::from_be_bytes(*slot),
-                    error: (!error.is_empty()).then_some(error),
-                });
-                return Ok(found);
+                return Ok(decode(value));
             }
         }
         Ok(None)

@@ -177,6 +177,7 @@ mod tests {
         fn a_truncated_change_is_none(cut in 0usize..200) {
             let update = TransactionUpdate {
                 signature: [1; 64],
+                index: 0,
                 error: Some(vec![8, 0, 0, 0]),
                 details: Some(super::super::record::TransactionDetails {
                     is_vote: false,

@@ -45,6 +45,8 @@ impl AccountUpdate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionUpdate {
     pub signature: [u8; 64],
+    /// Its position in the block.
+    pub index: u32,
     pub error: Option<Vec<u8>>,
     /// Present if the feed sends more than outcomes.
     pub details: Option<TransactionDetails>,

@@ -34,6 +34,7 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
             Change::Status { signature, error } => {
                 statuses.push(TransactionUpdate {
                     signature: *signature,
+                    index: 0,
                     error: error.map(<[u8]>::to_vec),
                     details: None,
                 });
@@ -46,6 +47,7 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
                 logs,
             } => statuses.push(TransactionUpdate {
                 signature: *signature,
+                index: 0,
                 error: error.map(<[u8]>::to_vec),
                 details: Some(TransactionDetails {
                     is_vote,
@@ -107,6 +109,7 @@ proptest! {
         let temporary = open(&options());
         let statuses: Vec<_> = (0..).zip(errors).map(|(n, (error, details))| TransactionUpdate {
             signature: signature(n),
+            index: 0,
             error: error.map(|byte| vec![byte; byte as usize % 5 + 1]),
             details,
         }).collect();

@@ -13,6 +13,7 @@ fn outcomes_are_found_until_their_slots_are_dropped() {
     for slot in 1..=200u64 {
         let statuses = (0..5).map(|n| TransactionUpdate {
             signature: signature(slot * 5 + n),
+            index: n as u32,
             error: (n == 3).then(|| vec![8, 0, 0, 0]),
             details: None,
         });
@@ -25,12 +26,19 @@ fn outcomes_are_found_until_their_slots_are_dropped() {
     let snapshot = temporary.store.snapshot().unwrap();
     for slot in 161..=200 {
         let found = snapshot.signature(&signature(slot * 5)).unwrap().unwrap();
-        assert_eq!((found.slot, found.error), (slot, None));
+        assert_eq!(
+            (found.slot, found.index, found.error),
+            (slot, Some(0), None)
+        );
         let failed = snapshot
             .signature(&signature(slot * 5 + 3))
             .unwrap()
             .unwrap();
-        assert_eq!((failed.slot, failed.error), (slot, Some(&[8, 0, 0, 0][..])));
+        let error = Some(&[8, 0, 0, 0][..]);
+        assert_eq!(
+            (failed.slot, failed.index, failed.error),
+            (slot, Some(3), error)
+        );
     }
     assert_eq!(snapshot.signature(&signature(100 * 5)).unwrap(), None);
     assert_eq!(snapshot.signature(&signature(5)).unwrap(), None);
@@ -50,6 +58,7 @@ fn outcomes_are_searched_from_a_slot_and_known_after_one() {
     for slot in 1..=100u64 {
         let status = TransactionUpdate {
             signature: signature(slot),
+            index: 0,
             error: None,
             details: None,
         };
@@ -90,6 +99,7 @@ fn old_outcomes_are_dropped_over_several_commits() {
     });
     let statuses = (0..5_000).map(|n| TransactionUpdate {
         signature: signature(n),
+        index: 0,
         error: None,
         details: None,
     });

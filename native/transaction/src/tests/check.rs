@@ -248,7 +248,16 @@ fn a_member_shows_how_long_it_may_land() {
         nonce
             .instructions
             .insert(0, (system, vec![1, 1, 0], advance.clone()));
-        assert_eq!(lifetime(&nonce), Some(Lifetime::Nonce));
+        let account = nonce.keys().get(1).copied();
+        let of = |account| {
+            Some(Lifetime::Nonce {
+                account,
+                value: [9; 32],
+            })
+        };
+        assert_eq!(lifetime(&nonce), of(account));
+        nonce.instructions[0].1.clear();
+        assert_eq!(lifetime(&nonce), of(None), "without an account");
         let mut later = build.clone();
         later.instructions.push((system, vec![1, 1, 0], advance));
         assert_eq!(lifetime(&later), Some(Lifetime::Blockhash([9; 32])));

@@ -16,12 +16,17 @@ fn changed(change: impl FnOnce(&mut Build)) -> Build {
 /// Asserts what a changed qualifying transaction pays, whether it calls an application and whether
 /// it qualifies.
 fn case(name: &str, build: &Build, lamports: [u64; 2], has_application: bool, qualifies: bool) {
+    let found = tips_of(build);
+    let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+    let paid: Vec<u64> = found.paid.iter().map(|(_, lamports)| *lamports).collect();
+    assert_eq!(sum(&paid), sum(&lamports), "{name}: by address");
     let expected = Tips {
         lamports: lamports.to_vec(),
+        paid: found.paid.clone(),
         has_application,
         qualifies,
     };
-    assert_eq!(tips_of(build), expected, "{name}");
+    assert_eq!(found, expected, "{name}");
 }
 
 #[test]

@@ -28,6 +28,10 @@ const COLUMNS = [
   'bundle',
   'answered',
   'findings',
+  'transaction',
+  'index',
+  'delaySlots',
+  'delayMs',
 ] as const
 
 const toInstant = (atMs: number | null): string =>
@@ -36,9 +40,12 @@ const toInstant = (atMs: number | null): string =>
 /** One line for each transaction, or for a submission without any that could be read. */
 const toLines = (submission: SubmissionView): string => {
   const { transactions, ...rest } = submission
-  const nothing = { signature: '', slot: null, error: null }
+  const nothing = {
+    ...{ signature: '', state: '', slot: null, index: null },
+    ...{ delaySlots: null, delayMs: null, error: null },
+  }
   return (transactions.length === 0 ? [nothing] : transactions)
-    .map(({ signature, slot, error }) =>
+    .map(({ delayMs, delaySlots, error, index, signature, slot, state }) =>
       toCsvLine([
         rest.submissionId,
         toInstant(rest.receivedAtMs),
@@ -53,6 +60,10 @@ const toLines = (submission: SubmissionView): string => {
         rest.bundleId ?? '',
         toInstant(rest.answeredAtMs),
         rest.findings ?? '',
+        state,
+        index ?? '',
+        delaySlots ?? '',
+        delayMs ?? '',
       ]),
     )
     .join('')

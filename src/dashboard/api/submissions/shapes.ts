@@ -10,18 +10,32 @@ const instantMs = described(count, 'Unix milliseconds')
 
 /** What a submission has come to; docs/dashboard.md explains each. */
 export const SUBMISSION_STATES = [
-  'sent',
+  'received',
+  'written',
   'accepted',
-  'landed',
+  'in-block',
+  'final',
   'partly-landed',
   'failed',
   'expired',
+  'replaced',
   'unseen',
   'refused',
   'invalid',
   'full',
   'unreachable',
   'unknown',
+] as const
+
+/** What one of its transactions has come to. */
+const TRANSACTION_STATES = [
+  'waiting',
+  'in-block',
+  'final',
+  'failed',
+  'expired',
+  'replaced',
+  'unseen',
 ] as const
 
 /** Most submissions in one response. */
@@ -71,8 +85,12 @@ export const exportQuery = v.strictObject({
 
 const transaction = v.object({
   signature: text,
+  state: v.picklist(TRANSACTION_STATES),
   slot: described(v.nullable(count), 'The block that has it; null where it was not seen in one'),
+  index: described(v.nullable(count), 'Its position in that block'),
   error: described(v.nullable(text), 'Why it failed in that block'),
+  delaySlots: described(v.nullable(count), 'Slots from the receipt to that block'),
+  delayMs: described(v.nullable(count), 'Milliseconds until the index had that block'),
 })
 
 const submission = v.object({

@@ -4,13 +4,15 @@ type State = Submission['state']
 
 /** Badge, name and meaning of each state of a submission. */
 export const STATES: Readonly<Record<State, { tone: string; name: string; meaning: string }>> = {
-  sent: { tone: 'is-none', name: 'Sent', meaning: 'Not answered yet' },
+  received: { tone: 'is-none', name: 'Received', meaning: 'Not sent yet' },
+  written: { tone: 'is-none', name: 'Sent', meaning: 'Not answered yet' },
   accepted: {
     tone: 'is-none',
     name: 'Accepted',
     meaning: 'Not seen in a block; it may still land',
   },
-  landed: { tone: 'is-active', name: 'Landed', meaning: 'In a block' },
+  'in-block': { tone: 'is-active', name: 'In a block', meaning: 'The block is not final yet' },
+  final: { tone: 'is-active', name: 'Final', meaning: 'In a final block' },
   'partly-landed': {
     tone: 'is-upcoming',
     name: 'Partly landed',
@@ -21,6 +23,11 @@ export const STATES: Readonly<Record<State, { tone: string; name: string; meanin
     tone: 'is-ended',
     name: 'Expired',
     meaning: 'Not in a block, and its blockhash is too old for one',
+  },
+  replaced: {
+    tone: 'is-ended',
+    name: 'Replaced',
+    meaning: 'Its durable nonce was advanced without it',
   },
   unseen: {
     tone: 'is-upcoming',
@@ -38,25 +45,38 @@ export const STATES: Readonly<Record<State, { tone: string; name: string; meanin
   },
 }
 
+const finality = (state: Submission['transactions'][number]['state']): string =>
+  state === 'in-block' ? ', not final yet' : ''
+
+/** How long it took; an empty text where that is not known. */
+const delayText = (slots: number | null, ms: number | null): string => {
+  const parts = [
+    ...(slots === null ? [] : [slots === 1 ? '1 slot' : `${slots} slots`]),
+    ...(ms === null ? [] : [`${(ms / 1_000).toFixed(2)} s`]),
+  ]
+  return parts.length === 0 ? '' : `, after ${parts.join(', ')}`
+}
+
 /** What is known of one transaction of a submission. */
 export const transactionText = (
-  { slot, error }: Submission['transactions'][number],
+  { delayMs, delaySlots, slot, error, state: own }: Submission['transactions'][number],
   state: State,
   formatSlot: (slot: number) => string,
 ): string => {
   if (slot !== null)
     return error === null
-      ? `Landed in slot ${formatSlot(slot)}`
-      : `Failed in slot ${formatSlot(slot)}: ${error}`
+      ? `Landed in slot ${formatSlot(slot)}${finality(own)}${delayText(delaySlots, delayMs)}`
+      : `Failed in slot ${formatSlot(slot)}${finality(own)}: ${error}`
+  if (own === 'expired') return 'Not in a block, expired'
+  if (own === 'replaced') return 'Not in a block, its nonce was advanced'
   switch (state) {
     case 'invalid':
     case 'full':
     case 'unreachable':
       return 'Not sent'
-    case 'expired':
-      return 'Not in a block, expired'
     case 'accepted':
-    case 'sent':
+    case 'received':
+    case 'written':
     case 'unknown':
       return 'Not seen yet'
     default:

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import type { SubmissionView } from '../../../../src/dashboard/api/submissions/shapes.js'
 import { ADA, startDashboard, SUBMISSION_VIEW } from '../../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 
@@ -10,12 +11,13 @@ const ALL = Array.from({ length: COUNT }, (_, index) => ({
   submissionId: idOf(index),
 }))
 /** Its reason would be a formula, and its error has a comma and a quote. */
-const HOSTILE = {
+const SHOWN = { index: null, delaySlots: null, delayMs: null }
+const HOSTILE: SubmissionView = {
   ...SUBMISSION_VIEW,
   reason: '=HYPERLINK("http://evil.example")',
   transactions: [
-    { signature: 'one', slot: 7, error: 'a, "b"' },
-    { signature: 'two', slot: null, error: null },
+    { ...SHOWN, signature: 'one', state: 'failed', slot: 7, error: 'a, "b"' },
+    { ...SHOWN, signature: 'two', state: 'waiting', slot: null, error: null },
   ],
 }
 

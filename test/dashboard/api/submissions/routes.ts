@@ -18,10 +18,10 @@ t.test('submissions are searched by route, state and signature, from a place on'
   const list = `/api/accesses/${accessId}/submissions`
   t.equal((await ada.ask(list)).status, 401)
   await ada.signIn(ADA)
-  t.match((await ada.ask(`${list}?limit=1&route=/lander&state=landed`)).json, { next: ID })
+  t.match((await ada.ask(`${list}?limit=1&route=/lander&state=final`)).json, { next: ID })
   await ada.ask(`${list}?limit=200&signature=${SIGNATURE}&before=${ID}`)
   t.strictSame(searched, [
-    { accessId, limit: 1, route: '/lander', state: 'landed' },
+    { accessId, limit: 1, route: '/lander', state: 'final' },
     { accessId, limit: 200, signature: SIGNATURE, before: ID },
   ])
   const refusals = [

@@ -14,16 +14,14 @@ pub(super) fn translate_status(status: SubscribeUpdateTransactionStatus) -> Resu
     let slot = status.slot;
     let transaction = TransactionUpdate {
         signature: fixed(slot, "a signature", &status.signature)?,
+        index: position(slot, status.index)?,
         error: status.err.map(|error| error.err),
         details: None,
     };
     Ok(Update {
         slot,
         bank: bank_of(status.bank_id),
-        content: Content::Transaction {
-            index: status.index,
-            transaction,
-        },
+        content: Content::Transaction(transaction),
     })
 }
 
@@ -62,6 +60,7 @@ pub(super) fn translate_transaction(
     if taken.transactions {
         let transaction = TransactionUpdate {
             signature: fixed(slot, "a signature", &info.signature)?,
+            index: position(slot, info.index)?,
             error: meta.err.map(|error| error.err),
             details: Some(TransactionDetails {
                 is_vote: info.is_vote,
@@ -72,13 +71,15 @@ pub(super) fn translate_transaction(
         updates.push(Update {
             slot,
             bank,
-            content: Content::Transaction {
-                index: info.index,
-                transaction,
-            },
+            content: Content::Transaction(transaction),
         });
     }
     Ok(updates)
+}
+
+/// The position of a transaction in its block.
+fn position(slot: u64, index: u64) -> Result<u32, Fault> {
+    u32::try_from(index).map_err(|_| malformed(slot, format!("transaction number {index}")))
 }
 
 /// Keys whose lamports the transaction reduced to zero.

@@ -32,6 +32,7 @@ fn transactions() -> impl Strategy<Value = Vec<TransactionUpdate>> {
     );
     let transaction = transaction.prop_map(|(byte, error, details)| TransactionUpdate {
         signature: [byte; 64],
+        index: u32::from(byte) << 20,
         error,
         details,
     });
