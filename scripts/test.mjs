@@ -1,17 +1,18 @@
 // Runs the tests whose paths start with one of the arguments, or every test but those of
 // test/soak/, and reports failures and the slowest files at the end; the times of all are in
-// dist/test-times.txt. The folder of a test determines how it runs: test/browser/, the folders that
-// mirror src/, and the others, which start the whole service, beside each other.
+// dist/test-times.txt. The folder of a test determines how it runs: test/browser/, test/server/,
+// which waits more than it works, the other folders that mirror src/, and the rest, which starts the
+// whole service, beside each other.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
-// each process take longer than most tests. A file is a process, but those of a folder of unit
-// tests share one.
+// each process take longer than most tests. A file is a process, but those of some folders share
+// one: scripts/test-processes.mjs.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { LONGEST, OWN_PROCESS, UNIT_FOLDERS } from './unit-tests.mjs'
+import { LONGEST, OWN_PROCESS, SHARED_FOLDERS } from './test-processes.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -19,7 +20,9 @@ const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
 /** Of each group at once. Most of them wait more than they use one of two processors. */
-const JOBS = { service: 2, rooms: 1, browser: 1 }
+const JOBS = { service: 2, rooms: 1, server: 1, browser: 1 }
+/** Folders without one in src/ that start no service. */
+const COMPONENTS = ['websocket', 'wire']
 
 const usageDir = mkdtempSync(join(tmpdir(), 'slotline-test-'))
 const usageFile = join(usageDir, 'usage')
@@ -27,8 +30,9 @@ const usageFile = join(usageDir, 'usage')
 const folderOf = file => file.split('/').slice(1, -1)[0] ?? ''
 const groupOf = file => {
   const folder = folderOf(file)
-  if (folder === 'browser' || folder === 'soak') return folder
-  return existsSync(join(root, 'src', folder)) ? 'rooms' : 'service'
+  if (['browser', 'server', 'soak'].includes(folder)) return folder
+  const isRoom = existsSync(join(root, 'src', folder)) || COMPONENTS.includes(folder)
+  return isRoom ? 'rooms' : 'service'
 }
 
 const wanted = process.argv.slice(2)
@@ -39,13 +43,16 @@ const listTests = () =>
     .filter(name => wanted.length === 0 || wanted.some(start => name.startsWith(start)))
     .toSorted()
 
-const isShared = file => UNIT_FOLDERS.includes(folderOf(file)) && !OWN_PROCESS.includes(file)
+/** The name of what a process runs: a folder, or one file. */
+const jobOf = file => {
+  if (OWN_PROCESS.includes(file)) return file
+  return SHARED_FOLDERS.map(folder => `test/${folder}/`).find(name => file.startsWith(name)) ?? file
+}
 
-/** What a process runs: the unit tests of a folder, or one other file. */
 const toJobs = files => {
   const jobs = new Map()
   for (const file of files) {
-    const name = isShared(file) ? `test/${folderOf(file)}/` : file
+    const name = jobOf(file)
     const job = jobs.get(name) ?? { name, files: [] }
     jobs.set(name, job)
     job.files.push(file)
@@ -156,10 +163,13 @@ t.jobs = Object.values(JOBS).reduce((sum, jobs) => sum + jobs)
 t.setTimeout(0)
 t.on('data', chunk => (output += chunk))
 t.pipe(process.stdout)
-// At most three files that start the whole service run at once.
-const shared = groups.filter(({ name }) => name !== 'service')
+/** Files of test/browser/ start services too: of both groups at most three run at once. */
+const sourcesOf = own => {
+  const others = groups.filter(group => group !== own && group.name !== 'browser')
+  return own.name === 'browser' ? others : others.filter(({ name }) => name !== 'service')
+}
 await Promise.all(
-  groups.flatMap(group => Array.from({ length: JOBS[group.name] }, () => work(group, ...shared))),
+  groups.flatMap(own => Array.from({ length: JOBS[own.name] }, () => work(own, ...sourcesOf(own)))),
 )
 t.end()
 

@@ -10,7 +10,7 @@ import {
   signIn,
 } from '../fixtures/dashboard/browser.js'
 import { samplesOf } from '../fixtures/docs/samples.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 import { SAMPLE_CALLS, SAMPLE_LANGUAGES } from '../../src/dashboard/pages/lib/sample-text.js'
 
 const ROUTES = [
@@ -30,7 +30,7 @@ const VIEWS = [
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  const deployment = await startDeployment(t, { args: ['--edges', '1'] })
+  const deployment = await sharedSandbox('--edges', '2')
   const { dashboardUrl, locations, tips } = deployment.description
 
   const { page, faults } = await openVisit(browser)

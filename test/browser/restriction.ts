@@ -14,14 +14,15 @@ import {
   untilFocused,
 } from '../fixtures/dashboard/browser.js'
 import { openSocket } from '../fixtures/server/socket.js'
-import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
+import { statusOf } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 
 /** Trusted by the sandbox, so that requests from it come from whom they say. */
 const PROXY = '127.0.0.9'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  const deployment = await startDeployment(t, { args: ['--edges', '2'] })
+  const deployment = await sharedSandbox('--edges', '2')
   const { dashboardUrl } = deployment.description
 
   /** The status of a read that comes from an address. */
@@ -114,6 +115,10 @@ if (browser !== undefined) {
     await field.fill('8.8.4.4')
     await page.getByText('Would be refused').first().waitFor()
     await look(t, page, 'restriction', [{ width: 360, scheme: 'dark' }])
+    // As it was, for the other tests of the sandbox.
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click()
+    await page.getByRole('button', { name: 'Revoke token' }).click()
+    await page.getByRole('heading', { name: 'No token yet for Frankfurt' }).waitFor()
     t.strictSame(faults, [])
     await context.close()
   })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { look, openBrowser, openVisit, signIn } from '../fixtures/dashboard/browser.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 
 const VIEWS = [
   { width: 360, scheme: 'dark' },
@@ -10,7 +10,7 @@ const VIEWS = [
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  const deployment = await startDeployment(t, { args: ['--edges', '1'] })
+  const deployment = await sharedSandbox('--edges', '2')
   const { dashboardUrl, identity } = deployment.description
   const ada = identity.users.find(({ email }) => email.startsWith('ada'))
 

@@ -9,11 +9,12 @@ import {
   signIn,
   untilFocused,
 } from '../fixtures/dashboard/browser.js'
-import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
+import { statusOf } from '../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  const deployment = await startDeployment(t, { args: ['--edges', '2'] })
+  const deployment = await sharedSandbox('--edges', '2')
   const { dashboardUrl, locations, adminToken } = deployment.description
 
   const administer = async (path: string, body: object): Promise<unknown> => {

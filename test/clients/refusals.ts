@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { RefusedClientReport, RefusedClientStart } from '../fixtures/clients/refused-client.js'
-import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
+import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
 import { askAdmin } from '../fixtures/dashboard/admin.js'
 import { scriptPath } from '../fixtures/repository.js'
 import { until } from '../fixtures/until.js'
@@ -22,7 +22,7 @@ const CPU_MS_MAX = 1_500
 /** Linux counts processor time in ticks of 10 ms. */
 const TICK_MS = 10
 
-const deployment = await sharedSandbox()
+const deployment = await sharedBusySandbox()
 const { port } = deployment
 const WIDE = { requestsPerSecondMax: 100_000, requestsBurstMax: 100_000, socketsMax: 100 }
 

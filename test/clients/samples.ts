@@ -9,7 +9,7 @@ import {
   type SampleCall,
 } from '../../src/dashboard/pages/lib/sample-text.js'
 import { checkSample, payerFile, samplesOf } from '../fixtures/docs/samples.js'
-import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
+import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
 import type { Deployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
 import { pythonWith } from '../fixtures/sandbox/python.js'
@@ -37,7 +37,7 @@ t.test('every sample of the dashboard does what it says', async t => {
     kit: process.execPath,
     python: 'python' in python ? python.python : undefined,
   }
-  const deployment = await sharedSandbox()
+  const deployment = await sharedBusySandbox()
   const sample = await samplesOf(deployment)
   const dir = join(deployment.dataDir, 'samples')
   mkdirSync(dir)

@@ -27,7 +27,7 @@ import {
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
-import { sharedSandbox } from '../fixtures/clients/shared-sandbox.js'
+import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
 import type { Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
@@ -225,7 +225,7 @@ const checkKit = async (t: Test, deployment: Deployment): Promise<void> => {
 }
 
 t.test('subscriptions of real clients work over reconnects', async t => {
-  const deployment = await sharedSandbox()
+  const deployment = await sharedBusySandbox()
   await t.test('web3.js', async t => checkWeb3(t, deployment))
   await t.test('kit', async t => checkKit(t, deployment))
 })

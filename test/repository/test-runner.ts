@@ -105,12 +105,15 @@ t.test('what keeps the process alive fails the run', async t => {
 })
 
 t.test('files that need a process of their own exist', async t => {
-  const { UNIT_FOLDERS, OWN_PROCESS } = (await import(
-    repositoryUrl('scripts/unit-tests.mjs').href
-  )) as { readonly UNIT_FOLDERS: readonly string[]; readonly OWN_PROCESS: readonly string[] }
-  for (const folder of UNIT_FOLDERS) t.ok(existsSync(repositoryPath(`test/${folder}`)), folder)
+  const { SHARED_FOLDERS, OWN_PROCESS } = (await import(
+    repositoryUrl('scripts/test-processes.mjs').href
+  )) as { readonly SHARED_FOLDERS: readonly string[]; readonly OWN_PROCESS: readonly string[] }
+  for (const folder of SHARED_FOLDERS) t.ok(existsSync(repositoryPath(`test/${folder}`)), folder)
   for (const file of OWN_PROCESS) {
     t.ok(existsSync(repositoryPath(file)), file)
-    t.ok(UNIT_FOLDERS.includes(file.split('/')[1] ?? ''), file)
+    t.ok(
+      SHARED_FOLDERS.some(folder => file.startsWith(`test/${folder}/`)),
+      file,
+    )
   }
 })

@@ -28,7 +28,12 @@ const configure = ({ configFile }: Prepared, sections: Sections): void => {
   writeFileSync(configFile, stringify(config))
 }
 
-const open = async (t: Test, edgeCount = 1): Promise<{ prepared: Prepared; service: Service }> => {
+type Opened = { readonly prepared: Prepared; readonly service: Service }
+
+const isServed = (prepared: Prepared): Promise<boolean> =>
+  call(prepared.urlOf('one'), 'getSlot', []).then(Boolean, () => false)
+
+const open = async (t: Test, edgeCount = 1): Promise<Opened> => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
@@ -37,9 +42,7 @@ const open = async (t: Test, edgeCount = 1): Promise<{ prepared: Prepared; servi
     { processes: { edgeCount, startMs: START_MS }, server: { drainMs: DRAIN_MS } },
   )
   const service = await prepared.start()
-  await until('a slot is served', () =>
-    call(prepared.urlOf('one'), 'getSlot', []).then(Boolean, () => false),
-  )
+  await until('a slot is served', () => isServed(prepared))
   return { prepared, service }
 }
 
@@ -98,8 +101,7 @@ t.test('a reload replaces what a change concerns, without a failed request', asy
   t.equal(await service.stop(), 0)
 })
 
-t.test('a configuration that is faulty or cannot be loaded changes nothing', async t => {
-  const { prepared, service } = await open(t)
+const loadFaulty = async (t: Test, { prepared, service }: Opened): Promise<void> => {
   const first = pidsOf(service)
   const text = readFileSync(prepared.configFile, 'utf8')
   const cases: [name: string, change: () => void, message: RegExp][] = [
@@ -175,46 +177,9 @@ t.test('a configuration that is faulty or cannot be loaded changes nothing', asy
   t.strictSame(service.pidsOf('indexer').toSorted(), first['indexer'])
   await until('control is back', () => service.pidsOf('control').length === 1)
   rmSync(join(prepared.dataDir, 'sender', 'write-ahead-log-1.lock'), { recursive: true })
-  t.equal(await service.stop(), 0)
-})
+}
 
-t.test(
-  'a successor that is killed, one that hangs, a second reload, and SIGTERM meanwhile',
-  async t => {
-    const { prepared, service } = await open(t)
-    const first = service.pidsOf('edge')
-    configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
-    const sendToSuccessor = (signal: NodeJS.Signals): Promise<void> =>
-      until('its successor starts', () => {
-        const pid = service.pidsOf('edge').find(pid => !first.includes(pid))
-        if (pid !== undefined) process.kill(pid, signal)
-        return pid !== undefined
-      })
-    const interrupted = reload(t, prepared)
-    await sendToSuccessor('SIGKILL')
-    t.match(await interrupted, { code: 1, output: /edge 0: ended with SIGKILL/ })
-    t.strictSame(service.pidsOf('edge'), first)
-
-    const failing = reload(t, prepared)
-    await sendToSuccessor('SIGSTOP')
-    const second = await reload(t, prepared)
-    t.equal(second.code, 1)
-    t.match(second.output, 'a change of the service is in progress')
-    const failed = await failing
-    t.equal(failed.code, 1)
-    t.match(failed.output, `edge 0 is not ready after ${START_MS} ms`)
-    t.strictSame(service.pidsOf('edge'), first, 'the former edges continue')
-    t.ok(await call(prepared.urlOf('one'), 'getSlot', []))
-
-    const ended = startCommand(t, ['reload', '--data-dir', prepared.dataDir])
-    await sendToSuccessor('SIGSTOP')
-    t.equal(await service.stop(), 0, 'SIGTERM during a reload drains')
-    t.equal(await ended.exit, 1, ended.output())
-  },
-)
-
-t.test('a connection that waits when its edge is killed is answered by the next one', async t => {
-  const { prepared, service } = await open(t)
+const killEdges = async (t: Test, { prepared, service }: Opened): Promise<void> => {
   const edges = service.pidsOf('edge')
   for (const pid of edges) process.kill(pid, 'SIGSTOP')
   const socket = connect(prepared.portOf('fra'), '127.0.0.1')
@@ -224,5 +189,50 @@ t.test('a connection that waits when its edge is killed is answered by the next 
   const [reply] = await once(socket, 'data')
   t.match(String(reply), /^HTTP\/1\.1 200 /)
   socket.destroy()
-  t.equal(await service.stop(), 0)
+  await until('the next one is ready', () => isServed(prepared))
+}
+
+const interrupt = async (t: Test, { prepared, service }: Opened): Promise<void> => {
+  const first = service.pidsOf('edge')
+  configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
+  const sendToSuccessor = (signal: NodeJS.Signals): Promise<void> =>
+    until('its successor starts', () => {
+      const pid = service.pidsOf('edge').find(pid => !first.includes(pid))
+      if (pid !== undefined) process.kill(pid, signal)
+      return pid !== undefined
+    })
+  const interrupted = reload(t, prepared)
+  await sendToSuccessor('SIGKILL')
+  t.match(await interrupted, { code: 1, output: /edge 0: ended with SIGKILL/ })
+  t.strictSame(service.pidsOf('edge'), first)
+
+  const failing = reload(t, prepared)
+  await sendToSuccessor('SIGSTOP')
+  const second = await reload(t, prepared)
+  t.equal(second.code, 1)
+  t.match(second.output, 'a change of the service is in progress')
+  const failed = await failing
+  t.equal(failed.code, 1)
+  t.match(failed.output, `edge 0 is not ready after ${START_MS} ms`)
+  t.strictSame(service.pidsOf('edge'), first, 'the former edges continue')
+  t.ok(await call(prepared.urlOf('one'), 'getSlot', []))
+
+  const ended = startCommand(t, ['reload', '--data-dir', prepared.dataDir])
+  await sendToSuccessor('SIGSTOP')
+  t.equal(await service.stop(), 0, 'SIGTERM during a reload drains')
+  t.equal(await ended.exit, 1, ended.output())
+}
+
+// The last one ends the service.
+t.test('changes that fail', async t => {
+  const opened = await open(t)
+  const rounds: [name: string, run: typeof interrupt][] = [
+    ['a configuration that is faulty or cannot be loaded changes nothing', loadFaulty],
+    ['a connection that waits when its edge is killed is answered by the next one', killEdges],
+    [
+      'a successor that is killed, one that hangs, a second reload, and SIGTERM meanwhile',
+      interrupt,
+    ],
+  ]
+  for (const [name, run] of rounds) await t.test(name, t => run(t, opened))
 })

@@ -38,11 +38,13 @@ const SUPERVISOR = /--take-over|slotline supervisor/
 
 const isRunning = (pid: number): boolean => existsSync(`/proc/${pid}`)
 
+type Opened = { readonly prepared: Prepared; readonly service: Service }
+
 /** Starts the service, of this build or another one. */
 const open = async (
   t: Test,
   { main, edgeCount = 1 }: { readonly main?: string; readonly edgeCount?: number } = {},
-): Promise<{ prepared: Prepared; service: Service }> => {
+): Promise<Opened> => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
@@ -165,44 +167,6 @@ t.test('an upgrade replaces every process, without a failed request', async t =>
   t.match(service.output(), 'every process has ended')
 })
 
-t.test('a successor that is killed, one that cannot start, and SIGTERM meanwhile', async t => {
-  const { prepared, service } = await open(t)
-  const former = requirePid(service.supervisor.pid)
-  const client = startSteadyClient({
-    url: prepared.urlOf('one'),
-    bodies: () => BODY,
-    perSecond: 100,
-    connections: 4,
-  })
-  t.teardown(() => client.stop())
-  const upgrading = upgrade(t, prepared)
-  const killed = await untilSuccessor(former)
-  await until('it has a child of its own', () => childPids(killed).length > 0)
-  process.kill(killed, 'SIGKILL')
-  const { code, output } = await upgrading
-  t.equal(code, 1)
-  t.match(output, 'the new supervisor: ended with SIGKILL')
-  await until('the service is whole', async () => {
-    const page = await metricsOf(prepared).catch(() => '')
-    return ['control', 'indexer one', 'edge 0'].every(name => page.includes(`child="${name}"} 1`))
-  })
-  t.ok(isRunning(former))
-  const { answered, failures } = await client.stop()
-  t.strictSame(failures, [], `${answered} requests, none failed`)
-
-  const text = readFileSync(prepared.configFile, 'utf8')
-  writeFileSync(prepared.configFile, `nothing = 1\n${text}`)
-  const faulty = await upgrade(t, prepared)
-  t.equal(faulty.code, 1)
-  t.match(faulty.output, /the new supervisor: .*nothing is unknown/)
-  writeFileSync(prepared.configFile, text)
-
-  const ending = startCommand(t, ['upgrade', '--data-dir', prepared.dataDir])
-  await untilSuccessor(former)
-  t.equal(await service.stop(), 0, 'SIGTERM during an upgrade drains')
-  t.equal(await ending.exit, 1, ending.output())
-})
-
 /** A copy of the program, which a test may break. */
 const copyBuild = (t: Test): string => {
   const dir = mkdtempSync(join(tmpdir(), 'slotline-build-'))
@@ -216,9 +180,7 @@ const copyBuild = (t: Test): string => {
   return join(dir, 'dist')
 }
 
-t.test('a build that cannot run changes nothing, and the command says why', async t => {
-  const build = copyBuild(t)
-  const { prepared, service } = await open(t, { main: join(build, 'main.js') })
+const breakBuild = async (t: Test, { prepared, service }: Opened, build: string): Promise<void> => {
   const former = requirePid(service.supervisor.pid)
   const before = childrenOf(former)
   const edges = service.pidsOf('edge').toSorted()
@@ -264,5 +226,53 @@ t.test('a build that cannot run changes nothing, and the command says why', asyn
       t.strictSame(service.pidsOf('edge').toSorted(), edges)
     })
   await until('every process runs', () => childrenOf(former).length === before.length)
-  t.equal(await service.stop(), 0)
+}
+
+const interrupt = async (t: Test, { prepared, service }: Opened): Promise<void> => {
+  const former = requirePid(service.supervisor.pid)
+  const client = startSteadyClient({
+    url: prepared.urlOf('one'),
+    bodies: () => BODY,
+    perSecond: 100,
+    connections: 4,
+  })
+  t.teardown(() => client.stop())
+  const upgrading = upgrade(t, prepared)
+  const killed = await untilSuccessor(former)
+  await until('it has a child of its own', () => childPids(killed).length > 0)
+  process.kill(killed, 'SIGKILL')
+  const { code, output } = await upgrading
+  t.equal(code, 1)
+  t.match(output, 'the new supervisor: ended with SIGKILL')
+  await until('the service is whole', async () => {
+    const page = await metricsOf(prepared).catch(() => '')
+    return ['control', 'indexer one', 'edge 0'].every(name => page.includes(`child="${name}"} 1`))
+  })
+  t.ok(isRunning(former))
+  const { answered, failures } = await client.stop()
+  t.strictSame(failures, [], `${answered} requests, none failed`)
+
+  const text = readFileSync(prepared.configFile, 'utf8')
+  writeFileSync(prepared.configFile, `nothing = 1\n${text}`)
+  const faulty = await upgrade(t, prepared)
+  t.equal(faulty.code, 1)
+  t.match(faulty.output, /the new supervisor: .*nothing is unknown/)
+  writeFileSync(prepared.configFile, text)
+
+  const ending = startCommand(t, ['upgrade', '--data-dir', prepared.dataDir])
+  await untilSuccessor(former)
+  t.equal(await service.stop(), 0, 'SIGTERM during an upgrade drains')
+  t.equal(await ending.exit, 1, ending.output())
+}
+
+// The last one ends the service.
+t.test('upgrades that fail', async t => {
+  const build = copyBuild(t)
+  const opened = await open(t, { main: join(build, 'main.js') })
+  await t.test('a build that cannot run changes nothing, and the command says why', t =>
+    breakBuild(t, opened, build),
+  )
+  await t.test('a successor that is killed, one that cannot start, and SIGTERM meanwhile', t =>
+    interrupt(t, opened),
+  )
 })

@@ -1,15 +1,16 @@
 import t from 'tap'
-import { startDeployment, statusOf } from '../fixtures/processes/deployment.js'
-import { until } from '../fixtures/until.js'
-import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
-import { requirePid } from '../fixtures/processes/require-pid.js'
+import { statusOf } from '../../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { until } from '../../fixtures/until.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { requirePid } from '../../fixtures/processes/require-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
   typeof json === 'object' && json !== null ? { ...json } : {}
 
 t.test('changes in the dashboard apply at the RPC port once it answers', async t => {
-  const { description, pidsOf, output } = await startDeployment(t, { args: ['--edges', '2'] })
+  const { description, pidsOf, output } = await sharedSandbox('--edges', '2', '--traffic', '0')
   const { dashboardUrl, identity } = description
   const [, ben] = identity.users
   const client = new DashboardClient(dashboardUrl)

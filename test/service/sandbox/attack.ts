@@ -2,9 +2,10 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createToken } from '../../src/access/tokens/location-token.js'
-import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
-import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { createToken } from '../../../src/access/tokens/location-token.js'
+import { askAdmin, grantScope } from '../../fixtures/dashboard/admin.js'
+import type { Deployment } from '../../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
 import {
   connect,
   exchange,
@@ -13,10 +14,10 @@ import {
   replyCount,
   splitReplies,
   statusOf,
-} from '../fixtures/server/server.js'
-import { setFault, received } from '../fixtures/sandbox/upstream.js'
-import { until } from '../fixtures/until.js'
-import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
+} from '../../fixtures/server/server.js'
+import { setFault, received } from '../../fixtures/sandbox/upstream.js'
+import { until } from '../../fixtures/until.js'
+import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'
@@ -256,7 +257,7 @@ const leaks = async (t: Test, deployment: Deployment): Promise<void> => {
 }
 
 t.test('attacks on the edges of a deployment', async t => {
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
   await t.test('a spoofed address does not pass a restriction', t => spoofing(t, deployment))
   await t.test('a token is valid at its own location only', t => isolation(t, deployment))
   await t.test('guessed tokens are refused', t => guessing(t, deployment))

@@ -1,12 +1,16 @@
 /**
  * Folders of test/ whose files share a process, file after file; those of test/browser/ share a
- * Chromium too, those of test/clients/ a sandbox. Not in the list are other ones that start
- * services, and test/native/: a process has one set of native pools, of the first options.
+ * Chromium too, and some of them, test/clients/ and test/service/sandbox/ a sandbox. Not in the
+ * list are other ones that start services, and test/native/: a process has one set of native pools,
+ * of the first options.
  */
-export const UNIT_FOLDERS = [
+export const SHARED_FOLDERS = [
   'access',
+  'bootstrap',
   'browser',
+  'cli',
   'clients',
+  'cluster',
   'config',
   'control',
   'dashboard',
@@ -16,18 +20,39 @@ export const UNIT_FOLDERS = [
   'rpc',
   'sandbox',
   'sender',
+  'server',
+  'service/sandbox',
   'shared',
   'storage',
   'submission',
   'supervision',
   'upstream',
+  'usage',
+  'websocket',
+  'wire',
 ]
 
 /** Files in them that need a process of their own. */
 export const OWN_PROCESS = [
-  // Measure the memory of their process.
+  // Measure the memory of their process, or the turns of its event loop.
   'test/edge/direct-heap.ts',
   'test/ingest/accounts-rpc/memory.ts',
+  'test/server/compiled/drained-queues.ts',
+  'test/server/compiled/pipelines.ts',
+  'test/server/compiled/turns.ts',
+  'test/server/http/reply-stream.ts',
+  'test/server/unread-replies.ts',
+  'test/websocket/stopped-readers.ts',
+  'test/wire/program-dumps.ts',
+  // Have an environment of their own.
+  'test/bootstrap/authorities.ts',
+  'test/server/compiled/ipv6.ts',
+  'test/server/tls/conformance.ts',
+  // Take so long that others should not wait for them.
+  'test/cli/access.ts',
+  'test/cli/backup.ts',
+  'test/cli/cancel-bootstrap.ts',
+  'test/cli/sandbox/run-machines.ts',
   // Start a service, those of clients with other options than the sandbox that the others share.
   'test/sandbox/process.ts',
   'test/clients/forward.ts',
@@ -45,6 +70,7 @@ export const LONGEST = [
   'test/cli/backup.ts',
   'test/service/usage.ts',
   'test/service/cluster/peers.ts',
+  'test/bootstrap/',
   'test/service/cluster/cut-off.ts',
   'test/faults/kill.ts',
 ]

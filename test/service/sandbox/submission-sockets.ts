@@ -1,12 +1,13 @@
 // Submission by the WebSocket of a location, compared with the HTTP routes.
 import { createHash } from 'node:crypto'
 import t from 'tap'
-import { runToEnd, startDeployment } from '../fixtures/processes/deployment.js'
-import { createBundler } from '../fixtures/submission/bundler.js'
-import { post, sendBundle } from '../fixtures/submission/relay.js'
-import { received, setFault } from '../fixtures/sandbox/upstream.js'
-import { openSocket, type SocketClient } from '../fixtures/server/socket.js'
-import { until } from '../fixtures/until.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { createBundler } from '../../fixtures/submission/bundler.js'
+import { post, sendBundle } from '../../fixtures/submission/relay.js'
+import { received, setFault } from '../../fixtures/sandbox/upstream.js'
+import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
+import { until } from '../../fixtures/until.js'
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const BASE64 = { encoding: 'base64' }
@@ -19,7 +20,7 @@ const idOf = (signatures: readonly string[]): string =>
   createHash('sha256').update(signatures.join(',')).digest('hex')
 
 t.test('submission by WebSocket', async t => {
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
   const { description, dataDir, port, url } = deployment
   const { bundleEngineUrl: engine, landerUrl: lander } = description
   const token = url.slice(url.lastIndexOf('/') + 1)
@@ -217,5 +218,4 @@ t.test('submission by WebSocket', async t => {
     half.destroy()
     t.match(await ask(text('getSlot', [])), { result: Number })
   })
-  t.equal(await deployment.stop(), 0)
 })

@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
-import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
-import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
-import { openSocket, SocketRefusal, type SocketClient } from '../fixtures/server/socket.js'
-import { until } from '../fixtures/until.js'
+import { askAdmin, grantScope } from '../../fixtures/dashboard/admin.js'
+import type { Deployment } from '../../fixtures/processes/deployment.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { openSocket, SocketRefusal, type SocketClient } from '../../fixtures/server/socket.js'
+import { until } from '../../fixtures/until.js'
 
 const call = (method: string, params: unknown = [], id: unknown = 1): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method, params })
@@ -33,7 +34,7 @@ const makeToken = async (deployment: Deployment, limits: Readonly<Record<string,
 }
 
 t.test('JSON-RPC over a WebSocket', async t => {
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
   const { description, port, url } = deployment
   const { samples } = description
   const { path, wsUrl: shownUrl } = await makeToken(deployment)
