@@ -258,7 +258,7 @@ t.test('a former token of the last 30 days is known in refusals, and opens nothi
     version++
     const refusal = authenticate(token, 'fra', ADDRESS, nowMs)
     t.equal(errorOf(refusal), 'unauthorized')
-    return isRefusal(refusal) && [refusal.reason, refusal.place?.location, refusal.formerTail]
+    return isRefusal(refusal) && [refusal.reason, refusal.scope?.location, refusal.formerTail]
   }
   const tailOf = (token: string) => token.slice(-4)
   const second = (await tokenManager.regenerate(scope)).token.reveal()

@@ -143,7 +143,7 @@ t.test('attempts with former tokens are counted by token and address, in their d
   const [one, other] = [openUsage(dir), openUsage(dir, 1)]
   const dayMs = dayOf(NOW_MS) * DAY_MS + HOUR_MS
   const attempt = (usage: LiveCells, formerTail: string, address: string, nowMs: number) =>
-    usage.addRefused('replaced', { place: SCOPE, formerTail }, address, nowMs)
+    usage.addRefused('replaced', { scope: SCOPE, formerTail }, address, nowMs)
   attempt(one, 'abcd', '8.8.8.8', dayMs - DAY_MS / 2)
   attempt(one, 'abcd', '8.8.8.8', dayMs)
   attempt(other, 'abcd', '8.8.8.8', dayMs + 2)

@@ -60,7 +60,7 @@ t.test('every count is kept, and counts of edges are added', async t => {
     meter.addRequests(5, NOW_MS)
     meter.addCall('getSlot', { failure: { code: -32_602 } }, NOW_MS)
     meter.addRateLimited(NO_METHOD, NOW_MS)
-    usage.addRefused('address', { place: SCOPE }, '8.8.8.8', NOW_MS)
+    usage.addRefused('address', { scope: SCOPE }, '8.8.8.8', NOW_MS)
     meter.addRequests(1, NOW_MS + 3 * DAY_MS)
   }
   const sum = { requests: 10, errors: 2, rateLimited: 2, refused: 2 }

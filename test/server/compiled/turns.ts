@@ -6,6 +6,7 @@ import type { SocketRoute } from '../../../src/shared/socket.js'
 import { countTurns } from '../../fixtures/count-turns.js'
 import { startAttack } from '../../fixtures/attacks/attack.js'
 import { connect, openTestServer, post, replyCount, text } from '../../fixtures/server/server.js'
+import { isSoak } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
 /**
@@ -13,7 +14,7 @@ import { until } from '../../fixtures/until.js'
  * other tests each step takes several times as long. Turns of 300 ms and more were seen without it.
  */
 const TURN_MS_MAX = 25
-const FLOOD_MS = 500
+const FLOOD_MS = isSoak ? 500 : 250
 const WARM_UP_MS = 300
 /** Connections of a flood, what each sends, and what a request of it takes. */
 const FLOODING = 32

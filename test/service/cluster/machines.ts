@@ -29,7 +29,7 @@ type Token = { readonly accessId: string; readonly location: string; readonly te
 const LEASE_WAIT_MS = CLUSTER.leaseMs * 1.01
 const REVOCATIONS = isSoak ? 12 : 4
 /** Pause of a client: the machines and three members of etcd share this computer. */
-const PAUSE_MS = 2
+const PAUSE_MS = 5
 const HOUR_MS = 3_600_000
 const UNLIMITED = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
