@@ -1,6 +1,6 @@
 // Runs the compiled tests that are its arguments in this process, one after the other: what they
 // import is loaded once. Each has a subtest of the name of its file, which is the `t` that it
-// imports from tap. Started by scripts/test.mjs for the folders that scripts/test-processes.mjs names.
+// imports from tap. Started by scripts/test.mjs for the folders in scripts/test-processes.mjs.
 import { join } from 'node:path'
 import process from 'node:process'
 import { setDefault, t as tap } from '../dist/test/node_modules/tap/index.js'

@@ -1,8 +1,8 @@
 // Runs the tests whose paths start with one of the arguments, or every test but those of
 // test/soak/, and reports failures and the slowest files at the end; the times of all are in
 // dist/test-times.txt. The folder of a test determines how it runs: test/browser/, test/server/,
-// which waits more than it works, the other folders that mirror src/, and the rest, which starts the
-// whole service, beside each other.
+// which waits more than it works, the other folders that mirror src/, and the rest, which starts
+// the whole service, beside each other.
 // The compiled tests run, and not by `tap run`: a compiler and a preload for coverage reports in
 // each process take longer than most tests. A file is a process, but those of some folders share
 // one: scripts/test-processes.mjs.

@@ -4,7 +4,7 @@ import { formatError, UsageError } from './cli/command.js'
 import { createProgram } from './cli/program.js'
 
 // Inherited by every process: what the service makes is its user's alone (files 0600, folders
-// 0700), also where a library creates it.
+// 0700), even if a library creates it.
 process.umask(0o077)
 exitOnClosedOutput()
 

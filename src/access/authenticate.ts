@@ -38,7 +38,7 @@ export type RefusalError = (typeof REFUSAL_ERRORS)[keyof typeof REFUSAL_ERRORS]
 /** Why a token is refused, and what is known of it. */
 export type Refusal = {
   readonly reason: keyof typeof REFUSAL_ERRORS
-  readonly place?: TokenScope
+  readonly scope?: TokenScope
   /** The last characters of a token that was regenerated or revoked. */
   readonly formerTail?: string
 }
@@ -107,11 +107,11 @@ const toRefusal = (
   location: string,
   nowMs: number,
 ): Refusal => {
-  if (grant !== undefined) return { reason: reasonOf(grant, location, nowMs), place: grant }
+  if (grant !== undefined) return { reason: reasonOf(grant, location, nowMs), scope: grant }
   const former = indexed?.former
   if (indexed === undefined || former === undefined || !isKept(former.endedAtMs, nowMs))
     return UNKNOWN
-  return { reason: 'replaced', place: indexed, formerTail: former.tail }
+  return { reason: 'replaced', scope: indexed, formerTail: former.tail }
 }
 
 /** Grants by token, for one value of the access version. */

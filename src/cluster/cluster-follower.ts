@@ -87,7 +87,7 @@ export class ClusterFollower {
 
   /**
    * Joins now, or later where etcd does not answer: meanwhile the machine runs and answers nothing.
-   * Throws where it may not join.
+   * Throws if it may not join.
    */
   async open(): Promise<void> {
     const { cluster, log, onFailure } = this.parts

@@ -23,7 +23,7 @@ export const explainConnection = async (
 }
 
 /**
- * A client of etcd under the name of a certificate; throws where a certificate on either side is
+ * A client of etcd under the name of a certificate; throws if a certificate on either side is
  * wrong.
  */
 export const connectEtcd = async (

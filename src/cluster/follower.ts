@@ -57,7 +57,7 @@ export class Follower {
     this.watching.abort()
   }
 
-  /** Resolves with true when a revision is applied, with false where it takes too long. */
+  /** Resolves with true when a revision is applied, with false if it takes too long. */
   async untilApplied(revision: number, limitMs: number): Promise<boolean> {
     const signal = AbortSignal.timeout(limitMs)
     try {

@@ -80,7 +80,7 @@ const isRefusal = (code: string): boolean =>
 
 /**
  * Why a member of etcd is not trusted, or does not accept the certificate, and what to do;
- * undefined where all is well, or it does not answer.
+ * undefined if all is well, or it does not answer.
  */
 const explainServer = (
   endpoint: string,
@@ -118,7 +118,7 @@ const explainServer = (
   })
 
 /**
- * Throws where a member of etcd has a certificate of another authority or name, or an old one, or
+ * Throws if a member of etcd has a certificate of another authority or name, or an old one, or
  * refuses this one.
  */
 export const checkServers = async (

@@ -49,7 +49,7 @@ export const witnessedSlot = (
 /** Compares the tips of this machine with those of the other machines at its location. */
 export class LagWatch {
   private readonly parts: LagWatchParts
-  /** When the tip of a network fell too far behind; undefined where it has not. */
+  /** When the tip of a network fell too far behind; undefined if it has not. */
   private readonly sinceMs: (number | undefined)[] = []
   private readonly lagging = new Set<number>()
   private timer: NodeJS.Timeout | undefined

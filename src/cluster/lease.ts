@@ -55,7 +55,7 @@ export class Lease {
   private running = Promise.resolve()
   private problem: string | undefined
   private message: string | undefined
-  /** What is wrong with a certificate; undefined where nothing is. */
+  /** What is wrong with a certificate; undefined if nothing is. */
   private explained: string | undefined
   private explainedMs = -Infinity
 
@@ -74,7 +74,7 @@ export class Lease {
     await this.running
   }
 
-  /** Why the last proof failed; undefined where it did not. */
+  /** Why the last proof failed; undefined if it did not. */
   get reason(): string | undefined {
     return this.message
   }

@@ -94,7 +94,7 @@ export class MachineNotifier implements EdgeNotifier {
   /**
    * Asks which machines in these locations have applied a revision, until all have or `endMs`, and
    * once where that has passed. While etcd does not answer it asks again, until `giveUpMs`; the ids
-   * are undefined where it never does.
+   * are undefined if it never does.
    */
   private async confirm(
     revision: number,

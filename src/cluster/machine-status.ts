@@ -13,9 +13,9 @@ export type MachineStatus = {
   readonly id: string
   readonly location: string
   readonly slots: readonly NetworkSlot[]
-  /** What is left of its lease at least, in milliseconds; null where its beat is of unknown age. */
+  /** What is left of its lease at least, in milliseconds; null if its beat is of unknown age. */
   readonly leaseMs: number | null
-  /** Revision up to which it has confirmed all changes; null where it has never run. */
+  /** Revision up to which it has confirmed all changes; null if it has never run. */
   readonly revision: number | null
   readonly version: string | null
   /**

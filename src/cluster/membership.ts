@@ -44,7 +44,7 @@ const checkCluster = ({ cluster }: MembershipParts, { epoch }: Registered): stri
   return id
 }
 
-/** Throws where the store may not follow this cluster at all. */
+/** Throws if the store may not follow this cluster at all. */
 const checkStore = ({ cluster, store }: MembershipParts, epoch: string): void => {
   if (store.cluster?.epoch === epoch) return
   if (store.cluster !== undefined)
@@ -59,7 +59,7 @@ const checkStore = ({ cluster, store }: MembershipParts, epoch: string): void =>
     )
 }
 
-/** Throws where the machine was added at another location. */
+/** Throws if the machine was added at another location. */
 const checkLocation = (
   { machine, location }: MembershipParts,
   { machine: found }: Registered,
@@ -71,7 +71,7 @@ const checkLocation = (
     )
 }
 
-/** The revision at which the machine was added; throws where it was not. */
+/** The revision at which the machine was added; throws if it was not. */
 const requireAdded = (
   { cluster, machine, location }: MembershipParts,
   { machine: found }: Registered,
@@ -83,7 +83,7 @@ const requireAdded = (
 
 /**
  * Waits until the lease of another data directory that has run as this machine must have ended;
- * throws where it still runs.
+ * throws if it still runs.
  */
 const outlast = async (parts: MembershipParts, { beat }: Registered): Promise<void> => {
   const { etcd, keys, machine, options } = parts

@@ -3,7 +3,7 @@ import type { IndexerConfig } from './child-config.js'
 import type { BootstrapSettings } from '../ingest/bootstrap/network-bootstraps.js'
 import { toStoreOptions } from '../storage/store-options.js'
 
-/** The configuration of one network's bootstraps. Throws where it has no such network. */
+/** The configuration of one network's bootstraps. Throws if it has no such network. */
 export const toBootstrapSettings = (
   config: Pick<IndexerConfig, 'dataDir' | 'networks' | 'bootstrap' | 'store' | 'cluster'>,
   id: string,

@@ -37,7 +37,7 @@ export const formatConfig = (config: object): string => {
 }
 
 /**
- * True where an option is a secret, or a URL or path with a part that is never printed. The name of
+ * True if an option is a secret, or a URL or path with a part that is never printed. The name of
  * a variable in its place is none.
  */
 export const holdsSecret = (config: unknown): boolean => {

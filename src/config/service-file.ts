@@ -14,7 +14,7 @@ const NAME = 'service.json'
 export const writeServiceFile = (dataDir: string, service: ServiceFile): void =>
   replaceFile(join(dataDir, NAME), `${JSON.stringify(service)}\n`)
 
-/** What the last service of this data directory ran with. Throws where none has run. */
+/** What the last service of this data directory ran with. Throws if none has run. */
 export const readServiceFile = (dataDir: string): ServiceFile => {
   try {
     return JSON.parse(readFileSync(join(dataDir, NAME), 'utf8')) as ServiceFile

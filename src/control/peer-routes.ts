@@ -36,7 +36,7 @@ export const searchPath = (search: SubmissionSearch): string => {
 
 const SEARCH_PATTERN = '/accesses/:accessId/submissions/:route/:state/:head/:tail/:before/:limit'
 
-/** The search of a path; undefined where it is none. */
+/** The search of a path; undefined if it is none. */
 const toSearch = (params: Readonly<Record<string, string>>): SubmissionSearch | undefined => {
   const { accessId = '', route = ANY, state = ANY, head = ANY, tail = ANY, before, limit } = params
   const given = {

@@ -30,7 +30,7 @@ export type LoopPriority = {
   stop(): void
 }
 
-/** Calls `change`; logs and returns false where the system refuses it. */
+/** Calls `change`; logs and returns false if the system refuses it. */
 const attempt = (change: () => void, log: Log): boolean => {
   try {
     change()

@@ -1,7 +1,7 @@
 import * as addon from '#native'
 import { callNative } from './errors.js'
 
-/** Ends this process with its parent; false where the parent has ended already. */
+/** Ends this process with its parent; false if the parent has ended already. */
 export const dieWithParent = (parentPid: number): boolean =>
   callNative(() => addon.dieWithParent(parentPid))
 
@@ -29,7 +29,7 @@ export const setOrdinary = (): void => callNative(() => addon.setOrdinary())
  */
 export const boundUnsent = (bytes: number): number => callNative(() => addon.boundUnsent(bytes))
 
-/** Sends a message to the datagram socket of a service manager. Throws where it is not taken. */
+/** Sends a message to the datagram socket of a service manager. Throws if it is not taken. */
 export const notifyServiceManager = (socket: string, message: string): void =>
   callNative(() => addon.notifyServiceManager(socket, message))
 

@@ -26,7 +26,7 @@ export type PoolStats = addon.PoolStats
 export type AwaitedTransaction = {
   /** 64 bytes. */
   readonly signature: string
-  /** 32 bytes, of a durable nonce its value; undefined where nothing of it is wanted. */
+  /** 32 bytes, of a durable nonce its value; undefined if nothing of it is wanted. */
   readonly blockhash: string | undefined
   /** 32 bytes: the account of its durable nonce, if it has one. */
   readonly nonce: string | undefined

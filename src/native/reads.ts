@@ -72,9 +72,9 @@ export type FastReply = { readonly bytes: Uint8Array; readonly method: string }
  * loop returns a promise. Failures are RpcErrors.
  */
 export type Reads = {
-  /** The fast lane for the compiled server; undefined where nothing may bypass JavaScript. */
+  /** The fast lane for the compiled server; undefined if nothing may bypass JavaScript. */
   readonly lane?: PointReadLane
-  /** Answers a canonical point read; undefined where the message must be parsed. */
+  /** Answers a canonical point read; undefined if the message must be parsed. */
   fast(body: Uint8Array): FastReply | undefined
   /** Takes the lists of addresses out of a long message, on a thread. Keeps a copy of `body`. */
   pack(body: Uint8Array, limits: PackLimits): Promise<PackedMessage>

@@ -52,7 +52,7 @@ export const startService = async (
 /** A service that this process takes over from another supervisor. */
 export type Takeover = {
   readonly service: Service
-  /** Rejects where a process cannot be replaced: where this one ends, the predecessor continues. */
+  /** Rejects if a process cannot be replaced: if this one ends, the predecessor continues. */
   readonly replaced: Promise<void>
   /** Ends the predecessor, when every process is replaced. */
   finish(): Promise<void>

@@ -30,7 +30,7 @@ export const createDriver = (parts: DriverParts): Driver => {
   let isWanted = false
   let isRunning = false
   let isClosed = false
-  /** Why the last pass failed; undefined where it succeeded. */
+  /** Why the last pass failed; undefined if it succeeded. */
   let lastFailure: string | undefined
 
   /** Three numbers for each frame: id, length, flags. */

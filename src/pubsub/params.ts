@@ -57,7 +57,7 @@ export const toSignatureBytes = (value: unknown, index: number): Uint8Array => {
   return bytes
 }
 
-/** True or false; false where it is absent. */
+/** True or false; false if it is absent. */
 export const toFlag = (value: unknown, index: number): boolean => {
   if (isAbsent(value)) return false
   if (typeof value !== 'boolean') throw wrongType(value, index, 'a boolean')

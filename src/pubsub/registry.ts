@@ -17,7 +17,7 @@ export type Group = {
 /** One subscription id. */
 export type Entry = {
   readonly id: number
-  /** The sockets of a shared id; undefined where `onFrame` takes the frames. */
+  /** The sockets of a shared id; undefined if `onFrame` takes the frames. */
   readonly groups: Group[] | undefined
   readonly subscription: Subscription
   /** Takes the frames of a subscription that is not shared; `isLast` ends it. */

@@ -66,7 +66,7 @@ class Batch {
     return undefined
   }
 
-  /** The joined replies; empty where no call is answered. */
+  /** The joined replies; empty if no call is answered. */
   join(): Body {
     const parts: Part[] = []
     for (const reply of this.replies)
@@ -100,7 +100,7 @@ class Batch {
 }
 
 /**
- * Runs the calls of a batch and joins their replies in request order; the body is empty where no
+ * Runs the calls of a batch and joins their replies in request order; the body is empty if no
  * call is answered. Synchronous where no call has to be awaited and the turn has time; of those
  * that are, at most `atOnce` are awaited at a time.
  */

@@ -16,7 +16,7 @@ export type CallModules = NodeState & {
   readonly methods: ReadonlyMap<string, Method>
   /** Methods that only a WebSocket has. Over HTTP they are unknown, and never forwarded. */
   readonly connectionMethods: ReadonlySet<string>
-  /** Where methods that are not served here are sent; undefined where there is no upstream. */
+  /** Where methods that are not served here are sent; undefined if there is no upstream. */
   readonly forward?: Forward | undefined
   /**
    * Called for every answered call with its method (`forwarded` where the upstream answered,

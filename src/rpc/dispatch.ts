@@ -36,7 +36,7 @@ export type Dispatch = {
    */
   handle(body: Uint8Array, context: CallContext): Reply | Promise<Reply>
   /**
-   * Answers a message with one error, without parsing it; empty where its call has no id. The ids
+   * Answers a message with one error, without parsing it; empty if its call has no id. The ids
    * of a batch or a long message are not read: the reply has the id `null`.
    */
   refuse(body: Uint8Array, error: RpcError, context: CallContext): string

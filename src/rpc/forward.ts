@@ -62,7 +62,7 @@ const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
 /**
- * The JSON object in a reply, without surrounding space; undefined where it is no object. It is not
+ * The JSON object in a reply, without surrounding space; undefined if it is no object. It is not
  * parsed: it may be long, and JSON.parse would round its 64-bit integers.
  */
 const toObject = (body: Uint8Array): Uint8Array | undefined => {

@@ -64,11 +64,11 @@ export type Bound = 'timeout' | 'budget' | 'none'
 
 /** The state of this node, and what else it serves. */
 export type NodeState = {
-  /** False where the tip has not moved for too long; absent, it is not known to. */
+  /** False if the tip has not moved for too long; absent, it is not known to. */
   readonly isHealthy?: (() => boolean) | undefined
-  /** True where the index may lack accounts, so that reads may have to be forwarded. */
+  /** True if the index may lack accounts, so that reads may have to be forwarded. */
   readonly isIncomplete?: (() => boolean) | undefined
-  /** True where the feed has been silent for longer than a blockhash lives. */
+  /** True if the feed has been silent for longer than a blockhash lives. */
   readonly areBlockhashesExpired?: (() => boolean) | undefined
   /** The version of this service. */
   readonly version?: string | undefined

@@ -29,7 +29,7 @@ export const requireReached = (context: MethodContext, wanted: WantedBlock): voi
   if (wanted.minContextSlot !== undefined) requireBlock(context, wanted)
 }
 
-/** Throws where the newest block is so old that no transaction may name its hash any more. */
+/** Throws if the newest block is so old that no transaction may name its hash any more. */
 export const requireBlockhashes = ({ areBlockhashesExpired }: MethodContext): void => {
   if (areBlockhashesExpired?.() !== true) return
   throw new RpcError('nodeUnhealthy', undefined, { numSlotsBehind: null })

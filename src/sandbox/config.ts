@@ -76,9 +76,9 @@ const listenersFrom = (port: number) => [
   { host: HOST, port: port + 1 },
 ]
 
-type Place = Pick<Ports, 'fra' | 'nyc' | 'geyser'>
+type LocationPorts = Pick<Ports, 'fra' | 'nyc' | 'geyser'>
 
-const locationsOf = (ports: Place) => [
+const locationsOf = (ports: LocationPorts) => [
   {
     id: 'fra',
     name: 'Frankfurt',

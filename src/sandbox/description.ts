@@ -48,7 +48,7 @@ export const machineUrls = (machine: SandboxMachine, token: string): MachineUrls
 
 type Parts = {
   readonly locations: readonly LocationUrls[]
-  /** Empty where there is one machine only. */
+  /** Empty if there is one machine only. */
   readonly machines: readonly MachineUrls[]
   readonly dashboardUrl: string
   readonly metricsUrl: string

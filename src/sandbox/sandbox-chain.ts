@@ -43,7 +43,7 @@ const startClock = (chain: Chain, slotMs: number): (() => void) => {
 
 /**
  * Builds and closes the first block (built-in accounts, sample accounts, dumps), then starts the
- * clock. `now` in milliseconds since 1970. Throws DumpError; rejects where a port is taken.
+ * clock. `now` in milliseconds since 1970. Throws DumpError; rejects if a port is taken.
  */
 export const startSandboxChain = async (
   options: Partial<SandboxChainOptions> = {},

@@ -217,7 +217,7 @@ export class RpcError<N extends ErrorName = ErrorName> extends Error {
 export type AnswerError = {
   /** 0 where it has no whole number of 32 bits. */
   readonly code: number
-  /** The beginning of its message; empty where it has none. */
+  /** The beginning of its message; empty if it has none. */
   readonly message: string
 }
 

@@ -11,13 +11,13 @@ export type BodySource = {
   /** Total bytes, sent as Content-Length; `undefined` where unknown: then the reply is chunked. */
   readonly byteLength: number | undefined
   /**
-   * Copies the next bytes into `into` and returns their number; 0 is the end. Rejects where the
+   * Copies the next bytes into `into` and returns their number; 0 is the end. Rejects if the
    * rest cannot be read.
    */
   read(into: Uint8Array): number | Promise<number>
   /**
    * How often replies found no room beside this one: it rises while others wait for its memory, and
-   * then a slow client is not waited for. Absent where its memory is not shared.
+   * then a slow client is not waited for. Absent if its memory is not shared.
    */
   refusedCount?(): number
   close(): void
@@ -50,13 +50,13 @@ export type Request = {
   readonly method: string
   /** Path without the query string. */
   readonly path: string
-  /** Query string without `?`; empty where there is none. */
+  /** Query string without `?`; empty if there is none. */
   readonly query: string
-  /** Value of a header by its lower-case name; empty where it is absent. */
+  /** Value of a header by its lower-case name; empty if it is absent. */
   header(name: string): string
   /**
    * The client's address (contract: client-address) as text, IPv4-mapped IPv6 unmapped. Costs
-   * 1.5 µs, so read it only where it is needed. Empty where it is first read after the client has
+   * 1.5 µs, so read it only where it is needed. Empty if it is first read after the client has
    * disconnected.
    */
   readonly address: string
@@ -113,7 +113,7 @@ export type Route<T = unknown> = {
   done?(context: T): void
 }
 
-/** True where `open` refused. */
+/** True if `open` refused. */
 export const isReply = (value: unknown): value is Reply =>
   typeof value === 'object' && value !== null && 'status' in value && 'contentType' in value
 

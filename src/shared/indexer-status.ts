@@ -49,7 +49,7 @@ export type IndexerStatus = {
   readonly tip: {
     readonly slot: number
     readonly blockHeight: number
-    /** When it was committed; null where an earlier process committed it. */
+    /** When it was committed; null if an earlier process committed it. */
     readonly committedAtMs: number | null
     readonly blockTime: number | null
   } | null

@@ -14,7 +14,7 @@ const isDraftName = (dir: string): boolean => /^\..+\.unfinished$/.test(basename
 /** A file among a network's stores that contains the path of a draft. */
 const NOTE = /^backup-\d+\.draft$/
 
-/** The folder that a note names; undefined where its process has just removed the note. */
+/** The folder that a note names; undefined if its process has just removed the note. */
 const readNote = (note: string): string | undefined => {
   try {
     return readFileSync(note, 'utf8').trim()

@@ -33,7 +33,7 @@ const isLabel = (value: unknown): value is BackupLabel =>
   'sha256' in value &&
   typeof value.sha256 === 'string'
 
-/** A label from its text; undefined where it is none. */
+/** A label from its text; undefined if it is none. */
 export const parseLabel = (text: string): BackupLabel | undefined => {
   try {
     const label: unknown = JSON.parse(text)
@@ -43,7 +43,7 @@ export const parseLabel = (text: string): BackupLabel | undefined => {
   }
 }
 
-/** The label of a backup. Throws where the folder contains no backup. */
+/** The label of a backup. Throws if the folder contains no backup. */
 export const readLabel = (dir: string): BackupLabel => {
   const file = join(dir, LABEL_FILE)
   const label = existsSync(file) ? parseLabel(readFileSync(file, 'utf8')) : undefined

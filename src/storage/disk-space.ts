@@ -6,7 +6,7 @@ export const freeBytes = (dir: string): number => {
   return bavail * bsize
 }
 
-/** Throws where a copy of this size would leave the indexer no space to write. */
+/** Throws if a copy of this size would leave the indexer no space to write. */
 export const demandDiskSpace = (dir: string, bytes: number, reserveBytes: number): void => {
   const free = freeBytes(dir)
   const needed = bytes + reserveBytes

@@ -53,7 +53,7 @@ export const setFormerGeneration = (stores: string, generation: string): void =>
 export const clearCurrentGeneration = (stores: string): void =>
   rmSync(join(stores, 'CURRENT'), { force: true })
 
-/** The live store of a network. Throws where there is none. */
+/** The live store of a network. Throws if there is none. */
 export const demandLiveStore = (
   dataDir: string,
   network: string,
@@ -76,7 +76,7 @@ export const nextGeneration = (stores: string): string => {
   return String(1 + Math.max(Number(FIRST_GENERATION), ...numbers))
 }
 
-/** Throws where nothing can be written in the folder of a network's stores. */
+/** Throws if nothing can be written in the folder of a network's stores. */
 export const demandWritable = (stores: string): void => {
   try {
     accessSync(stores, constants.W_OK)

@@ -65,7 +65,7 @@ export const openLmdb = (options: LmdbOptions): Lmdb => {
   })
 }
 
-/** Opens a table; undefined where a store that is opened to read does not have it. */
+/** Opens a table; undefined if a store that is opened to read does not have it. */
 export const openLmdbTable = <K extends Key>(
   store: Lmdb,
   name: string,

@@ -2,7 +2,7 @@ import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions } from '../native/store.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 
-/** The tip of a store that no process writes; null where it has none or cannot be opened. */
+/** The tip of a store that no process writes; null if it has none or cannot be opened. */
 export const readStoredTip = (dir: string, options: StoreOptions): IndexerStatus['tip'] => {
   try {
     const store = openStoreInspector(dir, options)

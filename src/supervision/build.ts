@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 /** What runs here. */
 export type Build = {
   readonly version: string
-  /** Commit of the sources; empty where it is not known. */
+  /** Commit of the sources; empty if it is not known. */
   readonly commit: string
   readonly node: string
   /** SHA-256 of the addon, which contains the compiled server. */

@@ -7,7 +7,7 @@ const NO_LATENCY = Buffer.alloc(4)
 
 /**
  * Keeps the idle processors of the machine out of sleep states until the returned function is
- * called or this process ends. Throws where the system does not allow it (it needs root, and some
+ * called or this process ends. Throws if the system does not allow it (it needs root, and some
  * containers lack the file).
  */
 export const disableCpuIdle = (path = LATENCY_FILE): (() => void) => {

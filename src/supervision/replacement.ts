@@ -13,7 +13,7 @@ type Times = {
 
 /**
  * Replaces a process that its successor can run beside: the successor is ready before the
- * predecessor drains. Rejects where the successor does not become ready; the predecessor continues.
+ * predecessor drains. Rejects if the successor does not become ready; the predecessor continues.
  */
 export const replaceBeside = async (
   old: Child,

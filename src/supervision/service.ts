@@ -28,12 +28,12 @@ export type Service = {
   untilIndexed(): Promise<void>
   /**
    * Replaces the processes whose part another configuration changes, or all of them; answers their
-   * names. Rejects where one of them cannot be replaced: then the service continues as before.
+   * names. Rejects if one of them cannot be replaced: then the service continues as before.
    */
   reload(to: Config, options: { readonly isForced: boolean }): Promise<string[]>
   /**
    * Starts a successor of this process, which replaces every child. Resolves with its process id
-   * when it has the service: then this process must end. Rejects where it cannot; then this service
+   * when it has the service: then this process must end. Rejects if it cannot; then this service
    * continues.
    */
   handOver(

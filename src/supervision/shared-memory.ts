@@ -67,7 +67,7 @@ export type SharedMemory = {
   ): void
   /** The worst state of the edges of the machine; `unknown` where none runs. */
   health(): Health
-  /** Of the network with this index, as its edges serve it; undefined where they have none. */
+  /** Of the network with this index, as its edges serve it; undefined if they have none. */
   tip(network: number): number | undefined
   /** Milliseconds of a slot of its chain, as its blocks show it to the edges. */
   slotMs(network: number): number | undefined

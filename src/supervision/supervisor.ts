@@ -351,7 +351,7 @@ export class Supervisor implements Service {
   }
 
   /**
-   * Waits for a step of the start. Ends the children and throws where it fails or takes too long.
+   * Waits for a step of the start. Ends the children and throws if it fails or takes too long.
    */
   private async until(isDone: () => boolean): Promise<void> {
     const { startMs } = this.config.processes

@@ -82,7 +82,7 @@ export class Predecessor {
     })
   }
 
-  /** Throws where the other supervisor is of a build that this one does not understand. */
+  /** Throws if the other supervisor is of a build that this one does not understand. */
   demandVersion(): void {
     if (this.state.version !== TAKEOVER_VERSION)
       throw new Error('this build cannot take over from the running one: restart the service')
@@ -160,7 +160,7 @@ export type TakeoverHandlers = {
 export class Successor {
   private readonly child: ChildProcess
   private failure: string | undefined
-  /** Resolves when it has the service; rejects where it ends before. */
+  /** Resolves when it has the service; rejects if it ends before. */
   readonly hasFinished: Promise<void>
   /** Resolves when its process has ended, or has the service. */
   readonly ended: Promise<void>

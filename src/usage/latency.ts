@@ -24,7 +24,7 @@ export const startOf = (bucket: number): number => {
 
 /**
  * The duration in milliseconds that a share of the calls took at most, taken as evenly spread in
- * its bucket; null where there are none.
+ * its bucket; null if there are none.
  */
 export const percentileMs = (buckets: readonly number[], share: number): number | null => {
   const total = buckets.reduce((sum, count) => sum + count, 0)

@@ -101,11 +101,11 @@ export class LiveCells implements Slots {
   /** Counts a refused attempt; one with no token of a scope belongs to nobody. */
   addRefused(
     reason: RefusalReason,
-    { place, formerTail }: { readonly place?: TokenScope; readonly formerTail?: string },
+    { scope, formerTail }: { readonly scope?: TokenScope; readonly formerTail?: string },
     address: string,
     nowMs: number,
   ): void {
-    if (place !== undefined) this.meterOf(place).addRefused(reason, address, nowMs, formerTail)
+    if (scope !== undefined) this.meterOf(scope).addRefused(reason, address, nowMs, formerTail)
   }
 
   /** Closes the slots of what was not used since its minute ended. */

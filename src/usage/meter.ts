@@ -71,7 +71,7 @@ export type Slots = {
   stateAt(at: number): number
   /** A meter has slots from now on. */
   opened(meter: Meter): void
-  /** Hands a failed call to the recorder; false where it comes too fast to be listed. */
+  /** Hands a failed call to the recorder; false if it comes too fast to be listed. */
   addFailure(scope: TokenScope, method: string, failure: CallFailure, nowMs: number): boolean
   /** Hands an event to the recorder, unless the access has as many waiting as it leaves room. */
   addEvent(

@@ -30,7 +30,7 @@ const minuteFigures = figures(SHOWN)
 const methodFigures = figures(METHOD_FIGURE_NAMES)
 
 type Question<S extends v.GenericSchema> = {
-  /** Over `main`, the store, and `temp`, what it lacks; absent where a row is not in it. */
+  /** Over `main`, the store, and `temp`, what it lacks; absent if a row is not in it. */
   readonly sql?: string
   readonly row: S
   /** How the rows of machines are added up. */

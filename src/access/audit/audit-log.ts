@@ -19,7 +19,7 @@ export type AuditEntry = {
   readonly action: AuditAction
   /** `sub` of the person at the identity provider; null is the holder of the admin token. */
   readonly by: string | null
-  /** Name of the admin token; absent where a person or the service did it. */
+  /** Name of the admin token; absent if a person or the service did it. */
   readonly admin?: string
   /** Address of the peer, a proxy where one is in front; the signal or command of a reload. */
   readonly from: string
@@ -101,7 +101,7 @@ export const openAuditLog = (
     const files = listFiles()
     const last = files.at(-1)
     if (last !== undefined && statSync(last.path).size + bytes <= fileBytesMax) return last.path
-    // Later than the last one, also where the clock was set back.
+    // Later than the last one, even if the clock was set back.
     const firstMs = Math.max(atMs, (last?.firstMs ?? 0) + 1)
     const path = join(dir, `${String(firstMs).padStart(13, '0')}.jsonl`)
     removeOld([...files, { path, firstMs }])

@@ -4,7 +4,7 @@ import type { AccessDocument, StoredAccess } from '../store/tables.js'
 export type Change = {
   readonly accessId: string
   /**
-   * Makes the new document of the current one, which is undefined where the access does not exist.
+   * Makes the new document of the current one, which is undefined if the access does not exist.
    * Where it throws, nothing is changed. Called again where another change came first.
    */
   readonly update: (current: AccessDocument | undefined) => AccessDocument

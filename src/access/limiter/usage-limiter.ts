@@ -11,7 +11,7 @@ import type { LiveCells } from '../../usage/live-cells.js'
 import type { Meter } from '../../usage/meter.js'
 import { limitedAccess, type Clock } from './limit-table.js'
 
-/** An authenticated client: its grant, its limits and the meter of its place. */
+/** An authenticated client: its grant, its limits and the meter of its token. */
 export type Principal = {
   readonly grant: Grant
   readonly access: LimitedAccess

@@ -136,7 +136,7 @@ const copyBackup = async (
 
 /**
  * Puts a backup in the place of the access store while no service runs on the data directory.
- * `demandKey` throws where the sealing key of this fingerprint is not at hand.
+ * `demandKey` throws if the sealing key of this fingerprint is not at hand.
  */
 export const restoreAccess = async (
   source: string,

@@ -25,7 +25,7 @@ const session = v.object({
   authenticatedAtMs: v.optional(instantMs, 0),
   /** Address of the client at the last use; empty in a store of an older build. */
   address: v.optional(v.string(), ''),
-  /** Browser and system at the sign-in; empty where unknown. */
+  /** Browser and system at the sign-in; empty if unknown. */
   browser: v.optional(v.string(), ''),
 })
 
@@ -33,7 +33,7 @@ const session = v.object({
 export type SessionRecord = Readonly<v.InferOutput<typeof session>>
 
 const incident = v.object({
-  /** Where it was; null where it concerns no location. */
+  /** Where it was; null if it concerns no location. */
   location: v.nullable(v.string()),
   /** The machine of the cluster; null on a machine by itself. */
   machine: v.nullable(v.string()),

@@ -64,9 +64,9 @@ const access = v.object({
   subject: v.string(),
   kind: v.picklist(['pass', 'rental']),
   product: v.string(),
-  /** The operator's name for it; empty where it has none, as in a store of an older build. */
+  /** The operator's name for it; empty if it has none, as in a store of an older build. */
   label: v.optional(v.string(), ''),
-  /** The holder's name for it; absent where it has none. */
+  /** The holder's name for it; absent if it has none. */
   holderLabel: v.optional(v.string()),
   networks: v.array(id),
   locations: v.array(id),
@@ -82,7 +82,7 @@ const access = v.object({
   tokens: v.pipe(v.array(token), v.readonly()),
   /** Tokens that it had, the newest first; empty in a store of an older build. */
   formerTokens: v.optional(v.pipe(v.array(formerToken), v.readonly()), []),
-  /** Absent where the holder has set none. */
+  /** Absent if the holder has set none. */
   webhook: v.optional(webhook),
   /** Of the change that made this document, which knows it again by it. */
   changeId: id,

@@ -20,7 +20,7 @@ const message = v.object({
   nextAtMs: instantMs,
   /** Status of the last answer; null without one. */
   status: v.nullable(count),
-  /** Why the last attempt failed; empty where it did not. */
+  /** Why the last attempt failed; empty if it did not. */
   problem: v.string(),
 })
 

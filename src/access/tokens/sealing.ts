@@ -78,7 +78,7 @@ const readKeyFile = (path: string): readonly SealingKey[] => {
 }
 
 /**
- * Fingerprint of the key in a file; undefined before there is one. Throws where it has several: no
+ * Fingerprint of the key in a file; undefined before there is one. Throws if it has several: no
  * one of them unseals everything.
  */
 export const readSealingKeyId = (path: string): string | undefined => {
@@ -92,7 +92,7 @@ export const readSealingKeyId = (path: string): string | undefined => {
   return first?.id
 }
 
-/** Throws where the file does not hold the key with this fingerprint. */
+/** Throws if the file does not hold the key with this fingerprint. */
 export const demandSealingKey = (path: string, keyId: string): void => {
   if (!existsSync(path))
     throw new SealingKeyError(`${path} is missing; put the key with fingerprint ${keyId} there`)
@@ -145,7 +145,7 @@ const encrypt = ({ key }: SealingKey, nonce: Uint8Array, text: string, context: 
   return Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Throws where another key, or another context, was used to seal it. */
+/** Throws if another key, or another context, was used to seal it. */
 const decrypt = ({ key }: SealingKey, sealed: Uint8Array, context: string): string => {
   const nonce = sealed.subarray(0, NONCE_BYTES)
   const tag = sealed.subarray(sealed.length - TAG_BYTES)

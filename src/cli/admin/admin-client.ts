@@ -56,7 +56,7 @@ const messageOf = (status: number, text: string): string => {
   return `the admin API answered with status ${status}`
 }
 
-/** Throws where a server accepts and does not answer; the call reports every other failure. */
+/** Throws if a server accepts and does not answer; the call reports every other failure. */
 const probe = async (url: string): Promise<void> => {
   const signal = AbortSignal.timeout(PROBE_MS)
   try {

@@ -3,7 +3,7 @@ import { keysOf } from '../../cluster/keys.js'
 import { readBeat } from '../../cluster/values.js'
 import type { Config } from '../../config/config.js'
 
-/** The plan of a bootstrap from a machine, which etcd knows. Throws where it cannot be called. */
+/** The plan of a bootstrap from a machine, which etcd knows. Throws if it cannot be called. */
 export const findPeer = async (
   { cluster }: Config,
   machine: string,

@@ -20,7 +20,7 @@ const CHECKS: Readonly<Record<string, Leaf<string>>> = {
   'dashboard-url': valid.privateOrigin,
 }
 
-/** What an answer must be, if it is not; undefined where it is valid. */
+/** What an answer must be, if it is not; undefined if it is valid. */
 export const explainAnswer = (name: string, words: readonly string[]): string | undefined => {
   for (const word of words) {
     // A variable of the environment has the value only when the service starts.

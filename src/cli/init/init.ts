@@ -55,7 +55,7 @@ const askPerson = async (
   }
 }
 
-/** Answers of flags, then of the person, then the defaults. Throws where one is missing. */
+/** Answers of flags, then of the person, then the defaults. Throws if one is missing. */
 const collectAnswers = async (flags: Flags, person: Person | undefined): Promise<Answers> => {
   const { explainAnswer } = await import('./answer-checks.js')
   const answers = new Map<string, readonly string[]>()

@@ -17,7 +17,7 @@ export const isAlive = (pid: number): boolean => {
 }
 
 /**
- * Throws where the indexer of a network is stopped or stuck: its process exists and does not write
+ * Throws if the indexer of a network is stopped or stuck: its process exists and does not write
  * its status. `outcome` says what becomes of the request. One that has ended is started again.
  */
 export const demandResponsive = (config: Config, network: string, outcome: string): void => {

@@ -8,7 +8,7 @@ const SUPERVISOR = 'slotline supervisor'
 /** Descriptors of one process that are read: the lock is among its first. */
 const DESCRIPTORS_MAX = 4_096
 
-/** What a function answers, or nothing where the process has ended or is another user's. */
+/** What a function answers, or nothing if the process has ended or is another user's. */
 const attempt = <T>(read: () => T): T | undefined => {
   try {
     return read()
@@ -38,7 +38,7 @@ const runsWith = (dataDir: string, configFile: string): boolean => {
 
 /**
  * The data directory of the service of this machine that was started with this file, whatever is in
- * the file now; undefined where none runs, or where its processes are hidden from this user.
+ * the file now; undefined if none runs, or if its processes are hidden from this user.
  */
 export const findRunningService = (configFile: string): string | undefined =>
   (attempt(() => readdirSync('/proc')) ?? [])

@@ -44,7 +44,7 @@ const reload = async ({ service, load, log }: Serving): Promise<string> => {
     : `${file} is loaded: replaced ${replaced.join(', ')}`
 }
 
-/** Replaces this process by the build on the disk. Rejects where that cannot take over. */
+/** Replaces this process by the build on the disk. Rejects if that cannot take over. */
 const upgrade = async (
   { service, environment, manager, log, flush }: Serving,
   { id, from }: ChangeCause,

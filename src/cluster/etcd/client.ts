@@ -260,7 +260,7 @@ export class Etcd {
   /**
    * What happens to keys that begin with a prefix, or to those from there to `end`, from a revision
    * on, until the signal aborts. The events of one revision come together, and all of an earlier
-   * one before. Throws where the member does not answer any more.
+   * one before. Throws if the member does not answer any more.
    */
   async *watch(
     prefix: string,

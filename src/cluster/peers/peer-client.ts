@@ -76,7 +76,7 @@ export class PeerClient {
     return { answers, missing: missing.toSorted() }
   }
 
-  /** The first value that a machine at the location finds; undefined where none does in time. */
+  /** The first value that a machine at the location finds; undefined if none does in time. */
   async find<S extends v.GenericSchema>(
     location: string,
     path: string,
@@ -103,7 +103,7 @@ export class PeerClient {
       }))
   }
 
-  /** What a machine answers; undefined where that is nothing. */
+  /** What a machine answers; undefined if that is nothing. */
   private async tryCall(
     { id, url }: Peer,
     path: string,

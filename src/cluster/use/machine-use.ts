@@ -42,7 +42,7 @@ export const formatUse = ({ instance, accesses }: MachineUse): string =>
     ]),
   })
 
-/** Throws where the value is not one. */
+/** Throws if the value is not one. */
 export const parseUse = (value: Uint8Array): MachineUse => {
   const parsed: unknown = JSON.parse(Buffer.from(value).toString())
   const { instance, accesses } = v.parse(machineUse, parsed)

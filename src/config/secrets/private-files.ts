@@ -16,7 +16,7 @@ const privateOf = ({ config, file, ...loaded }: LoadedConfig): readonly Private[
 ]
 
 /**
- * Throws where users other than the owner have any permission on a file or folder that holds
+ * Throws if users other than the owner have any permission on a file or folder that holds
  * credentials; the message names it, its mode, and the command that corrects it. What does not
  * exist yet is created with the right mode.
  */

@@ -21,7 +21,7 @@ export type CatalogLocation = {
 export type StreamingTarget = {
   readonly name: string
   readonly url: string
-  /** How clients authenticate there; undefined where the operator does not say. */
+  /** How clients authenticate there; undefined if the operator does not say. */
   readonly authentication?: string | undefined
 }
 

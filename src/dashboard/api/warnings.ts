@@ -43,7 +43,7 @@ export const createWarningRoute = (
     path: '/api/accesses/:accessId/warnings',
     guard: 'session',
     summary: 'What the holder of an access should know now',
-    answers: { 200: { description: 'Empty where all is well', body: limitShapes.warnings } },
+    answers: { 200: { description: 'Empty if all is well', body: limitShapes.warnings } },
     errors: ['noSuchAccess'],
     handle: async ({ session, params }) =>
       ok(await readWarnings(findOwnAccess(accessService, session, params.accessId))),

@@ -25,7 +25,7 @@ const CHARS_MAX = 512
 const nameIn = (names: Names, text: string): string | undefined =>
   names.find(([pattern]) => pattern.test(text))?.[1]
 
-/** Names browser and system of a `User-Agent` header: `Firefox on Linux`; empty where unknown. */
+/** Names browser and system of a `User-Agent` header: `Firefox on Linux`; empty if unknown. */
 export const toBrowserName = (userAgent: string): string => {
   const text = userAgent.slice(0, CHARS_MAX)
   const [browser, system] = [nameIn(BROWSERS, text), nameIn(SYSTEMS, text)]

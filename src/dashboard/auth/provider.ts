@@ -29,7 +29,7 @@ export type ProviderOptions = {
   readonly signInsInFlightMax: number
 }
 
-/** A claim or an error as a text; empty where it is none. */
+/** A claim or an error as a text; empty if it is none. */
 export const text = (value: unknown): string =>
   typeof value === 'string' ? value.slice(0, CLAIM_CHARS_MAX) : ''
 /** Longest name or email address that is kept. */

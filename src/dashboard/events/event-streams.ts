@@ -53,7 +53,7 @@ export class EventStreams {
     this.timer = setInterval(() => this.check(), parts.options.checkMs)
   }
 
-  /** Opens a stream of a valid session. Throws where there are too many. */
+  /** Opens a stream of a valid session. Throws if there are too many. */
   open(session: StreamSession): ReadableStream<Uint8Array> {
     const { options, elapsed } = this.parts
     const own = [...this.streams].filter(({ session: { id } }) => id === session.id)

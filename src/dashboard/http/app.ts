@@ -190,7 +190,7 @@ const createAdminCheck = ({ adminTokens, failures, log, options }: AppParts) => 
 const outcomeOf = (error: unknown): AuditOutcome | undefined =>
   AUDIT_OUTCOMES.find(outcome => error instanceof RpcError && error.name === outcome)
 
-/** The entry of the audit log for what a route has done; undefined where there is none. */
+/** The entry of the audit log for what a route has done; undefined if there is none. */
 const toEntry = (
   { audit, auditRequest, guard }: Route,
   { admin, body, params, peer, session }: Call,

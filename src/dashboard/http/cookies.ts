@@ -18,7 +18,7 @@ export type CookieKind = 'session' | 'signed-out' | `sign-in-${string}`
  */
 const sameSiteOf = (kind: CookieKind): string => (kind === 'session' ? 'Strict' : 'Lax')
 
-/** The cookies of a header by name; undefined where a name occurs twice. */
+/** The cookies of a header by name; undefined if a name occurs twice. */
 const parse = (header: string): ReadonlyMap<string, string | undefined> => {
   const values = new Map<string, string | undefined>()
   for (const pair of header.split(';')) {

@@ -15,7 +15,7 @@ const toRetry = ({ name, message, data }: RpcError, seconds: number): Answer => 
   headers: { 'Retry-After': String(seconds) },
 })
 
-/** Throws where a rate limit is exceeded for these seconds. */
+/** Throws if a rate limit is exceeded for these seconds. */
 export const checkRate = (seconds: number): void => {
   if (seconds > 0)
     throw new RpcError('tooManyAttempts', { seconds }, { retryAfterSeconds: seconds })

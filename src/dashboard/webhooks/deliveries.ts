@@ -35,8 +35,8 @@ export type DeliveryParts = {
 /** Time after which a machine that may not change accesses tries again: its role may be new. */
 const DENIED_MS = 600_000
 
-/** Places that are taken while work runs: so many in all, and so many of one person. */
-class Places {
+/** Bounds of the requests that are sent at once: in all, of a person, and one of an access. */
+class SendLimits {
   private readonly max: number
   private readonly perPersonMax: number
   private readonly taken = new Map<string, string>()
@@ -46,7 +46,7 @@ class Places {
     this.perPersonMax = inFlightPerPersonMax
   }
 
-  /** False where there is no place for the access of this person now. */
+  /** False if another request for the access or its person would exceed a limit. */
   take(accessId: string, subject: string): boolean {
     if (this.taken.size >= this.max || this.taken.has(accessId)) return false
     const own = [...this.taken.values()].filter(other => other === subject).length
@@ -68,7 +68,7 @@ class Places {
 export class Deliveries {
   private readonly parts: DeliveryParts
   private readonly stopping = new AbortController()
-  private readonly places: Places
+  private readonly limits: SendLimits
   private readonly checking = new Set<Promise<void>>()
   /** Accesses with a message that is due, in the order in which that was found. */
   private readonly waiting = new Set<string>()
@@ -80,7 +80,7 @@ export class Deliveries {
 
   constructor(parts: DeliveryParts) {
     this.parts = parts
-    this.places = new Places(parts.options)
+    this.limits = new SendLimits(parts.options)
   }
 
   start(): void {
@@ -95,11 +95,11 @@ export class Deliveries {
     await Promise.all([...this.checking, ...this.sending])
   }
 
-  /** Sends a test message now. Rejects with an RpcError where there is no place for it. */
+  /** Sends a test message now. Rejects with an RpcError over a limit. */
   async test(access: Access, webhook: WebhookRecord): Promise<SendResult> {
     const { webhooks, send, id, now, options } = this.parts
     const { accessId, subject } = access
-    if (!this.places.take(accessId, subject)) throw new RpcError('unavailable')
+    if (!this.limits.take(accessId, subject)) throw new RpcError('unavailable')
     try {
       const sent = { messageId: id(), createdAtMs: now() }
       const body = toBody(access, { kind: TEST_KIND, warnings: [], atMs: sent.createdAtMs })
@@ -112,7 +112,7 @@ export class Deliveries {
       )
       return result
     } finally {
-      this.places.release(accessId)
+      this.limits.release(accessId)
       this.sendWaiting()
     }
   }
@@ -170,19 +170,19 @@ export class Deliveries {
       this.timers.set(accessId, setTimeout(enqueue, waitMs))
   }
 
-  /** Begins to send to those that there is a place for. */
+  /** Begins to send what the limits allow. */
   private sendWaiting(): void {
     if (this.stopping.signal.aborted) return
     for (const accessId of this.waiting) {
       const access = this.parts.find(accessId)
-      if (access !== undefined && !this.places.take(accessId, access.subject)) continue
+      if (access !== undefined && !this.limits.take(accessId, access.subject)) continue
       this.waiting.delete(accessId)
       if (access === undefined) continue
       const sending = this.deliver(accessId)
         .catch((error: unknown) => this.onError(error))
         .finally(() => {
           this.sending.delete(sending)
-          this.places.release(accessId)
+          this.limits.release(accessId)
           this.sendWaiting()
         })
       this.sending.add(sending)

@@ -137,7 +137,7 @@ export const withWarnings = (
   }
 }
 
-/** When the next pending message is due; undefined where none is. */
+/** When the next pending message is due; undefined if none is. */
 export const nextDueMs = ({ messages }: WebhookRecord): number | undefined => {
   const due = messages.filter(({ state }) => state === 'pending').map(({ nextAtMs }) => nextAtMs)
   return due.length === 0 ? undefined : Math.min(...due)

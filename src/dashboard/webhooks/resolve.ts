@@ -20,7 +20,7 @@ const NO_ANSWER = new Set(['ETIMEOUT', 'ECONNREFUSED', 'ESERVFAIL', 'EREFUSED', 
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
-/** The addresses of one family; none where the name has none. */
+/** The addresses of one family; none if the name has none. */
 const ask = async (query: Promise<readonly string[]>): Promise<readonly string[] | undefined> => {
   try {
     return await query

@@ -12,7 +12,7 @@ export type OpenForward = {
 /** What the client sent beside its call is not the upstream's to see. */
 const HEADERS = { 'content-type': 'application/json' }
 
-/** Opens the upstream RPC of a network; undefined where it has none. */
+/** Opens the upstream RPC of a network; undefined if it has none. */
 export const openForward = async (
   { id, rpc }: EdgeConfig['networks'][number],
   modules: UpstreamModules,

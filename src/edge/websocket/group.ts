@@ -65,7 +65,7 @@ export class SocketGroup {
   }
 
   /**
-   * Revalidates the group where needed. Closes its sockets and returns false where it is refused.
+   * Revalidates the group where needed. Closes its sockets and returns false if it is refused.
    */
   revalidateOrClose(nowMs: number): boolean {
     if (this.version === this.parts.version() && nowMs < this.grant.validUntilMs) return true

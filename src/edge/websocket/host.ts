@@ -30,7 +30,7 @@ export type EdgeSocketsParts = AdmissionParts & {
   readonly budget: ByteBudget
   /** Shared by all locations. */
   readonly pauses: AccessPauses
-  /** What messages can submit; nothing where it is absent. */
+  /** What messages can submit; nothing if it is absent. */
   readonly submissions?: SocketSubmissions | undefined
   /** Subscription methods of a network for one socket. */
   readonly connect: (

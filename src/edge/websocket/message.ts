@@ -17,7 +17,7 @@ export type MessageSession = {
   readonly id: string
   readonly address: string
   readonly isClosed: boolean
-  /** False where its access has ended. Its socket may be closed by the client. */
+  /** False if its access has ended. Its socket may be closed by the client. */
   isEntitled(): boolean
   /** The connection that answers subscription methods. */
   connect(): Connection | undefined
@@ -40,7 +40,7 @@ export class SocketMessage extends ChargedCalls<RpcError> {
   /** A method of the connection threw an error. */
   hasFailed = false
   private readonly session: MessageSession
-  /** Of the reply budget; undefined where its results are small. */
+  /** Of the reply budget; undefined if its results are small. */
   private share: ByteShare | undefined
   private isBatch = false
 

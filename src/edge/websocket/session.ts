@@ -89,7 +89,7 @@ export class SocketSession implements MessageSession {
     return this.connection?.size ?? 0
   }
 
-  /** False where nothing may be sent: the socket is closed, or its access has ended. */
+  /** False if nothing may be sent: the socket is closed, or its access has ended. */
   private revalidate(): boolean {
     return !this.isClosed && this.group.revalidateOrClose(this.host.now()) && !this.isClosed
   }

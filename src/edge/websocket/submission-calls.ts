@@ -55,7 +55,7 @@ const toSocketReply = (id: Id, reply: Reply): string => {
 }
 
 /**
- * The submission that a call of this method is; undefined where it is none. `sendTransaction` is
+ * The submission that a call of this method is; undefined if it is none. `sendTransaction` is
  * the lander's where the network has one.
  */
 export const findSubmission = (

@@ -3,8 +3,8 @@ import { Rpc } from './client.js'
 import { toRpcTarget, type AccountsRpcConfig } from './target.js'
 
 /**
- * The blockhash of the finalized block of a slot, as an upstream RPC knows it; undefined where it
- * knows none. Throws where it cannot tell: a node removes old blocks, and skips slots that it never
+ * The blockhash of the finalized block of a slot, as an upstream RPC knows it; undefined if it
+ * knows none. Throws if it cannot tell: a node removes old blocks, and skips slots that it never
  * had.
  */
 export type FindBlock = (slot: number, signal: AbortSignal) => Promise<string | undefined>

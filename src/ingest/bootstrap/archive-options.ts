@@ -44,7 +44,7 @@ export const defaults = {
   worthwhileBytes: 64 * 1024 ** 2,
   /** First pause between two attempts; each further one is twice as long. */
   backoffInitialMs: 500,
-  /** Longest pause, also where a server requests a longer one by Retry-After. */
+  /** Longest pause, even if a server requests a longer one by Retry-After. */
   backoffMaxMs: 30_000,
   /** Bytes fetched ahead of the reader: what a load of many accounts reads in some 100 ms. */
   aheadBytesMax: 16 * 1024 ** 2,

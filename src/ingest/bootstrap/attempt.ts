@@ -21,7 +21,7 @@ export type RunnerParts = {
   readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
   /** How a plan's store is loaded; `workDir` has no folders `sort` and `copy`. */
   readonly createLoad: (plan: BootstrapPlan, workDir: string) => Promise<LoadStore>
-  /** Slot of the live store's tip; null where there is none. */
+  /** Slot of the live store's tip; null if there is none. */
   readonly tipSlot: () => number | null
   /** Pauses the feed of the live store, or resumes it. */
   readonly setLiveFeedPaused: (isPaused: boolean) => void

@@ -23,7 +23,7 @@ export type LoadedBase = {
 
 /** The spool as a load sees it. */
 export type SpoolView = Pick<Spool, 'stats'> & {
-  /** Throws where the spool cannot be continued any more, so that the load is useless. */
+  /** Throws if the spool cannot be continued any more, so that the load is useless. */
   check(): void
 }
 

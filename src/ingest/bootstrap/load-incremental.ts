@@ -43,7 +43,7 @@ export type IncrementalParts = {
 const DATA = 'data.mdb'
 
 /**
- * Throws where an archive lacks changes that the store misses. Answers the slot that it builds on.
+ * Throws if an archive lacks changes that the store misses. Answers the slot that it builds on.
  */
 const demandContinues = (
   location: string,
@@ -66,7 +66,7 @@ const demandNewer = (location: string, { slot }: { readonly slot: number }, tip:
 }
 
 /**
- * Throws where the store may end on another fork than the archive's: changes of the chain do not
+ * Throws if the store may end on another fork than the archive's: changes of the chain do not
  * undo what the fork wrote. An archive names its last blocks only; of an older one the upstream RPC
  * tells. Answers the blockhash that it has told of.
  */

@@ -43,7 +43,7 @@ const toAgent = ({ identity, machine, options }: PeerParts): Agent =>
     },
   })
 
-/** What the machine will send, by its headers. Throws where it refuses. */
+/** What the machine will send, by its headers. Throws if it refuses. */
 const readLabel = async (
   { machine, network }: PeerParts,
   { statusCode, headers, body }: Dispatcher.ResponseData,

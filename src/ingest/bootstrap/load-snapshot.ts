@@ -132,7 +132,7 @@ export const baseOf = ({
   root: slot,
 })
 
-/** Throws where the spool does not continue an archive, whatever its name promised. */
+/** Throws if the spool does not continue an archive, whatever its name promised. */
 export const demandFresh = (location: string, { slot }: LoadedArchive, spool: SpoolView): void => {
   if (isTooOld(spool, slot)) throw tooOld(location, slot, spool)
 }

@@ -53,7 +53,7 @@ export const openLoader = (
   workDir: string,
 ): StoreLoader => openStoreLoader(workDir, storeOptions, { ...options.load, diskReserveBytes })
 
-/** Bounds of snapshots with their certificate authority. Reads its file; throws where it cannot. */
+/** Bounds of snapshots with their certificate authority. Reads its file; throws if it cannot. */
 export const toSnapshotOptions = ({ network, options }: BootstrapSettings): SnapshotOptions => {
   const { snapshotsCaFile: file } = network
   const ca =
@@ -62,7 +62,7 @@ export const toSnapshotOptions = ({ network, options }: BootstrapSettings): Snap
 }
 
 /**
- * What a network's accounts are read from by an upstream RPC. Throws where it is not configured.
+ * What a network's accounts are read from by an upstream RPC. Throws if it is not configured.
  */
 export const demandRpc = ({
   accountsRpc,

@@ -26,7 +26,7 @@ export const parseSnapshotName = (name: string): SnapshotName | undefined => {
 export const isUrl = (location: string): boolean => /^https?:\/\//i.test(location)
 
 /**
- * The snapshot at a location, and for a URL the one that its redirects lead to. Throws where the
+ * The snapshot at a location, and for a URL the one that its redirects lead to. Throws if the
  * server does not answer within `resolveMs`, and where the name is none of a snapshot.
  */
 export const resolveSnapshot = async (

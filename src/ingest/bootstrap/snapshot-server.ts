@@ -26,7 +26,7 @@ const codeOf = (error: unknown): string =>
 class HeadFailure extends Error {}
 
 /**
- * Asks for what a server would send. Rejects where it refuses or does not answer; no word of that
+ * Asks for what a server would send. Rejects if it refuses or does not answer; no word of that
  * contains the URL.
  */
 export const askHead = async (

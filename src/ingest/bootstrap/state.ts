@@ -21,7 +21,7 @@ export type BootstrapState = {
   /** Once the store is loaded. */
   readonly loaded?: LoadedBase
   readonly status: BootstrapStatus
-  /** Where it was cancelled: the tip of the live store at that moment, null where it had none. */
+  /** Where it was cancelled: the tip of the live store at that moment, null if it had none. */
   readonly cancelledAtSlot?: number | null
 }
 
@@ -83,7 +83,7 @@ export const requestBootstrap = (stores: string, plan: BootstrapPlan): string =>
   return request.id
 }
 
-/** The pending request; undefined where there is none. */
+/** The pending request; undefined if there is none. */
 export const readRequest = (stores: string): BootstrapRequest | undefined => {
   const value = readJson(join(stores, REQUEST))
   return isRequest(value) ? value : undefined

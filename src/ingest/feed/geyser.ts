@@ -156,7 +156,7 @@ const HEALTHY: FeedHealth = { isHealthy: true }
 
 /**
  * Reads a Yellowstone feed into the indexer's store until it is stopped. The accounts it asks for
- * are those of the store's scope. Throws where an option could not work; a feed that cannot be
+ * are those of the store's scope. Throws if an option could not work; a feed that cannot be
  * reached is an event.
  */
 export const startGeyser = (

@@ -31,7 +31,7 @@ export type FeedSources = {
   readonly bounds: Options
 }
 
-/** Reads the certificate files; throws where it cannot. */
+/** Reads the certificate files; throws if it cannot. */
 export const toFeedSources = (
   { caFile, endpoint, fallbacks, startSlot, xToken, ...bounds }: FeedConfig,
   chain: ChainOverride | undefined,

@@ -5,7 +5,7 @@ import { PackedAddresses } from './packed-addresses.js'
 
 const MARKER = '#'
 
-/** The list that an element of `params` stands for; undefined where it is an ordinary value. */
+/** The list that an element of `params` stands for; undefined if it is an ordinary value. */
 const listOf = (value: unknown, lists: readonly AddressList[]): AddressList | undefined => {
   if (!Array.isArray(value) || value.length !== 1) return undefined
   const [text] = value as readonly unknown[]

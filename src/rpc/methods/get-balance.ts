@@ -19,7 +19,7 @@ export const getBalance = method({
     try {
       requireReached(context, wanted)
     } catch (early) {
-      // First it fails where the index lacks the account: the upstream then looks at the slot.
+      // First it fails if the index lacks the account: the upstream then looks at the slot.
       context.balance(key, wanted.commitment)
       throw early
     }

@@ -203,7 +203,7 @@ export class Chain {
     return this.recency.ageOf(transaction, this.heightOf(commitment))
   }
 
-  /** True where a transaction with this signature is in one of the recent blocks. */
+  /** True if a transaction with this signature is in one of the recent blocks. */
   isProcessed(signature: Uint8Array): boolean {
     return this.recency.isProcessed(signature)
   }
@@ -263,7 +263,7 @@ export class Chain {
     return { landed: true, records: bundle.runs.map(run => this.commit(run)) }
   }
 
-  /** Compiles, signs and sends a transaction. Throws where it does not succeed. */
+  /** Compiles, signs and sends a transaction. Throws if it does not succeed. */
   submit(
     instructions: Parameters<typeof compileTransaction>[0],
     signers: Parameters<typeof compileTransaction>[1],

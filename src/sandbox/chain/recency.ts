@@ -48,7 +48,7 @@ export class Recency {
     return age !== 'recent' && this.isNonce(transaction) ? 'recent' : age
   }
 
-  /** True where the first instruction advances a nonce account with this blockhash. */
+  /** True if the first instruction advances a nonce account with this blockhash. */
   private isNonce({ instructions, keys, recentBlockhash }: ParsedTransaction): boolean {
     const first = instructions[0]
     const program = keys[first?.programIdIndex ?? -1]

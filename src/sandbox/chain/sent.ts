@@ -9,6 +9,6 @@ export type Sent = { readonly landed: true; readonly record: TransactionRecord }
 export type BundleSent =
   { readonly landed: true; readonly records: readonly TransactionRecord[] } | BundleRefusal
 
-/** True where a signature is invalid. Signatures are verified at execution only. */
+/** True if a signature is invalid. Signatures are verified at execution only. */
 export const isForged = (sent: Sent | BundleSent): boolean =>
   !sent.landed && sent.error === 'SignatureFailure'

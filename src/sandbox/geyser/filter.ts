@@ -137,7 +137,7 @@ const cut = (data: Uint8Array, slices: readonly DataSlice[]): Buffer =>
   )
 
 /**
- * Converts an update to the parts of a message for one subscriber; empty where no filter matches.
+ * Converts an update to the parts of a message for one subscriber; empty if no filter matches.
  */
 export type ToMessage = (entry: FeedEntry) => Buffer[]
 

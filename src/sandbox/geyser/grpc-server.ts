@@ -206,7 +206,7 @@ const listen = async (server: Http2Server, host: string, port: number): Promise<
   return typeof address === 'object' && address !== null ? address.port : port
 }
 
-/** Starts a server; rejects where the port is taken. Methods are named by their whole path. */
+/** Starts a server; rejects if the port is taken. Methods are named by their whole path. */
 export const openGrpcServer = async (
   methods: GrpcMethods,
   { host, port, requestBytesMax }: GrpcServerOptions,

@@ -180,7 +180,7 @@ export const encodeBlock = (
   return update(UPDATE.block, message, nowMs)
 }
 
-/** What version 1 sets; also where that is nothing, because only version 1 has it. */
+/** What version 1 sets; even if that is nothing, because only version 1 has it. */
 const transactionConfig = (budget: ComputeBudget): MessageWriter => {
   const config = new MessageWriter(32)
   if (budget.hasPriorityFee) config.uintAlways(1, budget.priorityFeeLamports)

@@ -80,7 +80,7 @@ const toRows = (chain: Chain, found: readonly Found[], options: Members) =>
 /** Limit of providers for one call. */
 const KEYS_MAX = 100
 
-/** Accounts in the order of the requested addresses; null where one does not exist. */
+/** Accounts in the order of the requested addresses; null if one does not exist. */
 export const multipleAccounts = (chain: Chain, keys: unknown, options: Members) =>
   toList(keys, KEYS_MAX).map(key => {
     const state = chain.account(toPubkey(key))

@@ -7,7 +7,7 @@ const NONE: Members = {}
 /** Greatest length of 64 bytes in base58. */
 const BASE58_CHARS_MAX = 88
 
-/** The members of an options object; none where it is absent. */
+/** The members of an options object; none if it is absent. */
 export const toOptions = (value: unknown): Members => {
   if (isAbsent(value)) return NONE
   if (!isMap(value)) throw invalidParam('Invalid params: options must be an object')
@@ -34,7 +34,7 @@ export const toCount = (value: unknown, fallback?: number): number => {
   return count
 }
 
-/** A slot, past 2^53 the largest exact one; undefined where it is absent. */
+/** A slot, past 2^53 the largest exact one; undefined if it is absent. */
 export const toSlot = (value: unknown): number | undefined => {
   if (isAbsent(value)) return undefined
   if (!isCount(value)) throw invalidParam('Invalid params: expected u64')

@@ -162,7 +162,7 @@ const toMeta = (record: TransactionRecord, isParsed: boolean) => {
   }
 }
 
-/** A transaction with its outcome. Throws where its version exceeds what the caller supports. */
+/** A transaction with its outcome. Throws if its version exceeds what the caller supports. */
 export const toTransaction = (
   record: TransactionRecord,
   encoding: Encoding,

@@ -31,5 +31,5 @@ export const toMapKey = (bytes: Uint8Array): string =>
 /** The bytes of such a key. */
 export const fromMapKey = (key: string): Uint8Array => Buffer.from(key, 'latin1')
 
-/** True where two byte strings are the same. */
+/** True if two byte strings are the same. */
 export const isSameBytes = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0

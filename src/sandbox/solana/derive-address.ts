@@ -17,7 +17,7 @@ const power = (base: bigint, exponent: bigint): bigint => {
 /** The d of the curve equation −x² + y² = 1 + d·x²·y². */
 const D = ((PRIME - 121665n) * power(121666n, PRIME - 2n)) % PRIME
 
-/** True where 32 bytes are the compressed form of a point, which can have a private key. */
+/** True if 32 bytes are the compressed form of a point, which can have a private key. */
 export const isOnCurve = (bytes: Uint8Array): boolean => {
   const littleEndian = Buffer.from(bytes.toReversed())
   const y = BigInt(`0x${littleEndian.toString('hex')}`) & (2n ** 255n - 1n)

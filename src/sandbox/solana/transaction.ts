@@ -40,7 +40,7 @@ export type ParsedTransaction = {
   readonly budget?: ComputeBudget
 }
 
-/** True where the header makes a static key writable. */
+/** True if the header makes a static key writable. */
 export const isWritableStatic = (parsed: ParsedTransaction, index: number): boolean =>
   index < parsed.requiredSignatureCount
     ? index < parsed.requiredSignatureCount - parsed.readonlySignedCount

@@ -8,7 +8,7 @@ const toKey = (pubkey: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([SPKI_PREFIX, pubkey]), format: 'der', type: 'spki' })
 
 /**
- * True where every signature is valid. Node accepts some forged signatures of degenerate keys; the
+ * True if every signature is valid. Node accepts some forged signatures of degenerate keys; the
  * virtual machine verifies again and does not.
  */
 export const verifySignatures = ({ signatures, keys, message }: ParsedTransaction): boolean =>

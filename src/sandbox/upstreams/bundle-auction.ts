@@ -62,7 +62,7 @@ export class BundleAuction {
     return checkBundle(members, { chain, tipAddresses, countMax })
   }
 
-  /** Answers the id also where the bundle does not land: its status says so. */
+  /** Answers the id even if the bundle does not land: its status says so. */
   submit({ transactions, signatures }: CheckedBundle): string | Failure {
     const id = deriveBundleId(signatures)
     const before = this.tipBalance()

@@ -118,7 +118,7 @@ export type Functions = {
   listen(app: number, host: string, port: number, isInherited: boolean): Handle
   localPort(listener: Handle): number
   closeListener(listener: Handle): void
-  /** Throws where OpenSSL refuses the certificate or the key. */
+  /** Throws if OpenSSL refuses the certificate or the key. */
   setCertificate(
     listener: Handle,
     index: number,
@@ -134,7 +134,7 @@ export type Functions = {
     isCompressed: boolean,
   ): void
   answeredMessages(app: number): number
-  /** Calls `onExceeded`. False where it must be called again in a later turn. */
+  /** Calls `onExceeded`. False if it must be called again in a later turn. */
   checkSockets(app: number): boolean
   /** Bytes in memory that clients of WebSockets have not taken. */
   queuedBytes(app: number): number

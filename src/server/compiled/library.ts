@@ -146,7 +146,7 @@ export class App {
 
   /**
    * Has a listener speak TLS, with this as its certificate number `index` for the next connections;
-   * throws where OpenSSL refuses it. `plainReply` answers requests without TLS.
+   * throws if OpenSSL refuses it. `plainReply` answers requests without TLS.
    */
   setCertificate(listener: Handle, index: number, { chain, key }: Pem, plainReply: string): void {
     this.functions.setCertificate(listener, index, chain, key, plainReply)
@@ -156,7 +156,7 @@ export class App {
     this.functions.publish(this.index, topic, frame, isBinary, isCompressed)
   }
 
-  /** Reports sockets that exceed a bound. False where it must be called again in a later turn. */
+  /** Reports sockets that exceed a bound. False if it must be called again in a later turn. */
   checkSockets(): boolean {
     return this.functions.checkSockets(this.index)
   }

@@ -43,7 +43,7 @@ const shorten = (groups: readonly string[]): string => {
 
 const MAPPED_TEXT = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** An address as text, in the form of `formatAddress`; undefined where it is not an address. */
+/** An address as text, in the form of `formatAddress`; undefined if it is not an address. */
 export const parseAddress = (text: string): string | undefined => {
   const trimmed = text.trim()
   const plain = MAPPED_TEXT.exec(trimmed)?.[1] ?? trimmed

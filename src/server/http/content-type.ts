@@ -1,7 +1,7 @@
 const JSON_TYPE = 'application/json'
 
 /**
- * True where the stated content type is the accepted one, parameters aside. A missing one means
+ * True if the stated content type is the accepted one, parameters aside. A missing one means
  * JSON.
  */
 export const isAccepted = (accepted: string, stated: string): boolean => {

@@ -42,7 +42,7 @@ export class Exchange extends Responder {
   /** The rest of the body cannot be skipped: it has no bound. */
   private mustClose = true
   private body: BodyBuffer | undefined
-  /** Of the budget of bodies; undefined where none was taken. */
+  /** Of the budget of bodies; undefined if none was taken. */
   private bodyShare: ByteShare | undefined
 
   constructor(

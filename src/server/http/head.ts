@@ -46,7 +46,7 @@ export const linesAfterType = (contentType: string): string =>
   typeLines.get(contentType) ??
   remember(typeLines, contentType, [safe(contentType), ...CORS_LINES].join('\r\n'))
 
-/** Throws where the head cannot be written, before a byte of it is. */
+/** Throws if the head cannot be written, before a byte of it is. */
 export const checkHead = (head: Head): void => {
   if (!Number.isInteger(head.status) || head.status < 200 || head.status > 599) {
     throw new Error(`${head.status} is not the status of a final reply`)

@@ -12,11 +12,11 @@ export type ReplyStreamParts = {
   readonly res: HttpResponse
   readonly source: BodySource
   readonly scheduler: ReplyScheduler
-  /** Writes status and headers before the first chunk; undefined where they are written already. */
+  /** Writes status and headers before the first chunk; undefined if they are written already. */
   readonly head: (() => void) | undefined
   /** Bytes of the body that are sent already. */
   readonly sentBytes: number
-  /** Content-Length; undefined where the reply is chunked. */
+  /** Content-Length; undefined if the reply is chunked. */
   readonly totalBytes: number | undefined
 }
 

@@ -18,7 +18,7 @@ export abstract class Responder {
   protected readonly server: ServerContext
   protected readonly res: HttpResponse
   protected readonly request: RequestHead
-  /** Who takes the memory of the request; undefined where it is nobody's. */
+  /** Who takes the memory of the request; undefined if it is nobody's. */
   protected owner: string | undefined = undefined
   /** Answered or aborted: uWebSockets throws on any further use of `res`. */
   protected isGone = false

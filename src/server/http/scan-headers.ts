@@ -4,7 +4,7 @@ import type { HttpRequest } from '../compiled/request.js'
 export type ScannedHeaders = {
   /** HTTP/1.0: answered, and the connection closed. */
   readonly isAncient: boolean
-  /** False where the request must be refused with 400 and its connection closed. */
+  /** False if the request must be refused with 400 and its connection closed. */
   readonly isWellFormed: boolean
   /** Undefined where there is none. */
   readonly contentLength: number | undefined

@@ -15,7 +15,7 @@ export type CertificateState = {
 type Parts = {
   readonly log: Log
   readonly checkMs: number
-  /** Has new connections use a certificate; throws where OpenSSL refuses it. */
+  /** Has new connections use a certificate; throws if OpenSSL refuses it. */
   set(index: number, certificate: Certificate): void
 }
 
@@ -51,7 +51,7 @@ class WatchedCertificate {
     return { certFile: this.files.certFile, endMs, isRefused }
   }
 
-  /** Throws where the files cannot be used. */
+  /** Throws if the files cannot be used. */
   load(): void {
     // Before they are read: of a later change, the next check will know.
     this.read = this.describe()
@@ -97,7 +97,7 @@ export class ListenerCertificates {
   private readonly watched: readonly WatchedCertificate[]
   private readonly timer: NodeJS.Timeout
 
-  /** Throws where a certificate cannot be used. */
+  /** Throws if a certificate cannot be used. */
   constructor(tls: ListenerTls, parts: Parts) {
     this.watched = certificatesOf(tls).map(
       (files, index) => new WatchedCertificate(files, index, parts),

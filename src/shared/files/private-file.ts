@@ -3,7 +3,7 @@ const OTHERS = 0o077
 
 /**
  * Why a file or folder that holds secrets must not be used, with the command that corrects it;
- * undefined where only its owner may use it. The mode is read, not tried: root may read everything.
+ * undefined if only its owner may use it. The mode is read, not tried: root may read everything.
  */
 export const explainOpen = (
   path: string,

@@ -86,7 +86,7 @@ export const exportQuery = v.strictObject({
 const transaction = v.object({
   signature: text,
   state: v.picklist(TRANSACTION_STATES),
-  slot: described(v.nullable(count), 'The block that has it; null where it was not seen in one'),
+  slot: described(v.nullable(count), 'The block that has it; null if it was not seen in one'),
   index: described(v.nullable(count), 'Its position in that block'),
   error: described(v.nullable(text), 'Why it failed in that block'),
   delaySlots: described(v.nullable(count), 'Slots from the receipt to that block'),
@@ -160,7 +160,7 @@ export type Submissions = (
   locations: readonly string[],
 ) => Awaitable<SubmissionPageView & Missing>
 
-/** A search as another machine asks for it; undefined where it is none. */
+/** A search as another machine asks for it; undefined if it is none. */
 export const parseSearch = (
   accessId: string,
   query: Readonly<Record<string, string | undefined>>,

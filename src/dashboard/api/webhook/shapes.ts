@@ -17,9 +17,9 @@ const delivery = v.object({
   createdAtMs: instantMs,
   state: v.picklist(['pending', 'delivered', 'failed']),
   attempts: count,
-  nextAtMs: described(v.nullable(instantMs), 'The next attempt; null where there is none'),
+  nextAtMs: described(v.nullable(instantMs), 'The next attempt; null if there is none'),
   status: described(v.nullable(count), 'Status of the last answer; null without one'),
-  problem: described(text, 'Why the last attempt failed; empty where it did not'),
+  problem: described(text, 'Why the last attempt failed; empty if it did not'),
 })
 
 const webhook = v.object({
@@ -43,6 +43,6 @@ export const revealed = v.object({ secret: text })
 
 export const tested = v.object({
   status: described(v.nullable(count), 'Status of the answer; null without one'),
-  problem: described(text, 'Why the test failed; empty where it did not'),
+  problem: described(text, 'Why the test failed; empty if it did not'),
   elapsedMs: count,
 })

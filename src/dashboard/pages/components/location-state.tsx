@@ -17,7 +17,7 @@ export const LocationStateLine = ({
   /** Undefined until it is loaded. */
   readonly location: LocationState | undefined
   readonly network: string | undefined
-  /** In milliseconds; null where the location is not reachable, undefined until it is measured. */
+  /** In milliseconds; null if the location is not reachable, undefined until it is measured. */
   readonly latency: number | null | undefined
 }) => {
   const [tone, name] = HEALTHS[location?.state ?? ''] ?? ['is-none', 'Unknown']

@@ -20,7 +20,7 @@ const ping = async (url: string): Promise<number> => {
   return performance.now() - started
 }
 
-/** The shortest of some round trips on an open connection; null where it is not reachable. */
+/** The shortest of some round trips on an open connection; null if it is not reachable. */
 const measure = async (url: string): Promise<number | null> => {
   try {
     await ping(url)
@@ -32,7 +32,7 @@ const measure = async (url: string): Promise<number | null> => {
   }
 }
 
-/** Round trips from this browser to each URL, in milliseconds; null where it is not reachable. */
+/** Round trips from this browser to each URL, in milliseconds; null if it is not reachable. */
 export const useLatencies = (urls: readonly string[]): ReadonlyMap<string, number | null> => {
   const [latencies, setLatencies] = useState<ReadonlyMap<string, number | null>>(new Map())
   const key = urls.join(' ')

@@ -63,7 +63,7 @@ export const formatUtcDay = (atMs: number): string => utcDay.format(atMs)
 export const formatLocalTime = (atMs: number): string =>
   new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 
-/** The time of the text of such a field; undefined where it is empty. */
+/** The time of the text of such a field; undefined if it is empty. */
 export const parseLocalTime = (text: string): number | undefined => {
   const atMs = new Date(text).getTime()
   return Number.isNaN(atMs) ? undefined : atMs

@@ -7,7 +7,7 @@ export const IncidentList = ({
   nameOf,
 }: {
   readonly incidents: readonly Incident[]
-  /** Names the location; empty where that is clear. */
+  /** Names the location; empty if that is clear. */
   readonly nameOf: (incident: Incident) => string
 }) => (
   <ul class="incidents">
