@@ -62,6 +62,7 @@ const frame = bytes => {
 }
 
 const transaction = signForLander()
+const raw = signForLander()
 const members = [signForLander(), signForLander()]
 const batch = join(dataDir, 'batch.bin')
 const records = [signForLander(), signForLander()].flatMap(({ bytes }) => frame(bytes))
@@ -84,6 +85,7 @@ const variables = {
   SUBMIT: submitUrl,
   TRANSACTION: transaction.base64,
   WALLET: transaction.wallet,
+  RAW_TRANSACTION: raw.base64,
   FIRST: members[0].base64,
   SECOND: members[1].base64,
   BATCH: batch,

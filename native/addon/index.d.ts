@@ -45,22 +45,9 @@ export declare class DirectReads {
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(
-    id: number,
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(
-    id: number,
-    program: Uint8Array,
-    filters: Array<FilterData>,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-  ): void
+  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
   /** Logs of transactions that name a key. */
   addMentions(id: number, key: Uint8Array): void
   /** Logs of all transactions, or of all but votes. */
@@ -262,21 +249,9 @@ export declare class Reader {
    */
   latestBlockhash(isFinalized: boolean, out: Uint8Array): number
   /** Result of getAccountInfo. */
-  account(
-    key: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(
-    keys: Uint8Array,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    out: Uint8Array,
-  ): number
+  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
   /** Result of getBalance. */
   balance(key: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
@@ -297,40 +272,16 @@ export declare class Reader {
   /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
   /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
-  largestHoldersTask(
-    mint: Uint8Array,
-    deadlineMs: number,
-    reply: NativeReply,
-    owner?: string | undefined | null,
-  ): Promise<TaskResult>
+  largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /**
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(
-    keys: Uint8Array,
-    isSingle: boolean,
-    encoding: number,
-    sliceOffset: number,
-    sliceLength: number,
-    deadlineMs: number,
-    reply: NativeReply,
-    owner?: string | undefined | null,
-  ): Promise<TaskResult>
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
-  programPage(
-    query: ProgramPageQuery,
-    deadlineMs: number,
-    reply: NativeReply,
-    owner?: string | undefined | null,
-  ): Promise<TaskResult>
+  programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */
-  ownerPage(
-    query: OwnerPageQuery,
-    deadlineMs: number,
-    reply: NativeReply,
-    owner?: string | undefined | null,
-  ): Promise<TaskResult>
+  ownerPage(query: OwnerPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Outcomes of transactions: rows of signature, blockhash or zeros, and first slot. */
   outcomes(transactions: Uint8Array, deadlineMs: number, reply: NativeReply): Promise<TaskResult>
 }
@@ -341,11 +292,7 @@ export declare class RpcAnswer {
    * `wanted` is `listed`, `positional` (one account for each of `keys`) or `sizes`. `slot`
    * stamps the rows of an answer without a context.
    */
-  constructor(
-    wanted: string,
-    keys?: Uint8Array | undefined | null,
-    slot?: number | undefined | null,
-  )
+  constructor(wanted: string, keys?: Uint8Array | undefined | null, slot?: number | undefined | null)
   /** Takes the next bytes of the body. Returns the accounts that are whole, packed. */
   feed(chunk: Uint8Array): Uint8Array
   /** Ends the answer. Throws where it is not whole. */
@@ -432,13 +379,7 @@ export declare class StoreLoader {
    * not be older. It must end with a block that the archive names, or with `known_blockhash`, of
    * which the caller knows that the chain has it. The loader is used up.
    */
-  update(
-    copyDir: string,
-    dir: string,
-    fromSlot: number,
-    base: LoaderBase,
-    knownBlockhash?: string | undefined | null,
-  ): Promise<LoaderReply>
+  update(copyDir: string, dir: string, fromSlot: number, base: LoaderBase, knownBlockhash?: string | undefined | null): Promise<LoaderReply>
   /** Counts what `finish` would write, and writes nothing. The loader is used up. */
   finishDry(): Promise<LoaderReply>
   counts(): LoaderCounts
@@ -464,6 +405,10 @@ export declare class TransactionChecks {
    * `checksOverloaded` if too many checks wait.
    */
   checkBundle(transactions: readonly string[], bytesMax: number): Promise<Verdict>
+  /** Reads the first signature of a transaction of which nothing is checked. */
+  readTransaction(transaction: Uint8Array): TransactionHead
+  /** Checks one transaction on the pool. Throws `checksOverloaded` if too many checks wait. */
+  checkTransaction(transaction: Uint8Array): Promise<Verdict>
   /**
    * The id of a bundle, base64 texts as they came, of which nothing is checked; null if a
    * member has no signature that can be read.
@@ -503,12 +448,7 @@ export declare class UsageReader {
    * Resolves to the rows of a query as JSON, `rows_max` at most. Of what is not in the store
    * yet it sees that of some accesses, in the turn of the first, or without one, everything.
    */
-  query(
-    sql: string,
-    parametersJson: string,
-    accesses: Array<string>,
-    [limitMs, rowsMax]: [number, number],
-  ): Promise<UsageResult>
+  query(sql: string, parametersJson: string, accesses: Array<string>, [limitMs, rowsMax]: [number, number]): Promise<UsageResult>
 }
 
 /** Adds what edges have counted to the store. One process of a machine has it. */
@@ -550,11 +490,7 @@ export interface AccountData {
  * released.
  * `now_ms` is the time at the call; a refusal is decided by reading `now` again.
  */
-export declare function acquireRequest(
-  id: number,
-  nowMs: number,
-  now: () => number,
-): undefined | Exceeded | 'full'
+export declare function acquireRequest(id: number, nowMs: number, now: () => number): undefined | Exceeded | 'full'
 
 /** What was decided when a request with a token was admitted. */
 export interface Admission {
@@ -667,6 +603,9 @@ export interface CorrectionCounts {
   waiting: number
   corrected: number
 }
+
+/** Decodes the base58 text of at most so many bytes; null if it is not one, or is longer. */
+export declare function decodeBase58(text: Uint8Array, bytesMax: number): Uint8Array | null
 
 /** Decodes `memcmp.bytes`; `encoding` is `base58` or `base64`. Throws `memcmpBytes`. */
 export declare function decodeMemcmp(text: string, encoding: string): Uint8Array
@@ -1236,6 +1175,13 @@ export interface TransactionData {
   /** Every account that it names, 32 bytes each. */
   keys?: Uint8Array
   logs?: Array<string>
+}
+
+/** What can be told of a transaction at once. */
+export interface TransactionHead {
+  /** Base58 of the first signature; absent if the layout is not readable, with the reason. */
+  signature?: string
+  problem?: string
 }
 
 /** What the checks of one route count. */

@@ -45,7 +45,8 @@ export type Admit = (token: string, request: Request, nowMs?: number) => Grant |
 export const describeFailure = (error: RpcError): string =>
   JSON.stringify({ error: { message: error.message, data: error.data } })
 
-const toReply = (failure: RpcError): Reply => {
+/** A failure that has an HTTP status as a whole reply. */
+export const toReply = (failure: RpcError): Reply => {
   return {
     status: failure.row.status ?? 500,
     contentType: 'application/json',

@@ -20,10 +20,16 @@ export const createTransactionChecks = (
     checkBatch: body => callNative(() => native.checkBatch(body)),
     checkBundle: (transactions, bytesMax) =>
       callNative(() => native.checkBundle(transactions, bytesMax)),
+    readTransaction: transaction => callNative(() => native.readTransaction(transaction)),
+    checkTransaction: transaction => callNative(() => native.checkTransaction(transaction)),
     bundleId: (transactions, bytesMax) => callNative(() => native.bundleId(transactions, bytesMax)),
     waiting: () => callNative(() => native.waiting()),
   }
 }
+
+/** Decodes the base58 text of at most so many bytes; undefined where it is not one. */
+export const decodeBase58 = (text: Uint8Array, bytesMax: number): Uint8Array | undefined =>
+  callNative(() => addon.decodeBase58(text, bytesMax)) ?? undefined
 
 /**
  * Measures the processor time of a batch's check on this thread, and of a bare loop over its

@@ -1,6 +1,5 @@
 import type { SenderConfig } from '../config/child-config.js'
-import { LanderForwarder } from '../submission/lander/forwarder.js'
-import type { LanderRecordParts } from '../submission/lander/records.js'
+import { LanderForwarder, type ForwarderParts } from '../submission/lander/forwarder.js'
 import { openNamedUpstream, type UpstreamModules } from '../upstream/named-upstream.js'
 
 /** The lander of one network. */
@@ -13,7 +12,7 @@ export type OpenLander = {
 /** Opens the landers of all networks that have one. */
 export const openLanders = (
   { networks }: SenderConfig,
-  records: LanderRecordParts,
+  records: Omit<ForwarderParts, 'upstream'>,
   modules: UpstreamModules,
 ): Promise<readonly OpenLander[]> =>
   Promise.all(

@@ -11,6 +11,8 @@ export type Failure = CallError | undefined
 export type SubmissionReply = {
   readonly reply: Reply
   readonly failure?: Failure | Promise<Failure>
+  /** The same was submitted before, and is not counted again. */
+  readonly isRepeat?: boolean
 }
 
 /** Bytes of an answer without an error that are kept as its reason. */

@@ -17,6 +17,7 @@ const ROUTES = [
   '/lander',
   '/lander-submit-bundle',
   '/lander-submit-batch',
+  '/send',
   '/relay',
   '/relay-bundle',
 ]

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use napi::bindgen_prelude::{BigInt, Object};
+use napi::bindgen_prelude::{BigInt, Object, Uint8Array};
 use napi::{Env, JsString};
 use napi_derive::napi;
 use primitives::Pubkey;
-use primitives::encoding::{decode_pubkeys, encode_pubkey};
+use primitives::encoding::{decode_long_base58, decode_pubkeys, encode_pubkey};
 use sys::error::{Error, Result as Checked};
 use sys::pool::{self, Pool, Share};
 use transaction::{
     BYTES_MAX, Decoded, Lifetime, Member, Problem, RECORDS_MAX, Rules, SignatureRule, TipClass,
-    check_batch, check_bundle, decode, frame_batch, read_bundle_id, text_length,
+    check_batch, check_bundle, check_transaction, decode, frame_batch, read_bundle_id,
+    read_signature, text_length,
 };
 
 use crate::arguments::{exact, whole, wrong};
@@ -219,6 +220,14 @@ impl From<Member> for MemberVerdict {
     }
 }
 
+/// What can be told of a transaction at once.
+#[napi(object, object_from_js = false)]
+pub struct TransactionHead {
+    /// Base58 of the first signature; absent if the layout is not readable, with the reason.
+    pub signature: Option<String>,
+    pub problem: Option<String>,
+}
+
 /// Checks of one route's transactions.
 #[napi]
 pub struct TransactionChecks {
@@ -291,6 +300,32 @@ impl TransactionChecks {
         self.check_later(env, move |rules| check_bundle(&members, rules))
     }
 
+    /// Reads the first signature of a transaction of which nothing is checked.
+    #[napi]
+    pub fn read_transaction(
+        &self,
+        #[napi(ts_arg_type = "Uint8Array")] transaction: Bytes<'_>,
+    ) -> Result<TransactionHead> {
+        guard(|| {
+            let read = transaction.read(|bytes| Ok(read_signature(bytes)))?;
+            Ok(TransactionHead {
+                problem: read.as_ref().err().cloned(),
+                signature: read.ok(),
+            })
+        })
+    }
+
+    /// Checks one transaction on the pool. Throws `checksOverloaded` if too many checks wait.
+    #[napi(ts_return_type = "Promise<Verdict>")]
+    pub fn check_transaction<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Uint8Array")] transaction: Bytes<'_>,
+    ) -> Result<Object<'env>> {
+        let transaction = guard(|| transaction.to_vec())?;
+        self.check_later(env, move |rules| check_transaction(&transaction, rules))
+    }
+
     /// The id of a bundle, base64 texts as they came, of which nothing is checked; null if a
     /// member has no signature that can be read.
     #[napi]
@@ -339,6 +374,18 @@ impl TransactionChecks {
         guard(|| self.pool.submit(job))?;
         Ok(promise)
     }
+}
+
+/// Decodes the base58 text of at most so many bytes; null if it is not one, or is longer.
+#[napi]
+pub fn decode_base58(
+    #[napi(ts_arg_type = "Uint8Array")] text: Bytes<'_>,
+    bytes_max: f64,
+) -> Result<Option<Uint8Array>> {
+    guard(|| {
+        let bytes_max = whole(bytes_max, BYTES_MAX as u32, "bytesMax")? as usize;
+        text.read(|text| Ok(decode_long_base58(text, bytes_max).map(Uint8Array::from)))
+    })
 }
 
 /// Decodes a text, unless it is too long for a transaction: avoids copying up to 8 MiB.

@@ -85,14 +85,23 @@ pub fn check_bundle(members: &[Decoded], rules: &Rules) -> Verdict {
     check(&sources, rules)
 }
 
+/// Checks one transaction.
+pub fn check_transaction(transaction: &[u8], rules: &Rules) -> Verdict {
+    check(&[Ok(transaction)], rules)
+}
+
+/// Base58 of the first signature of a transaction of which nothing else is checked. The error is
+/// why there is none.
+pub fn read_signature(transaction: &[u8]) -> Result<String, String> {
+    let view = read(transaction)?;
+    let first = view.signatures().first().ok_or("no signature")?;
+    Ok(encode_signature(first.as_array()))
+}
+
 /// The id of a bundle of which nothing is checked; `None` if a member has no signature that can be
 /// read.
 pub fn read_bundle_id(members: &[Decoded]) -> Option<String> {
-    let first_of = |member: &Decoded| {
-        let view = read(member.as_deref().ok()?).ok()?;
-        let first = view.signatures().first()?;
-        Some(encode_signature(first.as_array()))
-    };
+    let first_of = |member: &Decoded| read_signature(member.as_deref().ok()?).ok();
     let signatures: Option<Vec<String>> = members.iter().map(first_of).collect();
     signatures
         .filter(|signatures| !signatures.is_empty())

@@ -19,8 +19,8 @@ mod view;
 
 pub use bundle::bundle_id;
 pub use check::{
-    Decoded, Member, Problem, Verdict, check_batch, check_bundle, decode, read_bundle_id,
-    text_length,
+    Decoded, Member, Problem, Verdict, check_batch, check_bundle, check_transaction, decode,
+    read_bundle_id, read_signature, text_length,
 };
 pub use frames::{Fault, RECORD_BYTES_MAX, RECORD_BYTES_MIN, RECORDS_MAX, frame_batch};
 pub use lifetime::Lifetime;

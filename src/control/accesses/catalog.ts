@@ -25,7 +25,7 @@ const landerTips = (lander: NonNullable<ControlNetwork['lander']>): readonly Tip
   },
 ]
 
-const LANDER_PATHS = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
+const LANDER_PATHS = ['/lander', '/lander-submit-bundle', '/lander-submit-batch', '/send'] as const
 
 /** The submission routes that a network has, with their tips. */
 const submissionRoutesOf = ({ lander, relay, relayBundle }: ControlNetwork): SubmissionRoute[] => [

@@ -43,6 +43,7 @@ export const SUBMISSION_PATHS = [
   '/lander',
   '/lander-submit-bundle',
   '/lander-submit-batch',
+  '/send',
   '/relay',
   '/relay-bundle',
 ] as const

@@ -3,7 +3,7 @@ import type { Metrics } from '../../shared/metrics.js'
 import { createTransactionChecks } from '../../native/transactions.js'
 import { Lander, type LanderMeter } from '../../submission/lander/lander.js'
 import { LANDER_ROUTES } from '../../submission/store/submission.js'
-import type { OpenRoutes, RouteModules, Submitter } from './submissions.js'
+import type { OpenRoutes, RouteModules, SubmissionHandler } from './submissions.js'
 
 /** Looks the series of the usual outcome up once, those of errors when they occur. */
 const createMeter = (network: string, metrics: Metrics): LanderMeter => {
@@ -45,9 +45,12 @@ export const openLanders = (
     const meter = createMeter(network, modules.metrics)
     const { nestingMax } = rpc
     const lander = new Lander(options, { ...modules, network, checks, meter, nestingMax })
-    const handlers = LANDER_ROUTES.map(route => ({
+    const handlers = LANDER_ROUTES.map((route): SubmissionHandler => ({
       route,
-      handle: (body: Uint8Array, submitter: Submitter) => lander.submit(route, body, submitter),
+      handle: (body, submitter, { encoding = 'bytes' }) =>
+        route === '/send'
+          ? lander.submitTransaction(body, encoding, submitter)
+          : lander.submit(route, body, submitter),
     }))
     return [{ network, handlers, checks }]
   })

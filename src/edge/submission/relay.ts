@@ -46,7 +46,7 @@ const openRoute = (
     onCall: (method, outcome) =>
       metrics.counter('relayCalls', { network, route, method, outcome }).add(1),
   })
-  const handle: SubmissionHandler['handle'] = (body, submitter, methodPrefix) =>
+  const handle: SubmissionHandler['handle'] = (body, submitter, { methodPrefix }) =>
     relay.handle(body, { ...submitter, submissionId: newId() }, methodPrefix)
   return [{ network, handlers: [{ route, handle }], checks }]
 }

@@ -14,16 +14,14 @@ import {
   submissionToken,
   type AdmissionParts,
 } from '../admission.js'
-import type { SubmissionHandler, Submissions, Submitter } from './submissions.js'
+import { toSendRoute } from './send-route.js'
+import type { AdmittedSubmission, Submissions } from './submissions.js'
 
 /** What the submission routes of one location need. */
 export type SubmissionParts = AdmissionParts & {
   readonly submissions: Submissions
   readonly bodyBytesMax: number
 }
-
-/** A request that was admitted, before its body arrives. */
-type Admitted = Submitter & { readonly handler: SubmissionHandler }
 
 /** Where a token may be: in the path, or else where `submissionToken` reads it. */
 const FORMS = [
@@ -34,14 +32,21 @@ const FORMS = [
 const NO_LANDER = failureReply('noLander')
 const NO_RELAY = failureReply('noRelay')
 
-/** The submission routes of one location. Of query strings only `api-key` is read. */
+/**
+ * The submission routes of one location. Of query strings `api-key` is read, and `encoding` and
+ * `response` of `/send`.
+ */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
   const { bodyBytesMax, limiter, now, submissions } = parts
   const admit = createAdmit(parts)
   const acquire = createAcquire(parts)
   const toRecheck = createRecheck(parts)
 
-  const open = (route: SubmissionRoute, token: string, request: Request): Admitted | Reply => {
+  const open = (
+    route: SubmissionRoute,
+    token: string,
+    request: Request,
+  ): AdmittedSubmission | Reply => {
     const recheck = toRecheck(token, request)
     const grant = admit(token, request)
     if (isReply(grant)) return grant
@@ -54,7 +59,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
   const routeOf = (
     route: SubmissionRoute,
     [prefix, tokenOf]: (typeof FORMS)[number],
-  ): Route<Admitted> => ({
+  ): Route<AdmittedSubmission> => ({
     method: 'POST',
     pattern: `${prefix}${route}`,
     contentType: route === '/lander-submit-batch' ? 'application/octet-stream' : 'application/json',
@@ -69,5 +74,10 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
       refusalHeaders: () => submissionHeaders(submissions.newId()),
     }),
   })
-  return SUBMISSION_ROUTES.flatMap(route => FORMS.map(form => routeOf(route, form) as Route))
+  return SUBMISSION_ROUTES.flatMap(route =>
+    FORMS.map(form => {
+      const mounted = routeOf(route, form)
+      return (route === '/send' ? toSendRoute(mounted, submissions) : mounted) as Route
+    }),
+  )
 }

@@ -5,19 +5,28 @@ import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Failure, SubmissionReply } from '../../submission/failure.js'
+import type { SendEncoding } from '../../submission/lander/send-params.js'
 import type { SubmissionRoute } from '../../submission/store/submission.js'
 import type { SenderClient } from '../../submission/link/sender-client.js'
 import type { UpstreamModules } from '../../upstream/named-upstream.js'
 import { failureOf, type failureReply } from '../admission.js'
 
+/** How a body is read. */
+export type SubmissionForm = {
+  /** Before the name of a method, of a relay route. */
+  readonly methodPrefix?: string
+  /** Of the transaction, of `/send`. */
+  readonly encoding?: SendEncoding
+}
+
 /** Handles the submissions of one route of one network. */
 export type SubmissionHandler = {
   readonly route: SubmissionRoute
-  /** Handles one whole body, whose method has a prefix. The body is not kept. */
+  /** Handles one whole body, which is not kept. */
   handle(
     body: Uint8Array,
     submitter: Submitter,
-    methodPrefix: string,
+    form: SubmissionForm,
   ): SubmissionReply | Promise<SubmissionReply>
 }
 
@@ -66,6 +75,9 @@ export type Submitter = {
   readonly request: { readonly id: string; readonly address: string }
 }
 
+/** A request that was admitted, before its body arrives. */
+export type AdmittedSubmission = Submitter & { readonly handler: SubmissionHandler }
+
 /** How a submission is counted that failed. A reply without a failure is the service's own. */
 const toCallFailure = (
   { status, body }: Reply,
@@ -99,11 +111,11 @@ export class Submissions {
     handler: SubmissionHandler,
     submitter: Submitter,
     body: Uint8Array,
-    methodPrefix = '',
+    form: SubmissionForm = {},
   ): Reply | Promise<Reply> {
     this.logRequest(handler.route, submitter, body)
     const startMs = performance.now()
-    const handled = handler.handle(body, submitter, methodPrefix)
+    const handled = handler.handle(body, submitter, form)
     return this.count(handler.route, submitter, handled, startMs)
   }
 
@@ -117,7 +129,8 @@ export class Submissions {
       return handled.then(settled => this.count(route, submitter, settled, startMs))
     const elapsedMs = performance.now() - startMs
     const { grant, principal, request } = submitter
-    const { reply, failure: found } = handled
+    const { reply, failure: found, isRepeat = false } = handled
+    if (isRepeat) return reply
     const add = (error: Failure): void => {
       const failure = toCallFailure(reply, error, () => request.address)
       principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())

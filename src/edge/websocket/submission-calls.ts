@@ -73,7 +73,9 @@ export const findSubmission = (
     // A method of a relay that the network does not have is unknown.
     if (handler === undefined) throw new RpcError('methodNotFound')
     if (body.byteLength > bytesMax) throw new RpcError('submissionTooLong', { max: bytesMax })
-    const reply = await submissions.submit(handler, submitter, body, target.prefix)
+    const reply = await submissions.submit(handler, submitter, body, {
+      methodPrefix: target.prefix,
+    })
     if (body.byteLength > LONG_BYTES && turn.isOver) await turn.next()
     return Buffer.from(toSocketReply(id, reply))
   }

@@ -1,12 +1,16 @@
 import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
-import type { Answers, LanderRequest } from '../link/messages.js'
+import type { Answers, LanderKnowledge, LanderRequest } from '../link/messages.js'
 import type { MayStart } from '../relay/relay-types.js'
 import type { LanderRoute } from '../store/submission.js'
+import { readLanderAnswer, type LanderAnswer } from './answer.js'
 import type { Options } from './options.js'
 import { LanderRecord, type LanderRecordParts } from './records.js'
+import { readSendAnswer } from './send-answer.js'
+import type { SentTransactions } from './sent-transactions.js'
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
+const BYTES_HEADERS = { 'content-type': 'application/octet-stream' }
 
 /** Where the body of each route goes. */
 const ROUTES = {
@@ -14,12 +18,29 @@ const ROUTES = {
   '/lander-submit-bundle': { path: 'bundlePath', headers: JSON_HEADERS },
   '/lander-submit-batch': {
     path: 'batchPath',
-    headers: { 'content-type': 'application/octet-stream' },
+    headers: BYTES_HEADERS,
   },
-} as const satisfies Record<LanderRoute, object>
+} as const satisfies Record<Exclude<LanderRoute, '/send'>, object>
+
+/** The call of one transaction. */
+const toCall = (transaction: Uint8Array): Buffer => {
+  const { buffer, byteOffset, byteLength } = transaction
+  const text = Buffer.from(buffer, byteOffset, byteLength).toString('base64')
+  const params = `["${text}",{"encoding":"base64"}]`
+  return Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"sendTransaction","params":${params}}`)
+}
+
+/** What the upstream is sent. */
+type Call = {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
 
 export type ForwarderParts = LanderRecordParts & {
   readonly upstream: Pick<Upstream, 'send'>
+  /** Of all networks. */
+  readonly sent: SentTransactions
 }
 
 export type ForwardEvents = {
@@ -28,12 +49,14 @@ export type ForwardEvents = {
   readonly onSent: () => void
 }
 
+type Paths = Pick<Options, 'transactionPath' | 'bundlePath' | 'batchPath' | 'binaryPath'>
+
 /** Forwards the requests of one network's lander routes, byte for byte, and records them. */
 export class LanderForwarder {
-  private readonly options: Pick<Options, 'transactionPath' | 'bundlePath' | 'batchPath'>
+  private readonly options: Paths
   private readonly parts: ForwarderParts
 
-  constructor(options: LanderForwarder['options'], parts: ForwarderParts) {
+  constructor(options: Paths, parts: ForwarderParts) {
     this.options = options
     this.parts = parts
   }
@@ -41,19 +64,51 @@ export class LanderForwarder {
   async forward(
     request: LanderRequest,
     mayStart: MayStart,
-    { onRecord, onSent }: ForwardEvents,
+    events: ForwardEvents,
   ): Promise<Answers['forward']> {
+    const { route } = request
+    if (route === '/send') return this.forwardTransaction(request, mayStart, events)
     const record = new LanderRecord(this.parts, request)
-    onRecord(record)
+    events.onRecord(record)
     const may = mayStart(request.version)
     if (!(may === true || (await may))) return 'ended'
-    const { path, headers } = ROUTES[request.route]
-    const answer = await this.parts.upstream
+    const { path, headers } = ROUTES[route]
+    const call = { path: this.options[path], headers, body: request.body }
+    const answer = await this.send(call, record, events)
+    record.onAnswered(() => readLanderAnswer(route, answer))
+    return answer
+  }
+
+  /** The same transaction of the same access is sent once. */
+  private async forwardTransaction(
+    request: LanderRequest,
+    mayStart: MayStart,
+    events: ForwardEvents,
+  ): Promise<Answers['forward']> {
+    const { body, from, network, signature = '', version } = request
+    const may = mayStart(version)
+    if (!(may === true || (await may))) return 'ended'
+    const isBinary = this.options.binaryPath !== ''
+    const call: Call = isBinary
+      ? { path: this.options.binaryPath, headers: BYTES_HEADERS, body }
+      : { path: this.options.transactionPath, headers: JSON_HEADERS, body: toCall(body) }
+    const transaction = { accessId: from.accessId, network, signature, bytes: body }
+    return this.parts.sent.run(transaction, async onFindings => {
+      const onKnown = ({ findings = '' }: LanderKnowledge): void => onFindings(findings)
+      const record = new LanderRecord(this.parts, request, onKnown)
+      events.onRecord(record)
+      const answer = await this.send(call, record, events)
+      const read = readSendAnswer(answer, { isBinary, signature })
+      record.onAnswered(() => read)
+      return read
+    })
+  }
+
+  private send(call: Call, record: LanderRecord, { onSent }: ForwardEvents): Promise<LanderAnswer> {
+    return this.parts.upstream
       .send({
         method: 'POST',
-        path: this.options[path],
-        headers,
-        body: request.body,
+        ...call,
         onWritten: () => {
           record.onSent()
           // After the bytes of the request, which are written in this turn of the event loop.
@@ -64,7 +119,5 @@ export class LanderForwarder {
         if (failure instanceof UpstreamFailure) return failure.kind
         throw failure
       })
-    record.onAnswered(answer)
-    return answer
   }
 }

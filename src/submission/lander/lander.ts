@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
-import type { Reply } from '../../shared/http.js'
+import { isReply, type Reply } from '../../shared/http.js'
 import { isRefusal } from '../../shared/jsonrpc.js'
 import type { TransactionChecks, Verdict } from '../../native/transactions.js'
 import type { Grant } from '../../shared/grant.js'
@@ -23,6 +23,9 @@ import { Knowledge } from './knowledge.js'
 import type { Options } from './options.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
 import { knowledgeOf, toLost, toRefused } from './records.js'
+import { sendError, toSendReply } from './send-answer.js'
+import { toTransaction, type SendEncoding } from './send-params.js'
+import type { SentAnswer } from './sent-transactions.js'
 import {
   countsReply,
   errorReply,
@@ -30,17 +33,19 @@ import {
   recordProblem,
   toCallReply,
   toReply,
+  withFindings,
 } from './replies.js'
 
 /** How a request of a lander route ended. */
-export type LanderOutcome = 'forwarded' | 'framing' | 'refused' | 'no-sender' | ErrorName
+export type LanderOutcome =
+  'forwarded' | 'repeated' | 'framing' | 'refused' | 'no-sender' | ErrorName
 
 /** Counts what happens on one network's lander routes. */
 export type LanderMeter = {
   /**
    * A request was answered: `forwarded`, whatever the upstream said, `framing` for a malformed
-   * batch, `refused` where its access ended meanwhile, `no-sender` while there is none, or an
-   * error.
+   * batch, `repeated` where it was sent before, `refused` where its access ended meanwhile,
+   * `no-sender` while there is none, or an error.
    */
   onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
   /** `unchecked`: the reply was sent before the findings. Those are counted as well, later. */
@@ -89,9 +94,11 @@ type Received = {
 /** One request whose form is right. */
 type Work = Received & {
   readonly body: Uint8Array
+  /** Of `/send`. */
+  readonly signature?: string
   readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => SubmissionReply
-  readonly toReply: (answer: UpstreamReply) => SubmissionReply
+  readonly toReply: (answer: UpstreamReply | SentAnswer) => SubmissionReply | RpcError
 }
 
 type LanderOptions = Pick<Options, 'enforce' | 'findingsWaitMs' | 'tipFloorLamports'>
@@ -110,18 +117,67 @@ export class Lander {
 
   /** Handles one whole body, which is copied before this returns if it is used later. */
   submit(
-    route: LanderRoute,
+    route: Exclude<LanderRoute, '/send'>,
     body: Uint8Array,
     origin: LanderOrigin,
   ): SubmissionReply | Promise<SubmissionReply> {
-    // Before the accesses are looked at: a later change has the sender ask again.
-    const version = this.modules.version()
-    const refused = origin.recheck()
-    if (refused !== undefined) return { reply: refused }
-    const received = { route, ...origin, startMs: this.modules.now(), receivedAtMs: Date.now() }
+    const admitted = this.admit(route, origin)
+    if (isReply(admitted)) return { reply: admitted }
+    const { received, version } = admitted
     return route === '/lander-submit-batch'
       ? this.submitBatch(body, received, version)
       : this.submitCall(route, body, received, version)
+  }
+
+  /** Sends one transaction, which is copied if its bytes are those of the body. */
+  submitTransaction(
+    body: Uint8Array,
+    encoding: SendEncoding,
+    origin: LanderOrigin,
+  ): SubmissionReply | Promise<SubmissionReply> {
+    const admitted = this.admit('/send', origin)
+    if (isReply(admitted)) return { reply: admitted }
+    const { received, version } = admitted
+    const { checks } = this.modules
+    try {
+      const transaction = Buffer.from(toTransaction(body, encoding))
+      const { signature, problem } = checks.readTransaction(transaction)
+      if (signature === undefined)
+        throw new RpcError('transactionMalformed', { index: 0, problem: problem ?? '' })
+      const work: Work = {
+        ...received,
+        body: transaction,
+        signature,
+        check: () => checks.checkTransaction(transaction),
+        refuse: sendError,
+        toReply: answer => ('sent' in answer ? toSendReply(answer.sent, signature) : NO_REPLY),
+      }
+      return this.forward(work, version)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      return this.refuseForm(received, error, sendError)
+    }
+  }
+
+  private admit(
+    route: LanderRoute,
+    origin: LanderOrigin,
+  ): { readonly received: Received; readonly version: number } | Reply {
+    // Before the accesses are looked at: a later change has the sender ask again.
+    const version = this.modules.version()
+    const received = { route, ...origin, startMs: this.modules.now(), receivedAtMs: Date.now() }
+    return origin.recheck() ?? { received, version }
+  }
+
+  /** The reply to a request whose form is wrong. */
+  private refuseForm(
+    received: Received,
+    error: RpcError,
+    refuse: (error: RpcError) => SubmissionReply,
+  ): SubmissionReply {
+    this.recordRefused(received, error)
+    this.count(received, error.name)
+    return refuse(error)
   }
 
   private submitCall(
@@ -143,14 +199,12 @@ export class Lander {
         body,
         check: () => checks.checkBundle(texts, LANDER_TRANSACTION_BYTES_MAX),
         refuse,
-        toReply: answer => toCallReply(call.id, answer),
+        toReply: answer => ('sent' in answer ? NO_REPLY : toCallReply(call.id, answer)),
       }
       return this.forward(work, version)
     } catch (error) {
       if (!(error instanceof RpcError)) throw error
-      this.recordRefused(received, error)
-      this.count(received, error.name)
-      return refuse(error)
+      return this.refuseForm(received, error, refuse)
     }
   }
 
@@ -177,7 +231,7 @@ export class Lander {
         finding === undefined
           ? errorReply('null', error)
           : countsReply(count, recordProblem(error, finding)),
-      toReply: answer => toReply('null', answer),
+      toReply: answer => ('sent' in answer ? NO_REPLY : toReply('null', answer)),
     }
     return this.forward(work, version)
   }
@@ -223,7 +277,11 @@ export class Lander {
     const { route, body, receivedAtMs, recheck } = work
     const { accessId, tokenId, location } = work.grant
     const from = { accessId, tokenId, location }
-    const request = { id: newId(), network, route, from, receivedAtMs, body, version }
+    const { signature } = work
+    const request = {
+      ...{ id: newId(), network, route, from, receivedAtMs, body, version },
+      ...(signature !== undefined && { signature }),
+    }
     const knowledge = new Knowledge(known)
     let pending: Promise<string> | undefined
     const hooks: CallHooks = {
@@ -249,16 +307,26 @@ export class Lander {
       const answeredAtMs = Date.now()
       knowledge.sendTo(found => sender.record(request.id, toLost(request, found, answeredAtMs)))
     }
+    if (typeof answer !== 'string' && 'sent' in answer && answer.isRepeat) {
+      // It has a record already.
+      knowledge.set({})
+      return this.answerRepeat(work, answer)
+    }
     const answered = typeof answer === 'string' ? NO_ANSWERS[answer] : work.toReply(answer)
     if (pending === undefined && knowledge.isAwaited) void this.readUnsent(work, knowledge)
     const findings = pending === undefined ? '' : await this.waitFor(pending)
     if (findings === UNCHECKED) this.modules.meter.onFinding(route, UNCHECKED)
     const isForwarded = !(answered instanceof RpcError)
     this.count(work, isForwarded ? 'forwarded' : answered.name)
-    const whole = isForwarded ? answered : work.refuse(answered)
-    if (findings === '') return whole
-    const headers = { ...whole.reply.headers, 'X-Lander-Findings': findings }
-    return { ...whole, reply: { ...whole.reply, headers } }
+    return withFindings(isForwarded ? answered : work.refuse(answered), findings)
+  }
+
+  /** As the first one was answered, with what is known of its findings by now. */
+  private answerRepeat(work: Work, answer: SentAnswer): SubmissionReply {
+    this.count(work, 'repeated')
+    const answered = work.toReply(answer)
+    const whole = answered instanceof RpcError ? work.refuse(answered) : answered
+    return { ...withFindings(whole, answer.findings ?? UNCHECKED), isRepeat: true }
   }
 
   private waitFor(findings: Promise<string>): Promise<string> {
@@ -316,6 +384,9 @@ export class Lander {
     meter.onEnd(route, outcome, now() - startMs)
   }
 }
+
+/** Of an answer to another route than the one that was called. */
+const NO_REPLY = FAILURES['no-response']
 
 /** How a call to the sender fails. `lost`: it has ended with the call. */
 const FAILED_CALLS = { unreachable: 'no-sender', 'no-response': 'lost', full: 'full' } as const

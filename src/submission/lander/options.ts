@@ -17,6 +17,10 @@ export const options = {
   transactionPath: { default: '/send', why: 'Appended to each URL, for one transaction.' },
   bundlePath: { default: '/sendBundle', why: 'Appended to each URL, for a bundle.' },
   batchPath: { default: '/sendBatch', why: 'Appended to each URL, for a batch.' },
+  binaryPath: {
+    default: '',
+    why: 'Appended to each URL, for the bytes of one transaction of `/send`. Empty: those are sent to `transactionPath`, as JSON.',
+  },
   findingsWaitMs: {
     default: 0,
     unit: 'milliseconds',

@@ -29,7 +29,8 @@ const checkOptions = (value: unknown): void => {
   throw new RpcError('unsupportedEncoding', { value: formatEcho(text) })
 }
 
-const checkTransaction = (text: string, index: number): void => {
+/** Throws for what is not the canonical base64 of a transaction that is not too long. */
+export const checkTransaction = (text: string, index: number): void => {
   const bytes = text.length > TEXT_CHARS_MAX ? undefined : Buffer.from(text, 'base64')
   // Node's decoder accepts nearly any text.
   if (bytes !== undefined && bytes.toString('base64') !== text)

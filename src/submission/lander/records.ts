@@ -4,7 +4,7 @@ import type { LanderKnowledge, LanderRequest } from '../link/messages.js'
 import { membersOf } from '../store/members.js'
 import type { SubmissionStore } from '../store/submission-store.js'
 import type { LanderRoute, Submission } from '../store/submission.js'
-import { readLanderAnswer, type LanderAnswer } from './answer.js'
+import type { EngineAnswer } from '../relay/engine-answer.js'
 
 const NOT_CHECKED = 'not checked: too many checks in flight'
 
@@ -87,13 +87,19 @@ export class LanderRecord {
   private forwardedAtMs: number | null = null
   private timer: NodeJS.Timeout | undefined
   private isRecorded = false
+  private readonly onKnown: (known: LanderKnowledge) => void
   private known: LanderKnowledge | undefined
-  private answer: { readonly answer: LanderAnswer; readonly atMs: number } | undefined
+  private answer: { readonly read: () => EngineAnswer; readonly atMs: number } | undefined
 
-  constructor(parts: LanderRecordParts, request: LanderRequest) {
+  constructor(
+    parts: LanderRecordParts,
+    request: LanderRequest,
+    onKnown: (known: LanderKnowledge) => void = () => {},
+  ) {
     this.parts = parts
     this.request = request
     this.receivedSlot = parts.tipSlot(request.network)
+    this.onKnown = onKnown
   }
 
   /** Its bytes are written to the lander. */
@@ -107,13 +113,15 @@ export class LanderRecord {
   onChecked(known: LanderKnowledge = { checks: NOT_CHECKED }): void {
     if (this.known !== undefined) return
     this.known = known
+    this.onKnown(known)
     // What is stored as pending has no transactions yet.
     if (this.isRecorded && this.answer === undefined) this.record({})
     this.endIfKnown()
   }
 
-  onAnswered(answer: LanderAnswer): void {
-    this.answer = { answer, atMs: this.parts.now() }
+  /** `read`: how it ended. */
+  onAnswered(read: () => EngineAnswer): void {
+    this.answer = { read, atMs: this.parts.now() }
     this.endIfKnown()
   }
 
@@ -123,8 +131,8 @@ export class LanderRecord {
     clearTimeout(this.timer)
     // After the answer is written to the edge.
     setImmediate(() => {
-      const { answer, atMs } = answered
-      this.record({ ...readLanderAnswer(this.request.route, answer), answeredAtMs: atMs })
+      const { read, atMs } = answered
+      this.record({ ...read(), answeredAtMs: atMs })
     })
   }
 

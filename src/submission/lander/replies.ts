@@ -12,13 +12,14 @@ const JSON_TYPE = 'application/json'
  * Statuses of calls that failed beyond their parameters (contract: lander-failures). Others are
  * 200.
  */
-const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
+export const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
   upstreamUnreachable: 502,
   outcomeUnknown: 504,
   upstreamFull: 503,
   checksOverloaded: 503,
   landerUnauthorized: 401,
   landerForbidden: 403,
+  landerFull: 429,
 }
 
 /** The error of each way in which an upstream gives no answer. */
@@ -75,3 +76,10 @@ export const countsReply = (count: number, problem: string): SubmissionReply => 
 /** The text about a tip does not name its transaction. */
 export const recordProblem = ({ message }: RpcError, { kind, member }: Finding): string =>
   kind === 'tip' ? `record ${member}: ${message}` : message
+
+/** A reply with what was found in its transactions. */
+export const withFindings = (whole: SubmissionReply, findings: string): SubmissionReply => {
+  if (findings === '') return whole
+  const headers = { ...whole.reply.headers, 'X-Lander-Findings': findings }
+  return { ...whole, reply: { ...whole.reply, headers } }
+}

@@ -1,6 +1,7 @@
 import type { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import type { CheckedBundle, StatusQuery, SubmissionQuery } from '../relay/relay-types.js'
+import type { RememberedTransaction, SentAnswer } from '../lander/sent-transactions.js'
 import type { SendResult } from '../single-flight.js'
 import type { LanderRoute, RelayRoute, Submission } from '../store/submission.js'
 
@@ -14,6 +15,8 @@ export type LanderRequest = {
   /** Unix milliseconds. */
   readonly receivedAtMs: number
   readonly body: Uint8Array
+  /** Of the transaction, where the route is `/send`. */
+  readonly signature?: string
   /** The accessVersion under which the edge has admitted it. */
   readonly version: number
 }
@@ -42,8 +45,11 @@ export type Answers = {
   readonly bundle: SendResult
   readonly statuses: UpstreamReply | UpstreamFailure['kind']
   readonly find: Submission | undefined
-  /** `ended`: nothing was sent, because the access has ended meanwhile. */
-  readonly forward: UpstreamReply | UpstreamFailure['kind'] | 'ended'
+  /**
+   * `ended`: nothing was sent, because the access has ended meanwhile. A SentAnswer where the route
+   * is `/send`.
+   */
+  readonly forward: UpstreamReply | SentAnswer | UpstreamFailure['kind'] | 'ended'
 }
 
 export type CallKind = keyof Calls
@@ -85,6 +91,8 @@ export type ToSuccessor =
   /** The bundles that it has in flight, by their keys as hexadecimal. */
   | { readonly kind: 'inFlight'; readonly keys: readonly string[] }
   | { readonly kind: 'ended'; readonly key: string; readonly result: SendResult }
+  /** Transactions that were sent before. They precede what is in flight. */
+  | { readonly kind: 'remembered'; readonly sent: readonly RememberedTransaction[] }
 
 /** Bytes of a message beside the body or the bundle that it carries. */
 export const MESSAGE_BYTES = 64 * 1024

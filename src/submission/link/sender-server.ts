@@ -1,6 +1,7 @@
 import { renameSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ForwardEvents } from '../lander/forwarder.js'
+import type { RememberedTransaction } from '../lander/sent-transactions.js'
 import type { LanderRecord } from '../lander/records.js'
 import type { MayStart } from '../relay/relay-types.js'
 import { NotBegun, type SendResult } from '../single-flight.js'
@@ -43,8 +44,13 @@ export type SenderServerOptions = {
   readonly onSuccessor: () => Promise<void>
   /** It could not. */
   readonly onSuccessorLost: () => Promise<void>
+  /** Transactions that were sent before. */
+  readonly remembered: () => Iterable<RememberedTransaction>
   readonly onFault: (fault: unknown) => void
 }
+
+/** Transactions of one message to a successor, with at most 8 KiB of texts each. */
+const REMEMBERED_COUNT = 64
 
 /** What one edge has asked, and what of it waits for the edge. */
 type Edge = {
@@ -236,6 +242,15 @@ export class SenderServer {
     this.successor = socket
     this.retire()
     await this.options.onSuccessor()
+    const tell = (sent: readonly RememberedTransaction[]): void =>
+      void socket.write(toFrame({ kind: 'remembered', sent } satisfies ToSuccessor))
+    let some: RememberedTransaction[] = []
+    for (const one of this.options.remembered()) {
+      if (some.push(one) < REMEMBERED_COUNT) continue
+      tell(some)
+      some = []
+    }
+    if (some.length > 0) tell(some)
     const inFlight = this.options.inFlight()
     const keys = inFlight.map(([key]) => key)
     socket.write(toFrame({ kind: 'inFlight', keys } satisfies ToSuccessor))

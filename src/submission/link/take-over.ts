@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import type { SendResult } from '../single-flight.js'
 import { FrameReader, toFrame } from './frames.js'
+import type { RememberedTransaction } from '../lander/sent-transactions.js'
 import { MESSAGE_BYTES, type ToPredecessor, type ToSuccessor } from './messages.js'
 
 /** Bytes of the keys of all bundles that may be in flight, and of the longest outcome. */
@@ -10,6 +11,8 @@ const BYTES_MAX = 1024 ** 2 + MESSAGE_BYTES
 export type Predecessor = {
   /** The bundles that it has in flight, and how each ends: `unknown` where it ends before. */
   readonly inFlight: ReadonlyMap<string, Promise<SendResult>>
+  /** The transactions that it has sent before. */
+  readonly remembered: readonly RememberedTransaction[]
   /** Resolves when it has ended. */
   readonly ended: Promise<void>
 }
@@ -32,6 +35,7 @@ export const takeOver = async (
 }
 
 const receive = (socket: Socket, onFault: (fault: unknown) => void): Promise<Predecessor> => {
+  const remembered: RememberedTransaction[] = []
   const settlers = new Map<string, (result: SendResult) => void>()
   const ended = new Promise<void>(resolve => {
     socket.once('close', () => {
@@ -52,10 +56,11 @@ const receive = (socket: Socket, onFault: (fault: unknown) => void): Promise<Pre
         ]),
       )
     // It was killed before it answered.
-    void ended.then(() => resolve({ inFlight: new Map(), ended }))
+    void ended.then(() => resolve({ inFlight: new Map(), remembered, ended }))
     const reader = new FrameReader(BYTES_MAX, message => {
       const told = message as ToSuccessor
-      if (told.kind === 'inFlight') resolve({ inFlight: toMap(told.keys), ended })
+      if (told.kind === 'inFlight') resolve({ inFlight: toMap(told.keys), remembered, ended })
+      else if (told.kind === 'remembered') remembered.push(...told.sent)
       else settlers.get(told.key)?.(told.result)
     })
     socket.on('data', chunk => {

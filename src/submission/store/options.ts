@@ -25,18 +25,13 @@ export const options = {
     max: 2_048,
     why: 'Submissions that may be in flight at once, 4 KiB each. One more is answered with -32010.',
   },
-  mapBytes: {
-    default: 2 * 1024 ** 3,
-    unit: 'bytes',
-    min: 1024 ** 2,
-    max: 2 ** 46,
-    why: 'Address space of the map, set once and sparse: all kept records at their longest.',
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /** Address space of the map, set once and sparse: all kept records at their longest. */
+  mapBytes: 2 * 1024 ** 3,
   /**
    * Submissions that a check refused. They have a bound of their own, so that many of them never
    * evict forwarded ones.

@@ -199,6 +199,11 @@ export class SubmissionStore {
     return submission
   }
 
+  /** Submissions since an instant, newest first, at most `countMax` of each table. */
+  newest(sinceMs: number, countMax: number): readonly StoredSubmission[] {
+    return this.tables.newest(sinceMs, countMax)
+  }
+
   stats(): StoreStats {
     const { inFlight, tables } = this
     if (this.isClosed)

@@ -9,7 +9,12 @@ export const RELAY_ROUTES = ['/relay', '/relay-bundle'] as const
 export type RelayRoute = (typeof RELAY_ROUTES)[number]
 
 /** The lander routes, by the path that follows the token. */
-export const LANDER_ROUTES = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
+export const LANDER_ROUTES = [
+  '/lander',
+  '/lander-submit-bundle',
+  '/lander-submit-batch',
+  '/send',
+] as const
 export type LanderRoute = (typeof LANDER_ROUTES)[number]
 
 /** Every route that takes submissions. */

@@ -58,6 +58,7 @@ t.test('each submission route of a network has the tips that its checks demand',
     { path: '/lander', tips: lander },
     { path: '/lander-submit-bundle', tips: lander },
     { path: '/lander-submit-batch', tips: lander },
+    { path: '/send', tips: lander },
     {
       path: '/relay-bundle',
       tips: [

@@ -103,10 +103,9 @@ t.test('a token is created, shown, changed and revoked', async t => {
   const tips = [{ payee: 'lander', lamportsMin: 1_000_000, accounts: [TIP_ACCOUNT] }]
   const connection = {
     streamingTargets: [STREAMING_TARGET],
-    submissionRoutes: ['/lander', '/lander-submit-bundle', '/lander-submit-batch'].map(path => ({
-      path,
-      tips,
-    })),
+    submissionRoutes: ['/lander', '/lander-submit-bundle', '/lander-submit-batch', '/send'].map(
+      path => ({ path, tips }),
+    ),
   }
   const info = { tokenId: token.tokenId, masked, createdAtMs: clock.nowMs, address: null }
   t.strictSame(made.json, {

@@ -229,6 +229,8 @@ const openOver = async (
         frameBatch: never,
         checkBatch: never,
         checkBundle,
+        readTransaction: never,
+        checkTransaction: never,
         bundleId: () => null,
         waiting: never,
       },

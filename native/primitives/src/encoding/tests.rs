@@ -36,6 +36,36 @@ fn base58(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap()
 }
 
+proptest! {
+    #[test]
+    fn long_base58_is_that_of_the_reference(
+        zeros in 0_usize..40,
+        bytes in proptest::collection::vec(any::<u8>(), 0..400),
+    ) {
+        let whole = [vec![0; zeros], bytes].concat();
+        let text = encode_plainly(&whole);
+        prop_assert_eq!(decode_long_base58(text.as_bytes(), 1_232), Some(whole.clone()));
+        if let Some(less) = whole.len().checked_sub(1) {
+            prop_assert_eq!(decode_long_base58(text.as_bytes(), less), None);
+        }
+    }
+}
+
+#[test]
+fn long_base58_has_a_bound_and_its_own_letters() {
+    let largest = encode_plainly(&[255; 1_232]);
+    assert_eq!(
+        decode_long_base58(largest.as_bytes(), 1_232),
+        Some(vec![255; 1_232])
+    );
+    let million = "z".repeat(1 << 20);
+    assert_eq!(decode_long_base58(million.as_bytes(), 1_232), None);
+    for wrong in ["0", "O", "I", "l", " 2", "2\n", "2+", "\u{142}", "\0"] {
+        assert_eq!(decode_long_base58(wrong.as_bytes(), 1_232), None, "{wrong}");
+    }
+    assert_eq!(decode_long_base58(b"", 0), Some(Vec::new()));
+}
+
 #[test]
 fn pubkey_texts() {
     let one = "1".repeat(32);

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { defaults, options } from '../../../submission/lander/options.js'
 import { described, optionEntries, partTable } from '../../validators/options-schema.js'
-import { pubkey, secretPath } from '../../validators/validators.js'
+import { pathOrEmpty, pubkey, secret, secretPath } from '../../validators/validators.js'
 import { upstreamSection } from './upstream.js'
 
 /** A lander. */
@@ -20,6 +20,7 @@ export const landerSection = partTable(
       transactionPath: secretPath,
       bundlePath: secretPath,
       batchPath: secretPath,
+      binaryPath: secret(pathOrEmpty, 'query', 'sender'),
     }),
   },
   defaults,

@@ -10,6 +10,7 @@ const TAKES: Readonly<Record<SubmissionRoute['path'], string>> = {
   '/lander': 'sendTransaction: 1 transaction',
   '/lander-submit-bundle': 'sendBundle: 1 to 4 transactions',
   '/lander-submit-batch': '1 to 16 binary records',
+  '/send': '1 transaction, as bytes or text',
   '/relay': 'sendBundle: 1 to 4 transactions',
   '/relay-bundle': 'sendBundle: 1 to 5 transactions',
 }

@@ -1,0 +1,86 @@
+import { RpcError } from '../../shared/errors.js'
+import { isReply, type Reply, type Request, type Route } from '../../shared/http.js'
+import type { SendEncoding } from '../../submission/lander/send-params.js'
+import { toReply } from '../admission.js'
+import type { AdmittedSubmission, Submissions } from './submissions.js'
+
+const BYTES = 'application/octet-stream'
+const TEXT = 'text/plain'
+
+/** What an accepted transaction is answered with. */
+const RESPONSES = ['signature', 'json', 'none'] as const
+type Response = (typeof RESPONSES)[number]
+
+type Form = { readonly encoding: SendEncoding; readonly response: Response }
+type Opened = { readonly admitted: AdmittedSubmission; readonly form: Form }
+
+const wrongContentType = new RpcError('contentType', { type: `${BYTES} or ${TEXT}` })
+
+/** A parameter with one of these values, of which the first is the default. */
+const toChoice = <T extends string>(
+  query: URLSearchParams,
+  name: string,
+  values: readonly [T, ...T[]],
+): T => {
+  const given = query.getAll(name)
+  if (given.length === 0) return values[0]
+  const known = given.length === 1 ? values.find(value => value === given[0]) : undefined
+  if (known !== undefined) return known
+  throw new RpcError('queryValue', { name, expected: values.join(' or ') })
+}
+
+/** How the request has its transaction, and wants its reply. Throws an RpcError. */
+const toForm = (request: Request): Form => {
+  const [type = ''] = request.header('content-type').split(';', 1)
+  const query = new URLSearchParams(request.query)
+  const response = toChoice(query, 'response', RESPONSES)
+  switch (type.trim().toLowerCase()) {
+    case TEXT:
+      return { encoding: toChoice(query, 'encoding', ['base64', 'base58']), response }
+    case BYTES: {
+      if (!query.has('encoding')) return { encoding: 'bytes', response }
+      const expected = `absent with ${BYTES}`
+      throw new RpcError('queryValue', { name: 'encoding', expected })
+    }
+    default:
+      throw wrongContentType
+  }
+}
+
+/** The reply as it was asked for; an error is always told. */
+const toResponse = (reply: Reply, response: Response): Reply => {
+  if (reply.status !== 200 || response === 'signature') return reply
+  if (response === 'none') return { ...reply, contentType: '', body: '' }
+  const body = JSON.stringify({ result: reply.body })
+  return { ...reply, contentType: 'application/json', body }
+}
+
+/** The route of raw transactions: its body is bytes or text, and its query says how. */
+export const toSendRoute = (
+  { method, pattern, bodyBytesMax, ...mounted }: Route<AdmittedSubmission>,
+  submissions: Submissions,
+): Route<Opened> => ({
+  method,
+  pattern,
+  bodyBytesMax,
+  isAuthenticated: true,
+  open: request => {
+    const admitted = mounted.open(request)
+    if (isReply(admitted)) return admitted
+    try {
+      return { admitted, form: toForm(request) }
+    } catch (error) {
+      mounted.done?.(admitted)
+      if (error instanceof RpcError) return toReply(error)
+      throw error
+    }
+  },
+  onClient: ({ admitted }, request) => mounted.onClient?.(admitted, request),
+  handle: async ({ admitted, form }, body) => {
+    const { encoding, response } = form
+    const reply = submissions.submit(admitted.handler, admitted, body, { encoding })
+    return toResponse(reply instanceof Promise ? await reply : reply, response)
+  },
+  ownerOf: ({ admitted }) => admitted.principal.grant.accessId,
+  done: ({ admitted }) => mounted.done?.(admitted),
+})

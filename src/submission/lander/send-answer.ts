@@ -1,0 +1,104 @@
+import { RpcError, type ErrorName } from '../../shared/errors.js'
+import { failureOfStored, type SubmissionReply } from '../failure.js'
+import { parseJson } from '../parse-json.js'
+import type { EngineAnswer } from '../relay/engine-answer.js'
+import type { UpstreamReply } from '../../upstream/reply.js'
+import { readLanderAnswer, type LanderAnswer } from './answer.js'
+import { FAILURES, STATUSES } from './replies.js'
+
+/** Some landers answer too many requests like this. */
+const SLOW_DOWN = 419
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
+
+/** True where an answer names another transaction than the one that was sent. */
+const namesAnother = (value: unknown, signature: string): boolean =>
+  typeof value === 'string' && SIGNATURE.test(value) && value !== signature
+
+/** Of a route that takes bytes the status counts: it may answer a signature, a word or nothing. */
+const readBinaryAnswer = (answer: UpstreamReply): EngineAnswer => {
+  const read = readLanderAnswer('/send', answer)
+  const isJson = read.result !== null || read.error !== null
+  if (isJson || read.outcome !== 'unknown' || answer.status >= 300) return read
+  const words = answer.body.toString('latin1', 0, 128).trim()
+  return { ...read, outcome: 'accepted', result: words === '' ? null : JSON.stringify(words) }
+}
+
+/**
+ * How a transaction ended, as the lander's answer says. Where that names another one, it is not
+ * known what was accepted.
+ */
+export const readSendAnswer = (
+  answer: LanderAnswer,
+  { isBinary, signature }: { readonly isBinary: boolean; readonly signature: string },
+): EngineAnswer => {
+  if (typeof answer === 'string') return readLanderAnswer('/send', answer)
+  const status = answer.status === SLOW_DOWN ? 429 : answer.status
+  const told = { ...answer, status }
+  const read = isBinary ? readBinaryAnswer(told) : readLanderAnswer('/send', told)
+  const isOther =
+    read.outcome === 'accepted' && namesAnother(parseJson(read.result ?? ''), signature)
+  return isOther ? { ...read, outcome: 'unknown', result: null } : read
+}
+
+const JSON_TYPE = 'application/json'
+
+/** A reply to `/send` that is an error. */
+export const sendError = (error: RpcError): SubmissionReply => {
+  const { code, headers, status = 400 } = error.row
+  const { data, message } = error
+  return {
+    reply: {
+      status: STATUSES[error.name] ?? status,
+      contentType: JSON_TYPE,
+      body: JSON.stringify({ error: { code, message, data } }),
+      ...(headers !== undefined && { headers }),
+    },
+    failure: error,
+  }
+}
+
+const REFUSALS: Readonly<Record<number, ErrorName>> = {
+  401: 'landerUnauthorized',
+  403: 'landerForbidden',
+}
+
+/** What a lander refused with a status, and words that are no JSON-RPC error. */
+const refusedReply = ({ status, words }: NonNullable<EngineAnswer['engine']>): SubmissionReply => {
+  const name = REFUSALS[status]
+  // A 401 is about the service's credential, so nothing of it is passed on.
+  if (status === 401) return sendError(new RpcError('landerUnauthorized'))
+  const data = { body: words }
+  const error =
+    name === 'landerForbidden'
+      ? new RpcError(name, undefined, data)
+      : new RpcError('landerRefused', { status }, data)
+  const message = words === '' ? `HTTP ${status}` : `HTTP ${status}: ${words}`
+  return { ...sendError(error), failure: { code: status, message } }
+}
+
+/** The reply to `/send`, or the error of a transaction of which nothing is known. */
+export const toSendReply = (
+  { outcome, error, engine }: EngineAnswer,
+  signature: string,
+): SubmissionReply | RpcError => {
+  switch (outcome) {
+    case 'accepted':
+      return { reply: { status: 200, contentType: 'text/plain', body: signature } }
+    case 'refused':
+      if (error === null) return engine === null ? FAILURES['no-response'] : refusedReply(engine)
+      return {
+        reply: { status: 400, contentType: JSON_TYPE, body: `{"error":${error}}` },
+        failure: failureOfStored(error),
+      }
+    case 'full':
+      if (engine === null) return FAILURES.full
+      return {
+        ...sendError(new RpcError('landerFull')),
+        failure: { code: engine.status, message: `HTTP ${engine.status}: ${engine.words}` },
+      }
+    case 'unreachable':
+      return FAILURES.unreachable
+    default:
+      return FAILURES['no-response']
+  }
+}
