@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
-import { startLoadClient } from '../fixtures/processes/load-client.js'
-import { connect, replyCount, statusOf } from '../fixtures/server/server.js'
-import { watchPauses } from '../fixtures/pauses.js'
-import { openFleet } from '../fixtures/server/socket-fleet.js'
-import { until } from '../fixtures/until.js'
-import { isSoak } from '../fixtures/soak.js'
+import { askAdmin, grantScope } from '../../fixtures/dashboard/admin.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { startLoadClient } from '../../fixtures/processes/load-client.js'
+import { connect, replyCount, statusOf } from '../../fixtures/server/server.js'
+import { watchPauses } from '../../fixtures/pauses.js'
+import { openFleet } from '../../fixtures/server/socket-fleet.js'
+import { until } from '../../fixtures/until.js'
+import { isSoak } from '../../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 200 : 4
 /** One round in this many stops an edge during the revocation. */
@@ -30,7 +30,7 @@ const call = (method: string, params: unknown): string =>
 
 t.test('after the answer to a revocation no edge accepts the token', async t => {
   t.setTimeout(ROUNDS * 15_000 + 60_000)
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
   const { samples } = deployment.description
   const { tokenPath } = await grantScope(deployment, 'fra', { socketsMax: 10_000 })
   const small = call('getAccountInfo', [samples['tokenAccount'], { encoding: 'base64' }])
@@ -180,5 +180,4 @@ t.test('after the answer to a revocation no edge accepts the token', async t => 
     .split('\n')
     .filter(line => line.startsWith('{'))
   t.notMatch(logged.join('\n'), /sl[ta]_[0-9A-Za-z]/, 'and no token was logged')
-  t.equal(await deployment.stop(), 0)
 })

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { askAdmin, grantScope, type AdminAnswer } from '../fixtures/dashboard/admin.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
-import { until } from '../fixtures/until.js'
-import { isSoak } from '../fixtures/soak.js'
+import { askAdmin, grantScope, type AdminAnswer } from '../../fixtures/dashboard/admin.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { until } from '../../fixtures/until.js'
+import { isSoak } from '../../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 200 : 4
 /** Upper bound of a change on an idle machine: kills occur before, during and after it. */
@@ -13,7 +13,7 @@ const LATER = 1.5
 
 t.test('kill -9 of control during changes: each change is complete or absent', async t => {
   t.setTimeout(ROUNDS * 15_000 + 60_000)
-  const deployment = await startDeployment(t, { args: ['--edges', '2', '--traffic', '0'] })
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
   const { tokenPath, accessId } = await grantScope(deployment)
   const body = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
   const statusOf = async (token: string): Promise<number> => {
@@ -80,5 +80,4 @@ t.test('kill -9 of control during changes: each change is complete or absent', a
   t.comment(JSON.stringify(outcomes))
   t.strictSame(wrong, [])
   t.ok(revoked.size > 0, 'some changes were made')
-  t.equal(await deployment.stop(), 0)
 })
