@@ -12,6 +12,7 @@ import { openAccess, type OpenAccess } from '../edge/access.js'
 import { EdgeLocations } from '../edge/locations.js'
 import { openNetworks, type EdgeNetworks } from '../edge/networks/networks.js'
 import { openSubmissions, type OpenSubmissions } from '../edge/submission/open-submissions.js'
+import { StoredSubmissions } from '../edge/submission/stored-submissions.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
 import type { Health } from '../edge/health.js'
@@ -28,6 +29,7 @@ type EdgeParts = Assignments['edge'] & {
   readonly shared: SharedMemory
   readonly access: OpenAccess
   readonly networks: EdgeNetworks
+  readonly stored: StoredSubmissions
 }
 
 const now = (): number => performance.now()
@@ -49,12 +51,12 @@ class Edge implements Running {
 
   /** Opens the stores of all networks, then the upstreams, then the servers. */
   async open(): Promise<void> {
-    const { config, index, listeners, log, metrics, shared, access, networks } = this.parts
+    const { config, index, listeners, log, metrics, shared, access, networks, stored } = this.parts
     const { edgeRealtime, edgeSliceMicros, socketCheckMs, tipPollMs } = config.processes
     this.refresh()
     this.timers.push(setInterval(() => this.refresh(), tipPollMs))
     const { leasedVersion: version, cells: versionCells } = shared
-    const submissions = await openSubmissions(config, { log, metrics, now, version })
+    const submissions = await openSubmissions(config, { log, metrics, now, version }, stored)
     this.submissions = submissions
     shared.enterEdge(index, process.pid)
     const health = () => this.health()
@@ -117,6 +119,7 @@ class Edge implements Running {
     this.isClosed = true
     await networks.close()
     await this.submissions?.close()
+    await this.parts.stored.close()
     await access.close()
   }
 
@@ -163,7 +166,9 @@ export const startEdge: Start<'edge'> = async (assignment, send) => {
   const access = await openAccess(config, { index, edgeCount: edgeSlotsOf(config), version, log })
   let edge: Edge | undefined
   const publish = (topic: string, frame: Uint8Array): void => edge?.publish(topic, frame)
+  const stored = new StoredSubmissions(config, log)
   const networks = await openNetworks(config, {
+    stored,
     log,
     metrics,
     now,
@@ -171,7 +176,7 @@ export const startEdge: Start<'edge'> = async (assignment, send) => {
     isLagging: shared.isLagging,
     version: readVersion(),
   })
-  const running = new Edge({ ...assignment, send, log, metrics, shared, access, networks })
+  const running = new Edge({ ...assignment, send, log, metrics, shared, access, networks, stored })
   edge = running
   await running.open()
   return {

@@ -3,6 +3,7 @@ import {
   CLOSE,
   type CloseCode,
   type Connection,
+  type Follower,
   type Socket,
   type SubscriptionLimits,
 } from '../shared/socket.js'
@@ -33,6 +34,11 @@ export type ConnectionParts = {
  */
 const SIGNATURE_WAIT_MS = 25
 
+const toFrame =
+  (id: number) =>
+  (result: string): string =>
+    `{"jsonrpc":"2.0","method":"submissionNotification","params":{"result":${result},"subscription":${id}}}`
+
 const TRUE = Buffer.from('true')
 const NO_ENTRIES: readonly Entry[] = []
 
@@ -42,6 +48,8 @@ export class SubscriptionConnection implements Connection {
   private readonly entries = new Map<number, Entry>()
   /** The groups that the socket is in, by id. */
   private readonly groups = new Map<number, Group>()
+  /** Subscriptions that read for themselves, by id. */
+  private readonly followers = new Map<number, Follower>()
   /** Ids that have ended, the oldest first. */
   private readonly endedIds = new Set<number>()
   /** Subscriptions whose reply is not sent yet, by message. */
@@ -85,9 +93,15 @@ export class SubscriptionConnection implements Connection {
     }, SIGNATURE_WAIT_MS)
   }
 
+  onDrain(): void {
+    for (const follower of this.followers.values()) follower.onDrain()
+  }
+
   close(): void {
     if (this.isClosed) return
     this.isClosed = true
+    for (const follower of this.followers.values()) follower.close()
+    this.followers.clear()
     const { registry, onClose } = this.parts
     for (const entry of this.entries.values()) registry.release(entry, this.groups.get(entry.id))
     this.entries.clear()
@@ -108,7 +122,7 @@ export class SubscriptionConnection implements Connection {
     message: object,
   ): Uint8Array {
     const { limits, registry, rules, socket } = this.parts
-    const subscription = toSubscription(params, rules)
+    const subscription = toSubscription(params, rules, limits.accessId)
     const { key } = subscription
     const known = key === undefined ? undefined : registry.find(key)
     if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
@@ -148,6 +162,11 @@ export class SubscriptionConnection implements Connection {
     if (this.entries.get(entry.id) !== entry) return
     try {
       registry.start(entry)
+      const { follow } = entry.subscription
+      if (follow !== undefined) {
+        this.followers.set(entry.id, follow(socket, toFrame(entry.id)))
+        return
+      }
     } catch (fault) {
       // Closed, because the client would wait for notifications that never come.
       onFault(fault)
@@ -161,6 +180,8 @@ export class SubscriptionConnection implements Connection {
 
   private release(entry: Entry): void {
     this.entries.delete(entry.id)
+    this.followers.get(entry.id)?.close()
+    this.followers.delete(entry.id)
     this.parts.registry.release(entry, this.groups.get(entry.id))
     this.groups.delete(entry.id)
     this.endedIds.add(entry.id)

@@ -13,6 +13,7 @@ import {
   record,
   SIGNATURE,
   SLOT,
+  SUBMISSION_CHANGE,
   SUBSCRIPTION_MEMBERS,
   TEXT,
   COMMITMENT,
@@ -125,6 +126,13 @@ const SUBSCRIBES: readonly MethodDescription[] = [
     errors: SUBSCRIBE_ERRORS,
     example: { params: [], result: 1 },
     notified: SLOT,
+  }),
+  subscription('submission', {
+    summary: 'Notifies each state of the submissions of this access.',
+    params: [optional(options({ from: orNull(TEXT) }))],
+    errors: [...SUBSCRIBE_ERRORS, 'wrongType', 'submissionFilter', 'methodNotFound'],
+    example: { params: [], result: 1 },
+    notified: SUBMISSION_CHANGE,
   }),
 ]
 

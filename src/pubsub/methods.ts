@@ -1,4 +1,12 @@
-import { toAccount, toLogs, toProgram, toRoot, toSignature, toSlot } from './subscription.js'
+import {
+  toAccount,
+  toLogs,
+  toProgram,
+  toRoot,
+  toSignature,
+  toSlot,
+  toSubmission,
+} from './subscription.js'
 import type { ToSubscription } from './subscription.js'
 
 /** Served methods, each with the function that checks its parameters. */
@@ -9,6 +17,7 @@ export const SUBSCRIBES: ReadonlyMap<string, ToSubscription> = new Map([
   ['signatureSubscribe', toSignature],
   ['slotSubscribe', toSlot],
   ['rootSubscribe', toRoot],
+  ['submissionSubscribe', toSubmission],
 ])
 
 /** Methods that are not served; Agave does not serve them by default. */

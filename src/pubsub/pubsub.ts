@@ -1,6 +1,12 @@
 import type { Fanout } from '../native/fanout.js'
 import { LoopTurn } from '../shared/event-loop/loop-turn.js'
-import { CLOSE, type Connection, type Socket, type SubscriptionLimits } from '../shared/socket.js'
+import {
+  CLOSE,
+  type Connection,
+  type FollowSubmissions,
+  type Socket,
+  type SubscriptionLimits,
+} from '../shared/socket.js'
 import type { Timers } from '../shared/event-loop/timers.js'
 import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
@@ -25,6 +31,8 @@ export type PubSubParts = {
   readonly transactions: Transactions
   /** Undefined where the whole chain is indexed. */
   readonly scope?: IndexedScope | undefined
+  /** Undefined where nothing can be submitted. */
+  readonly followSubmissions?: FollowSubmissions | undefined
   readonly options: Options
   /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
@@ -48,11 +56,11 @@ export class PubSub {
   private dropped = 0
 
   constructor(parts: PubSubParts) {
-    const { network, options, timers, transactions, scope } = parts
+    const { followSubmissions, network, options, timers, transactions, scope } = parts
     this.parts = parts
     this.registry = new Registry(network, options)
     this.turn = new LoopTurn(options.turnMs, timers.now)
-    this.rules = { filtersMax: options.filtersMax, transactions, scope }
+    this.rules = { filtersMax: options.filtersMax, transactions, scope, followSubmissions }
   }
 
   connect(socket: Socket, limits: SubscriptionLimits): Connection {

@@ -3,7 +3,8 @@ import { RpcError } from '../shared/errors.js'
 import type { Fanout, FanoutView } from '../native/fanout.js'
 import { toFilters } from '../native/filters.js'
 import type { Filter } from '../native/reads.js'
-import { onlyMember, type Members } from '../shared/values.js'
+import type { FollowSubmissions } from '../shared/socket.js'
+import { isAbsent, onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 
 /** A checked subscription. */
@@ -16,6 +17,8 @@ export type Subscription = {
    */
   readonly key: string | undefined
   add(fanout: Fanout, id: number): void
+  /** Set where frames do not come from the fan-out: starts them, each made of a result. */
+  readonly follow?: ReturnType<FollowSubmissions>
 }
 
 /** What the network's feed contains about transactions. */
@@ -38,10 +41,16 @@ export type SubscriptionRules = {
   readonly transactions: Transactions
   /** Undefined where the whole chain is indexed. */
   readonly scope: IndexedScope | undefined
+  /** Undefined where nothing can be submitted. */
+  readonly followSubmissions?: FollowSubmissions | undefined
 }
 
 /** Checks the parameters of a subscribing method. Throws an RpcError. */
-export type ToSubscription = (params: readonly unknown[], rules: SubscriptionRules) => Subscription
+export type ToSubscription = (
+  params: readonly unknown[],
+  rules: SubscriptionRules,
+  accessId?: string,
+) => Subscription
 
 /** Bound of the filters' spelling in a key, which stays in memory; a longer one is normalised. */
 const FILTERS_CHARS_MAX = 4_096
@@ -146,4 +155,21 @@ export const toSlot: ToSubscription = params => {
 export const toRoot: ToSubscription = params => {
   checkCount(params, 0, 0)
   return { key: 'root', add: (fanout, id) => fanout.addRoot(id) }
+}
+
+export const toSubmission: ToSubscription = (params, { followSubmissions }, accessId) => {
+  if (followSubmissions === undefined || accessId === undefined)
+    throw new RpcError('methodNotFound')
+  checkCount(params, 0, 1)
+  const { from } = toOptions(params, 0)
+  if (!isAbsent(from) && typeof from !== 'string')
+    throw new RpcError('submissionFilter', {
+      name: 'from',
+      expected: 'the `cursor` of a notification',
+    })
+  return {
+    key: undefined,
+    add: () => {},
+    follow: followSubmissions(accessId, isAbsent(from) ? undefined : from),
+  }
 }

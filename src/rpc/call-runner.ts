@@ -57,10 +57,11 @@ export class CallRunner {
   private readonly methodContext: MethodContext
 
   constructor(modules: CallModules) {
-    const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods, version } = modules
+    const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods } = modules
+    const { submissions, version } = modules
     this.modules = modules
     const node = { areBlockhashesExpired, isHealthy, isIncomplete, otherMethods, version }
-    this.methodContext = { ...reads, ...node }
+    this.methodContext = { ...reads, ...node, submissions }
   }
 
   /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */

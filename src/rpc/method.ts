@@ -62,6 +62,14 @@ export const optional = <T>(
  */
 export type Bound = 'timeout' | 'budget' | 'none'
 
+/** Reads of what accesses have submitted to one network. They throw or reject with RpcErrors. */
+export type SubmissionReads = {
+  /** A submission by its id, or the newest one with a signature, as JSON; `null` where none is. */
+  find(accessId: string, key: string): Promise<Uint8Array>
+  /** A page of them, as JSON. */
+  list(accessId: string, options: Members): Promise<Uint8Array>
+}
+
 /** The state of this node, and what else it serves. */
 export type NodeState = {
   /** False if the tip has not moved for too long; absent, it is not known to. */
@@ -72,6 +80,8 @@ export type NodeState = {
   readonly areBlockhashesExpired?: (() => boolean) | undefined
   /** The version of this service. */
   readonly version?: string | undefined
+  /** Undefined where nothing can be submitted. */
+  readonly submissions?: SubmissionReads | undefined
   /** Methods that are served beside those of the table, for `rpc.discover`. */
   readonly otherMethods?: readonly MethodDescription[] | undefined
 }

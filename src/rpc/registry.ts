@@ -8,6 +8,8 @@ import { getLatestBlockhash } from './methods/get-latest-blockhash.js'
 import { getMultipleAccounts } from './methods/get-multiple-accounts.js'
 import { getProgramAccountsV2 } from './methods/get-program-accounts-v2.js'
 import { getSlot } from './methods/get-slot.js'
+import { getSubmission } from './methods/get-submission.js'
+import { getSubmissions } from './methods/get-submissions.js'
 import { getTokenAccountBalance } from './methods/get-token-account-balance.js'
 import { getTokenAccountsByOwnerV2 } from './methods/get-token-accounts-by-owner-v2.js'
 import { getTokenLargestAccounts } from './methods/get-token-largest-accounts.js'
@@ -32,6 +34,8 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     getHealth,
     getVersion,
     isBlockhashValid,
+    getSubmission,
+    getSubmissions,
     createDiscover(() => METHODS.values()),
   ].map(method => [method.name, method]),
 )

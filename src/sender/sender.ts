@@ -33,14 +33,17 @@ export type Sender = {
 /** Events of so long are announced to edges at once. */
 const TOLD_MS = 2
 
-/** Calls `run` once for all calls within a time. */
-const gather = (run: () => void, ms: number): (() => void) => {
-  let timer: NodeJS.Timeout | undefined
-  return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      run()
-    }, ms)
+/** Announces the accesses of a time at once. */
+const gather = (tell: (accessIds: readonly string[]) => void): ((accessId: string) => void) => {
+  let waiting = new Set<string>()
+  return accessId => {
+    if (waiting.size === 0)
+      setTimeout(() => {
+        const told = waiting
+        waiting = new Set()
+        tell([...told])
+      }, TOLD_MS)
+    waiting.add(accessId)
   }
 }
 
@@ -51,7 +54,7 @@ export const openSender = async (
 ): Promise<Sender> => {
   const { dataDir, processes, submissionStore } = config
   const indexes = new OutcomeIndexes(config, modules.log)
-  const onTold = gather(() => server.tell(), TOLD_MS)
+  const onTold = gather(accessIds => server.tell(accessIds))
   const opened = await openStore(config, { ...modules, indexes, onTold })
   const { store, onFault } = opened
   const tipSlot = indexes.tipSlot.bind(indexes)

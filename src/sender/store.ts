@@ -23,8 +23,8 @@ export type StoreParts = {
   readonly log: Log
   readonly metrics: Metrics
   readonly now: () => number
-  /** Events can be read that could not be read before. */
-  readonly onTold: () => void
+  /** Events of an access can be read that could not be read before. */
+  readonly onTold: (accessId: string) => void
 }
 
 /** The store of submissions, and what completes it. */
@@ -85,7 +85,7 @@ export const openStore = async (
   const meter = createLandingMeter(metrics)
   const onTold = (submission: Submission, changes: readonly StateChange[]): void => {
     meter(submission, changes)
-    parts.onTold()
+    parts.onTold(submission.accessId)
   }
   const modules = { wal: own.wal, now: Date.now, onFault, onSent, onTold }
   const store = await openSubmissionStore(dir, modules, options)

@@ -101,6 +101,8 @@ export const ERRORS = {
   bundleIdShape:     { code: -32602, message: 'bundle id {index} must be 64 hexadecimal characters', origin: 'Slotline' },
   bundleIdTwice:     { code: -32602, message: 'bundle ids {first} and {second} are the same', origin: 'Slotline' },
   submissionIdShape: { code: -32602, message: 'Invalid param: not a submission id', origin: 'Slotline' },
+  submissionKey:     { code: -32602, message: 'Invalid param: neither a submission id nor a signature', origin: 'contract: submission-reads' },
+  submissionFilter:  { code: -32602, message: 'Invalid param: {name} must be {expected}', origin: 'contract: submission-reads' },
   engineFull:        { code: -32010, message: 'Bundle-engine capacity exhausted', headers: { 'Retry-After': '1' }, origin: 'contract: relay-capacity' },
   engineRefused:     { code: -32603, message: 'bundle engine refused the request with HTTP status {status}', origin: 'Slotline' },
   engineNoResponse:  { code: -32603, message: 'bundle engine did not answer', origin: 'Slotline' },

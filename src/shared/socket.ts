@@ -80,10 +80,25 @@ export type SocketRoute<T = unknown> = {
 
 /** The limit of subscriptions of one socket, which a change of its access may change. */
 export type SubscriptionLimits = {
+  /** Whose socket it is. */
+  readonly accessId: string
   readonly subscriptionsMax: number
   /** Called for each subscription over it. */
   onExceeded(): void
 }
+
+/** A subscription that reads for itself what it sends. */
+export type Follower = {
+  /** The client has taken everything that was queued. */
+  onDrain(): void
+  close(): void
+}
+
+/** Checks a place in what an access has submitted; what it returns starts to send from there. */
+export type FollowSubmissions = (
+  accessId: string,
+  from: string | undefined,
+) => (socket: Socket, toFrame: (result: string) => string) => Follower
 
 /** The subscription methods of one socket. */
 export type Connection = {
@@ -98,6 +113,8 @@ export type Connection = {
    * later messages are answered.
    */
   afterReply(message: object): void
+  /** The client has taken everything that was queued. */
+  onDrain(): void
   /** Subscriptions that it has. */
   readonly size: number
   close(): void

@@ -4,10 +4,16 @@ import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
+import { openSubscriber, type Subscriber } from '../fixtures/pubsub/subscriber.js'
 import { until } from '../fixtures/until.js'
 
 /** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
 const EXPIRY_MS = 30_000
+
+/** States after which nothing more is told of a transaction. */
+const ENDS = ['final', 'failed', 'expired', 'replaced', 'unseen']
+
+type Change = { readonly state: string; readonly signature?: string; readonly cursor: string }
 
 type Listed = { readonly submissions?: readonly { readonly state: string }[] }
 
@@ -30,6 +36,9 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     return undefined
   }
   const submitter = createSubmitter(deployment.description)
+  const { wsUrl } = deployment.description.locations[0]
+  const told = await openSubscriber(wsUrl)
+  await told.subscribe('submissionSubscribe')
   const landing = await submitter.forLander()
   const relayed = await submitter.forRelay()
   const expiring = await submitter.forNoBlock()
@@ -52,6 +61,11 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     return pid !== undefined && pid !== sender
   })
   t.equal(await stateOf(expiring.signature), 'accepted')
+  const caller = await openSubscriber(wsUrl)
+  t.match(await caller.call('getSubmission', [expiring.signature]), {
+    state: 'accepted',
+    transactions: [{ signature: expiring.signature, state: 'waiting' }],
+  })
   for (const { signature } of [landing, relayed])
     await until('it is final', async () => (await stateOf(signature)) === 'final')
   await until(
@@ -65,4 +79,24 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     async () => (await stateOf(unknown.signature)) === 'unseen',
     EXPIRY_MS,
   )
+  const changes = (from: Subscriber): readonly Change[] =>
+    from.notifications.map(({ result }) => result as Change)
+  const ends = (from: Subscriber): Change[] =>
+    changes(from).filter(({ state }) => ENDS.includes(state))
+  await until('each end was told', () => ends(told).length === sent.length)
+  for (const { signature } of sent) {
+    const own = changes(told).filter(one => one.signature === signature)
+    const states = own.map(({ state }) => state)
+    t.equal(states.filter(state => ENDS.includes(state)).length, 1, states.join(' '))
+    t.equal(new Set(states).size, states.length, 'nothing is told twice')
+  }
+  const [first] = changes(told)
+  const again = await openSubscriber(wsUrl)
+  await again.subscribe('submissionSubscribe', [{ from: first?.cursor }])
+  await until('the rest is told again', () => ends(again).length === sent.length)
+  t.strictSame(changes(again), changes(told).slice(1), 'a cursor outlives the sender')
+  const page = await caller.call('getSubmissions', [{ state: 'final' }])
+  t.match(page, { next: null })
+  t.equal((page as { submissions: unknown[] }).submissions.length, 2)
+  for (const one of [told, caller, again]) one.close()
 })

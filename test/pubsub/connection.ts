@@ -36,7 +36,7 @@ const createHarness = (options = defaults) => {
     const own = sockets.open()
     const connection = new SubscriptionConnection({
       socket: own.socket,
-      limits: { subscriptionsMax: 100, onExceeded: () => {} },
+      limits: { accessId: 'acc_1', subscriptionsMax: 100, onExceeded: () => {} },
       registry,
       options,
       rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
@@ -180,7 +180,7 @@ t.test('params that are no array, and methods that are not served', async t => {
 t.test('a socket’s subscriptions are bounded', async t => {
   const { connect } = createHarness()
   let exceeded = 0
-  const limits = { subscriptionsMax: 2, onExceeded: () => void exceeded++ }
+  const limits = { accessId: 'acc_1', subscriptionsMax: 2, onExceeded: () => void exceeded++ }
   const { call, connection } = connect({ limits })
   t.equal(call('slotSubscribe'), 1)
   t.equal(call('rootSubscribe'), 2)

@@ -13,6 +13,7 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     network: 'main',
     transactions: 'logs',
     options: defaults,
+    followSubmissions: () => () => ({ onDrain() {}, close() {} }),
     publish: sockets.publish,
     timers: createFakeTimers(),
     onFault: fault => t.fail(String(fault)),
@@ -20,7 +21,7 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
   const native = createFakeFanout()
   pubsub.replaceStore(() => native.fanout)
   await native.settle(toPass([]))
-  const limits = { subscriptionsMax: 10, onExceeded: () => {} }
+  const limits = { accessId: 'acc_1', subscriptionsMax: 10, onExceeded: () => {} }
   const ajv = new Ajv({ strict: false })
   let ids = 0
   const isUnsubscribe = ({ name }: { readonly name: string }): boolean => /Unsubscribe$/.test(name)
@@ -38,5 +39,5 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     t.ok(ajv.validate(described?.result ?? false, true), end)
     t.strictSame(described?.example, { params: [1], result: true }, end)
   }
-  t.equal(ids, 6)
+  t.equal(ids, 7)
 })

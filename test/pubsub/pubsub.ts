@@ -23,7 +23,11 @@ const create = (options = defaults) => {
   })
   const connect = () => {
     const own = sockets.open()
-    const connection = pubsub.connect(own.socket, { subscriptionsMax: 10, onExceeded: () => {} })
+    const connection = pubsub.connect(own.socket, {
+      accessId: 'acc_1',
+      subscriptionsMax: 10,
+      onExceeded: () => {},
+    })
     const call = (method: string, params: unknown = []): string => {
       const message = {}
       const result = connection.call(method, params, message)

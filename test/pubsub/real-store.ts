@@ -59,6 +59,7 @@ const openHarness = (t: Test) => {
     const connect = () => {
       const own = sockets.open()
       const connection = pubsub.connect(own.socket, {
+        accessId: 'acc_1',
         subscriptionsMax: 100,
         onExceeded: () => {},
       })

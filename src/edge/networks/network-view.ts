@@ -29,7 +29,10 @@ export type ViewConfig = StoresConfig &
 
 export type NetworkViewModules = {
   /** Modules of the dispatcher that do not depend on the store. */
-  readonly calls: Pick<DispatchModules, 'forward' | 'onCall' | 'onFault' | 'now' | 'version'>
+  readonly calls: Pick<
+    DispatchModules,
+    'forward' | 'onCall' | 'onFault' | 'now' | 'submissions' | 'version'
+  >
   readonly log: Log
   readonly follower?: StoreFollower
   /** Whether the other machines of the location are ahead; there are none without a cluster. */

@@ -5,6 +5,7 @@ import { createCallMeter } from '../metrics.js'
 import { NetworkView } from './network-view.js'
 import { openForward, type OpenForward } from './forward.js'
 import type { UpstreamModules } from '../../upstream/named-upstream.js'
+import type { StoredSubmissions } from '../submission/stored-submissions.js'
 import { openPubSub, type OpenPubSub } from './pubsub.js'
 
 export type NetworksModules = UpstreamModules & {
@@ -12,6 +13,8 @@ export type NetworksModules = UpstreamModules & {
   readonly publish: (topic: string, frame: Uint8Array) => void
   /** Whether the network with this index is behind the other machines of the location. */
   readonly isLagging: (network: number) => boolean
+  /** What was submitted, to read. */
+  readonly stored: StoredSubmissions
   /** The version of this service. */
   readonly version: string
 }
@@ -78,7 +81,7 @@ export const openNetworks = async (
   config: EdgeConfig,
   modules: NetworksModules,
 ): Promise<EdgeNetworks> => {
-  const { isLagging, log, now, metrics, publish, version } = modules
+  const { isLagging, log, now, metrics, publish, stored, version } = modules
   const onCall = createCallMeter(metrics)
   const onFault = (fault: unknown, method: string, { id, tokenId }: CallContext): void =>
     log.error({ err: fault, method, requestId: id, tokenId }, 'a read failed')
@@ -86,8 +89,13 @@ export const openNetworks = async (
     config.networks.map(async (network, index) => {
       const { id } = network
       const forward = await openForward(network, modules)
-      const pubsub = openPubSub(config, network, { log, metrics, publish })
-      const calls = { forward: forward?.forward, onCall, onFault, now, version }
+      const submissions = stored.of(network)
+      const { follow } = submissions ?? {}
+      const pubsub = openPubSub(config, network, { log, metrics, publish, follow })
+      const calls = {
+        ...{ forward: forward?.forward, onCall, onFault, now, version },
+        submissions: submissions?.queries,
+      }
       const view = new NetworkView(config, id, {
         calls,
         log,

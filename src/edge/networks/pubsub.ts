@@ -3,6 +3,7 @@ import { PubSub } from '../../pubsub/pubsub.js'
 import type { Log } from '../../shared/log.js'
 import type { Metrics } from '../../shared/metrics.js'
 import { SYSTEM_TIMERS } from '../../shared/event-loop/timers.js'
+import type { FollowSubmissions } from '../../shared/socket.js'
 import type { StoreFollower } from './network-view.js'
 import { createSubscriptionScope } from './subscription-scope.js'
 
@@ -14,6 +15,8 @@ type Modules = {
   readonly metrics: Metrics
   /** Sends a frame to all sockets of this edge that are subscribed to the topic. */
   readonly publish: (topic: string, frame: Uint8Array) => void
+  /** Undefined where nothing can be submitted. */
+  readonly follow: FollowSubmissions | undefined
 }
 
 const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
@@ -38,7 +41,7 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
 export const openPubSub = (
   config: Pick<EdgeConfig, 'pubsub' | 'rpc'>,
   { id: network, feed, scope: scopeOptions }: EdgeConfig['networks'][number],
-  { log, metrics, publish }: Modules,
+  { follow, log, metrics, publish }: Modules,
 ): OpenPubSub => {
   const { subscriptionsMax, chunkBytesMax } = config.pubsub
   const scope = scopeOptions === undefined ? undefined : createSubscriptionScope(scopeOptions)
@@ -46,6 +49,7 @@ export const openPubSub = (
     network,
     scope,
     transactions: feed.transactions,
+    followSubmissions: follow,
     options: config.pubsub,
     publish,
     timers: SYSTEM_TIMERS,

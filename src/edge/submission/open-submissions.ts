@@ -6,6 +6,7 @@ import { createIds } from '../../submission/store/submission-id.js'
 import { failureReply } from '../admission.js'
 import { meterChecks } from '../metrics.js'
 import { openLanders } from './lander.js'
+import type { StoredSubmissions } from './stored-submissions.js'
 import { openRelays } from './relay.js'
 import type {
   OpenRoutes,
@@ -37,6 +38,7 @@ const sectionsOf = ({ lander, relay, relayBundle }: Network) =>
 export const openSubmissions = async (
   config: EdgeConfig,
   modules: SubmissionModules,
+  stored: StoredSubmissions,
 ): Promise<OpenSubmissions> => {
   const newId = createIds(Date.now)
   const hasRoute = config.networks.some(network => sectionsOf(network).length > 0)
@@ -48,9 +50,10 @@ export const openSubmissions = async (
     callsMax: CALLS_MAX,
     bytesMax: CALLS_BYTES_MAX,
     answerBytesMax: CALLS_BYTES_MAX,
-    onTold: () => {},
+    onTold: accessIds => stored.onTold(accessIds),
     onFault: err => log.error({ err }, 'the sender cannot be understood'),
   })
+  stored.findElsewhere = query => sender.call('find', { query })
   const noSender = failureReply('noSender')
   const shared: RouteModules = { ...modules, sender, noSender, newId, clock: bootMs }
   const opened: readonly OpenRoutes[] = [

@@ -133,6 +133,7 @@ export class SocketSession implements MessageSession {
   }
 
   onDrain(socket: Socket): void {
+    this.connection?.onDrain()
     if (this.waiting.length === 0 || this.isSending) return
     if (socket.queuedBytes > 0) return socket.notifyDrain()
     const next = this.waiting.shift()
@@ -165,6 +166,7 @@ export class SocketSession implements MessageSession {
     if (socket === undefined) return undefined
     group.hasSubscribed = true
     this.connection ??= host.connect(socket, {
+      accessId: this.accessId,
       get subscriptionsMax() {
         return group.grant.limits.subscriptionsPerSocketMax
       },

@@ -152,3 +152,82 @@ export const PROGRAM_OPTIONS = options({
 export const TOKEN_FILTER: JsonSchema = {
   anyOf: [record({ mint: PUBKEY }), record({ programId: PUBKEY })],
 }
+
+const INTEGER_OR_NULL = orNull(INTEGER)
+const TEXT_OR_NULL = orNull(TEXT)
+
+/** A submission as its access sees it; docs/submission.md explains the states. */
+export const SUBMISSION_VIEW = record({
+  submissionId: { type: 'string', format: 'uuid' },
+  network: TEXT,
+  location: TEXT,
+  route: TEXT,
+  bundleId: TEXT_OR_NULL,
+  state: TEXT,
+  reason: TEXT_OR_NULL,
+  findings: TEXT_OR_NULL,
+  receivedAtMs: INTEGER,
+  receivedSlot: INTEGER_OR_NULL,
+  writtenAtMs: INTEGER_OR_NULL,
+  answeredAtMs: INTEGER_OR_NULL,
+  tipLamports: INTEGER,
+  transactions: list(
+    record({
+      signature: TEXT,
+      state: TEXT,
+      slot: INTEGER_OR_NULL,
+      index: INTEGER_OR_NULL,
+      error: {},
+      reason: TEXT_OR_NULL,
+      delaySlots: INTEGER_OR_NULL,
+      delayMs: INTEGER_OR_NULL,
+      tips: list(record({ account: PUBKEY, lamports: INTEGER })),
+    }),
+  ),
+})
+
+/** Which submissions `getSubmissions` finds. */
+export const SUBMISSION_FILTERS = options({
+  limit: orNull({ type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+  before: orNull({ type: 'string', format: 'uuid' }),
+  route: TEXT_OR_NULL,
+  state: TEXT_OR_NULL,
+  signature: orNull(SIGNATURE),
+  fromMs: INTEGER_OR_NULL,
+  untilMs: INTEGER_OR_NULL,
+})
+
+/** What a notification of `submissionSubscribe` tells. */
+export const SUBMISSION_CHANGE = record(
+  {
+    cursor: TEXT,
+    gap: FLAG,
+    submissionId: { type: 'string', format: 'uuid' },
+    route: TEXT,
+    state: TEXT,
+    atMs: INTEGER_OR_NULL,
+    signatures: list(TEXT),
+    reason: TEXT,
+    signature: TEXT,
+    slot: INTEGER,
+    index: INTEGER_OR_NULL,
+    error: {},
+    delaySlots: INTEGER_OR_NULL,
+    delayMs: INTEGER_OR_NULL,
+  },
+  [
+    'gap',
+    'submissionId',
+    'route',
+    'state',
+    'atMs',
+    'signatures',
+    'reason',
+    'signature',
+    'slot',
+    'index',
+    'error',
+    'delaySlots',
+    'delayMs',
+  ],
+)

@@ -80,8 +80,8 @@ export type ToEdge =
    * begun, and goes there.
    */
   | { readonly kind: 'moved'; readonly call?: number }
-  /** There are new events of submissions in the store. */
-  | { readonly kind: 'told' }
+  /** There are new events of these accesses in the store. */
+  | { readonly kind: 'told'; readonly accessIds: readonly string[] }
 
 /** Of a sender to the one that it replaces. */
 export type ToPredecessor = { readonly kind: 'takeOver' }

@@ -19,8 +19,8 @@ export type SenderClientOptions = {
   readonly bytesMax: number
   /** Longest message of the sender, in bytes. */
   readonly answerBytesMax: number
-  /** There are new events of submissions in the store, or may be: the sender is another one. */
-  readonly onTold: () => void
+  /** There are new events of these accesses, or there may be of all: the sender is another one. */
+  readonly onTold: (accessIds?: readonly string[]) => void
   /** Called with what no sender would send. */
   readonly onFault: (fault: unknown) => void
 }
@@ -221,7 +221,7 @@ export class SenderClient {
   private onMessage(connection: Connection, message: ToEdge): void {
     const { pending, socket } = connection
     if (message.kind === 'moved') return this.onMoved(connection, message.call)
-    if (message.kind === 'told') return this.options.onTold()
+    if (message.kind === 'told') return this.options.onTold(message.accessIds)
     const waiting = pending.get(message.call)
     if (waiting === undefined) return
     if (message.kind === 'sent') return waiting.onSent?.()

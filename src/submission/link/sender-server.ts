@@ -105,9 +105,10 @@ export class SenderServer {
     await new Promise(setImmediate)
   }
 
-  /** Announces to edges that there are new events. */
-  tell(): void {
-    for (const edge of this.edges) if (edge.socket !== this.successor) send(edge, { kind: 'told' })
+  /** Announces to edges that there are new events of these accesses. */
+  tell(accessIds: readonly string[]): void {
+    for (const edge of this.edges)
+      if (edge.socket !== this.successor) send(edge, { kind: 'told', accessIds })
   }
 
   /** Ends every connection: what is not answered is lost. */

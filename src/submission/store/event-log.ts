@@ -154,23 +154,32 @@ export class EventLog {
     this.last = Math.max(this.last + 1, nowMs * NUMBERS_PER_MS)
     const writes = [this.table.put(toKey(access, this.last), pack(event))]
     this.count(name, 1)
-    const isOver = (this.counts.get(name) ?? 0) > this.options.eventsAccessMax
-    const from = isOver ? name : this.total > this.options.eventsMax ? this.largest() : undefined
-    return from === undefined ? writes : [...writes, ...this.removeOldest(from, Infinity)]
+    const { eventsAccessMax, eventsMax } = this.options
+    const count = this.counts.get(name) ?? 0
+    if (count > eventsAccessMax)
+      return [...writes, ...this.removeOldest(name, Infinity, count - eventsAccessMax)]
+    if (this.total <= eventsMax) return writes
+    return [...writes, ...this.removeOldest(this.largest(), Infinity, this.total - eventsMax)]
   }
 
   /** Removes events before an instant, of one access at each call. Returns the writes. */
   removeBefore(oldestMs: number): readonly Promise<boolean>[] {
     const next = this.accesses.next()
-    if (next.done !== true) return this.removeOldest(next.value, oldestMs * NUMBERS_PER_MS)
+    if (next.done !== true)
+      return this.removeOldest(next.value, oldestMs * NUMBERS_PER_MS, REMOVED_COUNT)
     this.accesses = this.counts.keys()
     return []
   }
 
-  private removeOldest(name: string, before: number): readonly Promise<boolean>[] {
+  private removeOldest(
+    name: string,
+    before: number,
+    countMax: number,
+  ): readonly Promise<boolean>[] {
     if (this.removing.has(name)) return []
     const access = Buffer.from(name, 'hex')
-    const range = { start: toKey(access, 0), end: toKey(access, END), limit: REMOVED_COUNT }
+    const limit = Math.min(countMax, REMOVED_COUNT)
+    const range = { start: toKey(access, 0), end: toKey(access, END), limit }
     const writes: Promise<boolean>[] = []
     for (const key of this.table.getKeys(range)) {
       if (numberOf(key) >= before) break
@@ -184,8 +193,8 @@ export class EventLog {
     return writes
   }
 
-  private largest(): string | undefined {
-    let found: string | undefined
+  private largest(): string {
+    let found = ''
     let most = 0
     for (const [name, count] of this.counts)
       if (count > most) {

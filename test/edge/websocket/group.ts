@@ -9,6 +9,7 @@ import type { SocketClient } from '../../fixtures/server/socket.js'
 const connectionOf = (size: number): Connection => ({
   size,
   call: () => Buffer.from('7'),
+  onDrain() {},
   afterReply() {},
   close() {},
 })

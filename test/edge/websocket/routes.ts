@@ -174,6 +174,7 @@ t.test('subscription methods are called on the connection', async t => {
       if (name === 'rootSubscribe') throw new RpcError('overloaded')
       return name === 'voteSubscribe' ? undefined : Buffer.from('7')
     },
+    onDrain() {},
     afterReply: message => {
       events.push(`after ${messages.has(message)}`)
       messages.delete(message)
@@ -218,6 +219,7 @@ const MOSTLY_FAILING: Connection = {
     if (name === 'slotSubscribe') return Buffer.from('7')
     throw new RpcError('subscriptionId')
   },
+  onDrain() {},
   afterReply() {},
   close() {},
 }

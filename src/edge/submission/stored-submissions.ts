@@ -1,0 +1,59 @@
+import type { EdgeConfig } from '../../config/child-config.js'
+import type { SubmissionReads } from '../../rpc/method.js'
+import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
+import type { Log } from '../../shared/log.js'
+import type { FollowSubmissions } from '../../shared/socket.js'
+import { SubmissionFeed } from '../../submission/queries/feed.js'
+import { SubmissionQueries, type QueryParts } from '../../submission/queries/queries.js'
+import { StoreReader } from '../../submission/store/store-reader.js'
+
+/** Followers are sent pages for so long in one turn of the event loop. */
+const TURN_MS = 1
+
+type Network = EdgeConfig['networks'][number]
+
+/** What accesses have submitted, to read and to follow at one edge. */
+export class StoredSubmissions {
+  /** Looks a submission up at the sender, which asks other machines; set once there is one. */
+  findElsewhere: QueryParts['findElsewhere'] = async () => undefined
+  private readonly config: Pick<EdgeConfig, 'submissionStore'>
+  private readonly reader: StoreReader
+  private readonly feed: SubmissionFeed
+
+  constructor(config: Pick<EdgeConfig, 'dataDir' | 'submissionStore'>, log: Log) {
+    this.config = config
+    this.reader = new StoreReader(config.dataDir, config.submissionStore)
+    this.feed = new SubmissionFeed({
+      reader: this.reader,
+      turn: new LoopTurn(TURN_MS, () => performance.now()),
+      onFault: err => log.error({ err }, 'submissions cannot be followed'),
+    })
+  }
+
+  /** Of one network; undefined where nothing can be submitted to it. */
+  of({
+    id: network,
+    lander,
+    relay,
+    relayBundle,
+  }: Network):
+    { readonly queries: SubmissionReads; readonly follow: FollowSubmissions } | undefined {
+    if (lander === undefined && relay === undefined && relayBundle === undefined) return undefined
+    const queries = new SubmissionQueries({
+      network,
+      reader: this.reader,
+      options: this.config.submissionStore,
+      now: Date.now,
+      findElsewhere: query => this.findElsewhere(query),
+    })
+    return { queries, follow: this.feed.follow(network) }
+  }
+
+  onTold(accessIds: readonly string[] | undefined): void {
+    this.feed.onTold(accessIds)
+  }
+
+  close(): Promise<void> {
+    return this.reader.close()
+  }
+}

@@ -1,0 +1,98 @@
+import { RpcError } from '../../shared/errors.js'
+import { isAbsent, type Members } from '../../shared/values.js'
+import type { SubmissionFilter } from '../store/search.js'
+import { SUBMISSION_STATES } from '../store/state.js'
+import { ID_BYTES, parseId } from '../store/submission-id.js'
+import { SUBMISSION_ROUTES } from '../store/submission.js'
+
+/** Submissions of one page. */
+const LIMIT_DEFAULT = 20
+const LIMIT_MAX = 100
+/** The last instant of an id. */
+const INSTANT_MAX = 2 ** 48 - 1
+
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
+
+/** Whether a text can be a signature. */
+export const isSignature = (text: string): boolean => SIGNATURE.test(text)
+
+/** What one call asks for. */
+export type PageQuery = {
+  readonly filter: Omit<SubmissionFilter, 'accessId' | 'network'>
+  /** Ids between which it searches. */
+  readonly before: Uint8Array | undefined
+  readonly from: Uint8Array | undefined
+  readonly limit: number
+}
+
+const read = <T>(
+  members: Members,
+  name: string,
+  expected: string,
+  check: (value: unknown) => T | undefined,
+): T | undefined => {
+  const value = members[name]
+  if (isAbsent(value)) return undefined
+  const checked = check(value)
+  if (checked === undefined) throw new RpcError('submissionFilter', { name, expected })
+  return checked
+}
+
+const toInteger =
+  (min: number, max: number) =>
+  (value: unknown): number | undefined =>
+    typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max
+      ? value
+      : undefined
+
+const oneOf =
+  <T extends string>(names: readonly T[]) =>
+  (value: unknown): T | undefined =>
+    names.find(name => name === value)
+
+/** The first id of a millisecond. */
+const idOf = (atMs: number): Uint8Array => {
+  const id = Buffer.alloc(ID_BYTES)
+  id.writeUIntBE(atMs, 0, 6)
+  return id
+}
+
+/** The earlier of two ids, of which one may be undefined. */
+const earlier = (one: Uint8Array | undefined, other: Uint8Array | undefined) => {
+  if (one === undefined || other === undefined) return one ?? other
+  return Buffer.compare(one, other) <= 0 ? one : other
+}
+
+/** Checks the options of `getSubmissions`. */
+export const toPageQuery = (members: Members): PageQuery => {
+  const instant = toInteger(0, INSTANT_MAX)
+  const until = read(members, 'untilMs', 'Unix milliseconds', instant)
+  const fromMs = read(members, 'fromMs', 'Unix milliseconds', instant)
+  const before = read(members, 'before', 'the `next` of a page', value =>
+    typeof value === 'string' ? parseId(value) : undefined,
+  )
+  return {
+    filter: {
+      route: read(
+        members,
+        'route',
+        `one of ${SUBMISSION_ROUTES.join(', ')}`,
+        oneOf(SUBMISSION_ROUTES),
+      ),
+      state: read(
+        members,
+        'state',
+        `one of ${SUBMISSION_STATES.join(', ')}`,
+        oneOf(SUBMISSION_STATES),
+      ),
+      signature: read(members, 'signature', 'the signature of a transaction, in base58', value =>
+        typeof value === 'string' && isSignature(value) ? value : undefined,
+      ),
+    },
+    before: earlier(before, until === undefined ? undefined : idOf(until)),
+    from: fromMs === undefined ? undefined : idOf(fromMs),
+    limit:
+      read(members, 'limit', `an integer from 1 to ${LIMIT_MAX}`, toInteger(1, LIMIT_MAX)) ??
+      LIMIT_DEFAULT,
+  }
+}

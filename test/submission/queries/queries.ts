@@ -1,0 +1,124 @@
+import t, { type Test } from 'tap'
+import { SubmissionQueries } from '../../../src/submission/queries/queries.js'
+import { StoreReader } from '../../../src/submission/store/store-reader.js'
+import { formatId } from '../../../src/submission/store/submission-id.js'
+import type { Submission } from '../../../src/submission/store/submission.js'
+import { openStores } from '../../fixtures/submission/store.js'
+import { ACCEPTED } from '../../fixtures/submission/submission.js'
+import { until } from '../../fixtures/until.js'
+
+type Page = { readonly submissions: readonly { submissionId: string }[]; readonly next: string }
+
+const open = async (t: Test) => {
+  const { dir, openStore, newId, clock, options } = await openStores(t, { findMs: 30 })
+  const store = await openStore()
+  const reader = new StoreReader(dir, options)
+  t.teardown(async () => {
+    await store.close()
+    await reader.close()
+  })
+  const asked: string[] = []
+  const queries = new SubmissionQueries({
+    ...{ network: 'main', reader, options, now: () => clock.ms },
+    findElsewhere: async ({ submissionId }) => {
+      asked.push(submissionId)
+      return undefined
+    },
+  })
+  const keep = async (more: Partial<Submission> = {}): Promise<Uint8Array> => {
+    clock.ms += 1_000
+    const id = newId()
+    store.record(id, { ...ACCEPTED, receivedAtMs: clock.ms, ...more })
+    await until('it is stored', () => reader.get(id) !== undefined)
+    return id
+  }
+  const find = async (key: string, accessId = ACCEPTED.accessId): Promise<unknown> =>
+    JSON.parse(Buffer.from(await queries.find(accessId, key)).toString())
+  const list = async (query: object = {}, accessId = ACCEPTED.accessId): Promise<Page> =>
+    JSON.parse(Buffer.from(await queries.list(accessId, { ...query })).toString()) as Page
+  const ids = async (query: object = {}): Promise<string[]> =>
+    (await list(query)).submissions.map(({ submissionId }) => submissionId)
+  return { asked, clock, find, ids, keep, list, queries, store }
+}
+
+const [SIGNATURE = '', OTHER = ''] = ACCEPTED.signatures
+
+t.test('a submission by its id and by its signature, for its access alone', async t => {
+  const { asked, find, keep, queries, store } = await open(t)
+  const tips = [[{ account: 'tip', lamports: 5 }], []]
+  await keep()
+  const id = await keep({ tips, receivedSlot: 7, network: 'main' })
+  const fate = { slot: 9, index: 1, error: null, isFinal: true, seenAtMs: 1_900_000_002_500 }
+  await store.addLanding(id, { transactions: [fate, null] })
+  const expected = {
+    submissionId: formatId(id),
+    state: 'partly-landed',
+    tipLamports: 5,
+    receivedSlot: 7,
+    transactions: [
+      { signature: SIGNATURE, state: 'final', slot: 9, index: 1, delaySlots: 2, delayMs: 500 },
+      { signature: OTHER, state: 'waiting', slot: null, delayMs: null, tips: [] },
+    ],
+  }
+  t.match(await find(formatId(id)), expected)
+  t.match(await find(SIGNATURE), expected, 'the newest one')
+  const foreign = await keep({ accessId: 'acc_other', signatures: [SIGNATURE] })
+  const elsewhere = await keep({ network: 'test', signatures: ['2'.repeat(64)] })
+  t.match(await find(SIGNATURE), expected, 'another access has sent it, too')
+  t.equal(await find(formatId(foreign)), null, 'of another access')
+  t.equal(await find(formatId(elsewhere)), null, 'of another network')
+  t.equal(await find('2'.repeat(64)), null)
+  t.equal(await find('3'.repeat(64)), null)
+  t.equal(await find(SIGNATURE, 'acc_nobody'), null)
+  t.strictSame(asked, [formatId(foreign), formatId(elsewhere)], 'as one that is not there')
+  for (const key of [
+    '',
+    'x',
+    `${formatId(id)}0`,
+    '1'.repeat(63),
+    '0'.repeat(64),
+    'a'.repeat(99_999),
+  ])
+    await t.rejects(queries.find('acc', key), { name: 'submissionKey' })
+})
+
+t.test('pages of the newest first, by route, state, signature and time', async t => {
+  const { clock, ids, keep, list, queries } = await open(t)
+  const startMs = clock.ms
+  const first = formatId(await keep({ route: '/lander' }))
+  const second = formatId(await keep({ outcome: 'refused', error: '{"message":"no"}' }))
+  const third = formatId(await keep({ signatures: ['4'.repeat(64)] }))
+  await keep({ accessId: 'acc_other' })
+  await keep({ network: 'test' })
+  const all = [third, second, first]
+  t.strictSame(await ids(), all)
+  t.strictSame(await ids({ route: '/lander' }), [first])
+  t.strictSame(await ids({ state: 'refused' }), [second])
+  t.strictSame(await ids({ state: 'final' }), [])
+  t.strictSame(await ids({ signature: '4'.repeat(64) }), [third])
+  t.strictSame(await ids({ fromMs: startMs + 2_000 }), [third, second])
+  t.strictSame(await ids({ untilMs: startMs + 3_000 }), [second, first])
+  t.strictSame(await ids({ fromMs: startMs + 2_000, untilMs: startMs + 3_000 }), [second])
+  t.strictSame(await ids({ limit: null, route: null, unknown: 1 }), all)
+  const pages: string[] = []
+  let before: string | null = null
+  do {
+    const page: Page = await list({ limit: 1, before })
+    pages.push(...page.submissions.map(({ submissionId }) => submissionId))
+    before = page.next
+  } while (before !== null)
+  t.strictSame(pages, all)
+  t.strictSame((await list({}, 'acc_nobody')).submissions, [])
+  const wrong: readonly (readonly [name: string, ...values: unknown[]])[] = [
+    ['limit', 0, 101, 1.5, '1', {}, [], true],
+    ['before', 'x', 7, '0'.repeat(70_000)],
+    ['route', '/none', 7],
+    ['state', 'gone', {}],
+    ['signature', '0OIl', 'a'.repeat(100_000), 7],
+    ['fromMs', -1, '1', 2 ** 60],
+    ['untilMs', -1, 1.5],
+  ]
+  for (const [name, ...values] of wrong)
+    for (const value of values)
+      await t.rejects(queries.list('acc', { [name]: value }), { name: 'submissionFilter' }, name)
+})
