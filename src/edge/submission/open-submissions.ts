@@ -69,6 +69,6 @@ export const openSubmissions = async (
       ]),
     ),
     newId,
-    close: async () => sender.close(),
+    close: () => sender.close(),
   }
 }

@@ -104,20 +104,34 @@ export class LanderForwarder {
     })
   }
 
-  private send(call: Call, record: LanderRecord, { onSent }: ForwardEvents): Promise<LanderAnswer> {
-    return this.parts.upstream
+  private async send(
+    call: Call,
+    record: LanderRecord,
+    { onSent }: ForwardEvents,
+  ): Promise<LanderAnswer> {
+    let toldSent: NodeJS.Immediate | undefined
+    const answer = await this.parts.upstream
       .send({
         method: 'POST',
         ...call,
         onWritten: () => {
           record.onSent()
           // After the bytes of the request, which are written in this turn of the event loop.
-          setImmediate(onSent)
+          toldSent = setImmediate(() => {
+            toldSent = undefined
+            onSent()
+          })
         },
       })
       .catch((failure: unknown) => {
         if (failure instanceof UpstreamFailure) return failure.kind
         throw failure
       })
+    // An answer that has come in the same turn.
+    if (toldSent !== undefined) {
+      clearImmediate(toldSent)
+      onSent()
+    }
+    return answer
   }
 }

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { Submission } from '../store/submission.js'
 import { FrameReader, toFrame } from './frames.js'
@@ -60,6 +61,8 @@ type Connection = {
   readonly pending: Map<number, Waiting>
   /** Calls that something follows. */
   readonly followed: Set<Waiting>
+  /** Called when nothing follows any more. */
+  onFollowed: () => void
 }
 
 /**
@@ -128,14 +131,26 @@ export class SenderClient {
     }
   }
 
-  /** Ends every call that is in flight. */
-  close(): void {
+  /** Ends every call that is in flight, once what follows it is sent. */
+  async close(): Promise<void> {
     this.isClosed = true
     clearTimeout(this.reconnect)
     this.connecting?.destroy()
-    this.current?.socket.destroy()
-    for (const { socket } of this.leaving) socket.destroy()
     for (const call of this.waiting) this.giveUp(call)
+    const { current, leaving } = this
+    const open = current === undefined ? [...leaving] : [...leaving, current]
+    await Promise.all(open.map(connection => this.end(connection)))
+  }
+
+  private async end(connection: Connection): Promise<void> {
+    const { followed, socket } = connection
+    if (followed.size > 0) {
+      const isFollowed = new Promise<void>(resolve => {
+        connection.onFollowed = resolve
+      })
+      await Promise.race([isFollowed, sleep(this.options.waitMs, undefined, { ref: false })])
+    }
+    socket.destroySoon()
   }
 
   private place(call: Waiting): void {
@@ -170,13 +185,19 @@ export class SenderClient {
     connection?.socket.write(waiting.knowledge)
     connection?.followed.delete(waiting)
     if (connection !== undefined) this.endIfDone(connection)
+    if (connection?.followed.size === 0) connection.onFollowed()
   }
 
   private open(): void {
     if (this.isClosed || this.connecting !== undefined) return
     const socket = connect(this.options.path)
     this.connecting = socket
-    const connection: Connection = { socket, pending: new Map(), followed: new Set() }
+    const connection: Connection = {
+      socket,
+      pending: new Map(),
+      followed: new Set(),
+      onFollowed() {},
+    }
     const reader = new FrameReader(this.options.answerBytesMax, message =>
       this.onMessage(connection, message as ToEdge),
     )
@@ -210,6 +231,7 @@ export class SenderClient {
     if (this.connecting === socket) this.connecting = undefined
     if (this.current === connection) this.current = undefined
     this.leaving.delete(connection)
+    connection.onFollowed()
     for (const { reject } of pending.values())
       reject(new UpstreamFailure('no-response', 'the sender has ended'))
     pending.clear()

@@ -276,6 +276,7 @@ export class SubmissionTables {
 
   /** Submissions since an instant, newest first, at most `countMax` of each table. */
   newest(sinceMs: number, countMax: number): readonly StoredSubmission[] {
+    this.refresh()
     return this.openTables().flatMap(table => {
       const found: StoredSubmission[] = []
       for (const { key, value } of table.getRange({ reverse: true, limit: countMax })) {

@@ -42,6 +42,32 @@ t.test('a submission can be read at once, and by every process when it is stored
   t.strictSame(faults, [])
 })
 
+t.test('what a former sender left is unknown; what is in flight here is not', async t => {
+  const { dir, openStore, openSuccessor, newId, faults } = await open(t, { pendingMs: 5 })
+  const former = await openStore()
+  const store = await openSuccessor()
+  const reader = new StoreReader(dir)
+  const [left, recorded, begun, ended] = [newId(), newId(), newId(), newId()] as const
+  former.record(left, PENDING)
+  store.record(recorded, PENDING)
+  store.record(ended, PENDING)
+  const record = store.begin(begun, PENDING)
+  const ids = [left, recorded, begun, ended]
+  await until('all are stored', () => ids.every(id => reader.get(id)?.outcome === 'pending'))
+  await former.close()
+  store.record(ended, ACCEPTED)
+  await store.resume()
+  await until('it is unknown', () => reader.get(left)?.outcome === 'unknown')
+  t.strictSame(reader.get(recorded), PENDING)
+  t.strictSame(reader.get(begun), PENDING)
+  await until('it is accepted', () => reader.get(ended)?.outcome === 'accepted')
+  t.equal(await record?.end(ACCEPTED), true)
+  t.strictSame(reader.get(begun), ACCEPTED)
+  await reader.close()
+  await store.close()
+  t.strictSame(faults, [])
+})
+
 t.test('a submission that takes long can be read by other processes as pending', async t => {
   const { dir, openStore, newId, faults } = await open(t, { pendingMs: 5 })
   const store = await openStore()
