@@ -101,7 +101,7 @@ const prepare = (t: Test, geyserUrl: string, upstreamUrl: string): Promise<Prepa
   )
 }
 
-/** Sends submissions at a rate, or less of them where they take long: of each route in turn, until it is stopped. */
+/** Sends submissions of each route in turn, at a rate, or less where they take long. */
 const startClient = (url: string) => {
   const agent = new Agent({ keepAlive: true, scheduling: 'fifo' })
   const sent: Sent[] = []
@@ -110,7 +110,7 @@ const startClient = (url: string) => {
     const isBundle = nth % 2 === 1
     const route = isBundle ? '/relay-bundle' : '/lander'
     const texts = isBundle
-      ? toBundle(route as never, `load ${nth}`, 1)
+      ? toBundle('/relay-bundle', `load ${nth}`, 1)
       : [base64(tipping([FLOOR, 0]))]
     const body = isBundle ? sendBundle('/relay-bundle', texts) : single(texts[0] ?? '')
     const [signature = ''] = signaturesOf(texts)

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { FrameReader, toFrame } from '../../src/submission/link/frames.js'
 import { openSocketPath } from '../../src/submission/link/socket-path.js'
@@ -104,6 +105,38 @@ t.test('while there is no sender, a submission is refused after a second', async
   t.equal(headers['retry-after'], '1')
   t.match(json.error, { message: 'Submissions are not taken at this moment; nothing was sent' })
   t.match(headers['x-bundle-id'], resultOf('none'))
+})
+
+t.test('messages of any content harm no other connection', async t => {
+  const { machine, submit, engine, release } = await open(t)
+  const kinds = ['bundle', 'statuses', 'find', 'forward', 'record', 'checked', 'rechecked', 'x']
+  const content = fc.record(
+    {
+      kind: fc.constantFrom(...kinds),
+      call: fc.oneof(fc.nat({ max: 3 }), fc.constant(Number.NaN), fc.string()),
+      of: fc.oneof(fc.anything(), fc.record({ network: fc.constant('main'), route: fc.string() })),
+      id: fc.uint8Array({ maxLength: 20 }),
+      submission: fc.anything(),
+      known: fc.anything(),
+    },
+    { requiredKeys: ['kind'], noNullPrototype: true },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(content, { minLength: 1, maxLength: 4 }), async messages => {
+      const socket = connect(openSocketPath(machine.dataDir))
+      socket.on('error', () => {})
+      const isClosed = new Promise(resolve => socket.once('close', resolve))
+      socket.end(Buffer.concat(messages.map(toFrame)))
+      socket.resume()
+      await isClosed
+    }),
+    { numRuns: 50 },
+  )
+  t.equal(engine.received.length, 0, 'nothing of it is sent')
+  const sent = submit(0, 'fine')
+  await until('it is at the engine', () => engine.received.length === 1)
+  release()
+  t.equal((await sent).json.result, resultOf('fine'))
 })
 
 t.test('what is no message ends one connection, and no other', async t => {

@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs'
+import { chmodSync, renameSync, rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { ForwardEvents } from '../lander/forwarder.js'
 import type { RememberedTransaction } from '../lander/sent-transactions.js'
@@ -84,6 +84,8 @@ export class SenderServer {
       server.listen(draft, resolve)
     })
     this.server = server
+    // Who may write to it may submit.
+    chmodSync(draft, 0o600)
     // At no time does nobody listen.
     renameSync(draft, path)
   }

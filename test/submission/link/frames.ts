@@ -73,6 +73,47 @@ t.test('what is no message ends the stream, and is not kept', t => {
   t.end()
 })
 
+t.test('no bytes at all are taken for a message that has no kind', t => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 4 }),
+      fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1, maxLength: 5 }),
+      (bodies, lengths) => {
+        const frames = bodies.map(body => {
+          const head = Buffer.alloc(4)
+          head.writeUInt32LE(body.length)
+          return Buffer.concat([head, body])
+        })
+        const found: unknown[] = []
+        const reader = new FrameReader(BYTES_MAX, message => found.push(message))
+        try {
+          for (const chunk of cut(Buffer.concat(frames), lengths)) reader.push(chunk)
+        } catch (error) {
+          if (!(error instanceof Error)) return false
+        }
+        return found.every(one => typeof (one as { kind?: unknown }).kind === 'string')
+      },
+    ),
+  )
+  t.end()
+})
+
+t.test('the length of a message that does not come takes no memory', t => {
+  const bytesMax = 64 * 1024 ** 2
+  const { arrayBuffers } = process.memoryUsage()
+  const readers = Array.from({ length: 100 }, () => {
+    const reader = new FrameReader(bytesMax, () => t.fail('no message has come'))
+    const head = Buffer.alloc(4)
+    head.writeUInt32LE(bytesMax)
+    reader.push(head)
+    reader.push(Buffer.alloc(1_000))
+    return reader
+  })
+  t.ok(process.memoryUsage().arrayBuffers - arrayBuffers < bytesMax)
+  t.equal(readers.length, 100)
+  t.end()
+})
+
 t.test('a message of 8 MiB in small chunks costs one copy', t => {
   const body = Buffer.alloc(8 * 1024 ** 2, 7)
   const frame = toFrame({ kind: '', body })
