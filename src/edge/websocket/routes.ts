@@ -86,7 +86,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     frameBytesMax: options.socketFrameBytesMax,
     open: request => open(tokenOf(request), request),
     onOpen: (session, socket) => session.onOpen(socket),
-    onMessage: (session, socket, body) => session.onMessage(socket, body),
+    onMessage: (session, socket, body, isBinary) => session.onMessage(socket, body, isBinary),
     onIdleFrames: (session, socket, count) => session.onIdleFrames(socket, count),
     isBusy: session => session.isBusy,
     onDrain: (session, socket) => session.onDrain(socket),

@@ -4,11 +4,13 @@ import { RpcError } from '../../shared/errors.js'
 import type { BodySource, Reply, SizedSource } from '../../shared/http.js'
 import { CLOSE, type CloseCode, type Connection, type Socket } from '../../shared/socket.js'
 import { createBytesSource } from '../../server/http/body-source.js'
-import { toOverLimit } from '../admission.js'
+import { toOverLimit, UNAUTHORIZED } from '../admission.js'
 import type { AccessPause } from './access-pauses.js'
 import { FailureBackoff } from './failure-backoff.js'
 import type { SocketGroup } from './group.js'
 import type { SocketHost } from './host.js'
+import { findTransactionRoute } from './submission-calls.js'
+import { isTransaction, TransactionFrames } from './transaction-frames.js'
 import { LONG_BYTES, SocketMessage, type MessageSession } from './message.js'
 
 // As web3.js and kit send it every 5 s, to keep a connection open.
@@ -58,6 +60,8 @@ export class SocketSession implements MessageSession {
   /** Of the access; undefined while the socket is not open. */
   private pause: AccessPause | undefined
   private backoff: FailureBackoff | undefined
+  /** Created at the first transaction. */
+  private frames: TransactionFrames | undefined
   /** Of the reply budget, for delayed errors. */
   private delayed: ByteShare | undefined
   /** When a ping was last accepted without being charged. */
@@ -105,10 +109,11 @@ export class SocketSession implements MessageSession {
     this.pause.add(socket)
   }
 
-  onMessage(socket: Socket, body: Uint8Array): void {
+  onMessage(socket: Socket, body: Uint8Array, isBinary: boolean): void {
     const { host, group } = this
     const { limiter, options } = host
     if (!group.revalidateOrClose(host.now()) || this.takesPing(socket, body)) return
+    if (isBinary && this.takesTransaction(socket, body)) return
     if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, OVERLOADED)
     const principal = limiter.principalOf(group.grant)
     const exceeded = limiter.acquire(principal, host.now)
@@ -314,6 +319,49 @@ export class SocketSession implements MessageSession {
     const { token, version } = this.group
     direct.register(principal, { token, version, lane: view.lane })
     socket.answerDirectly(token)
+  }
+
+  /** True for a transaction of a network with a lander. */
+  private takesTransaction(socket: Socket, body: Uint8Array): boolean {
+    const { group, host } = this
+    const { limiter, options, submissions } = host
+    if (submissions === undefined || !isTransaction(body)) return false
+    const handler = findTransactionRoute(submissions, group.grant)
+    if (handler === undefined) return false
+    this.frames ??= new TransactionFrames(frame => {
+      if (this.revalidate()) this.socket?.send(frame, true)
+    })
+    const { frames } = this
+    // Those that were refused wait behind those in flight.
+    if (frames.size >= 2 * options.socketCallsMax) {
+      socket.close(CLOSE.overload, 'over a limit')
+      return true
+    }
+    const principal = limiter.principalOf(group.grant)
+    const isFull = this.callCount >= options.socketCallsMax
+    const exceeded = isFull ? undefined : limiter.acquire(principal, host.now)
+    if (isFull || exceeded !== undefined) {
+      frames.refuse(exceeded === undefined ? OVERLOADED : toOverLimit(exceeded, host.onRefusal))
+      // The next accepted message must be counted here.
+      socket.answerDirectly('')
+      this.countRefusal(socket, body)
+      return true
+    }
+    this.refusedBytes = 0
+    const recheck = (): Reply | undefined => (this.isEntitled() ? undefined : UNAUTHORIZED)
+    const submitter = { grant: group.grant, principal, recheck, request: this }
+    this.callCount++
+    frames
+      .add(body, () => submissions.submissions.submit(handler, submitter, body))
+      .catch((fault: unknown) => {
+        host.log.error({ err: fault, socketId: this.id }, 'a transaction was not answered')
+        this.close(CLOSE.fault, 'internal error')
+      })
+      .finally(() => {
+        this.callCount--
+        limiter.release(principal, 1)
+      })
+    return true
   }
 
   private log(body: Uint8Array): void {

@@ -5,13 +5,19 @@ import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
 import { RELAY_ROUTES } from '../../submission/store/submission.js'
 import { isReplyTo, toAnswerData } from '../../submission/reply-to.js'
-import type { Submissions, Submitter } from '../submission/submissions.js'
+import type { SubmissionHandler, Submissions, Submitter } from '../submission/submissions.js'
 
 /** Submissions by WebSocket, and the bound of a message that is one. */
 export type SocketSubmissions = {
   readonly submissions: Submissions
   readonly bytesMax: number
 }
+
+/** The route of binary messages; undefined where the network has no lander. */
+export const findTransactionRoute = (
+  { submissions }: SocketSubmissions,
+  grant: Submitter['grant'],
+): SubmissionHandler | undefined => submissions.handlerOf(grant, '/send')
 
 /** A reply to a longer message waits for its share of a turn of the event loop. */
 const LONG_BYTES = 16 * 1024

@@ -9,6 +9,7 @@ import {
   openTestLander,
   SEND,
 } from '../../fixtures/submission/lander.js'
+import { ACCEPT, signatureOf, version1 } from '../../fixtures/submission/transactions.js'
 import { answer, type Script } from '../../fixtures/submission/raw-upstream.js'
 import { LANDER_CREDENTIAL, type HttpAnswer } from '../../fixtures/submission/submission-edge.js'
 import { base64, FLOOR, forged, sized, tipping } from '../../fixtures/sandbox/tipping.js'
@@ -16,30 +17,6 @@ import { usageIn } from '../../fixtures/usage/usage.js'
 import { until } from '../../fixtures/until.js'
 
 const TEXT_TYPE = { 'content-type': 'text/plain' }
-
-/** The first signature of a transaction before version 1, or of version 1 with one signer. */
-const signatureOf = (transaction: Uint8Array): string =>
-  bs58.encode(transaction[0] === 0x81 ? transaction.subarray(-64) : transaction.subarray(1, 65))
-
-const accept =
-  (result: (body: Buffer) => string): Script =>
-  (s, { body }) =>
-    void s.write(answer(JSON.stringify({ jsonrpc: '2.0', result: result(body), id: 1 })))
-
-/** A lander that answers the signature. */
-const ACCEPT = accept(body => {
-  const { params } = JSON.parse(body.toString()) as { params: [string] }
-  return signatureOf(Buffer.from(params[0], 'base64'))
-})
-
-/** Version 1 of exactly this size: one signer, one instruction without accounts. */
-const version1 = (byteCount: number): Buffer => {
-  const dataBytes = byteCount - (1 + 3 + 4 + 32 + 2 + 2 * 32 + 4 + 64)
-  const head = Buffer.from([0x81, 1, 0, 1, 0, 0, 0, 0])
-  const keys = Buffer.concat([Buffer.alloc(32, 7), Buffer.of(1, 2), Buffer.alloc(64, 9)])
-  const instruction = Buffer.from([1, 0, dataBytes & 0xff, dataBytes >> 8])
-  return Buffer.concat([head, keys, instruction, Buffer.alloc(dataBytes), Buffer.alloc(64, 3)])
-}
 
 const errorOf = ({ text }: HttpAnswer): unknown =>
   (JSON.parse(text) as { readonly error: unknown }).error
