@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse, stringify } from 'smol-toml'
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { ERRORS } from '../../src/shared/errors.js'
 import { StoreReader } from '../../src/submission/store/store-reader.js'
@@ -15,7 +15,7 @@ import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { accepted, signaturesOf } from '../fixtures/submission/relay-engine.js'
 import { base64, sendBundle, toBundle, TIPS } from '../fixtures/submission/relay.js'
 import { FLOOR, tipping, TIPS as LANDER_TIPS } from '../fixtures/sandbox/tipping.js'
-import { isSoak } from '../fixtures/soak.js'
+import { isSoak, soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Least submissions, and how many a second. Both are exceeded until every fault has happened. */
@@ -295,37 +295,41 @@ const findUntold = (loaded: Loaded, found: readonly Submission[]): string[] => {
     .map(one => JSON.stringify({ ...one, record: records.get(one.signature) }))
 }
 
-t.test('no answer of an upstream is lost, nothing is sent twice', { timeout: TEST_MS }, async t => {
-  const loaded = await open(t)
-  const { arrivals, client, prepared } = loaded
-  const { sent } = client
-  for (let round = 0; round < ROUNDS; round++)
-    for (const fault of FAULTS) {
-      await sleep(PAUSE_MS)
-      await fault(t, loaded)
-    }
-  await until('all are sent', () => sent.length >= SUBMISSIONS, TEST_MS)
-  await client.stop()
-  const faults = findFaults(loaded)
-  t.strictSame(faults.slice(0, 5), [], `${faults.length} of ${sent.length}`)
-  const brokenCount = sent.filter(({ status }) => status === 0).length
-  const lostCount = sent.filter(one => isLost(loaded, one) && !isAccepted(one)).length
-  t.comment(
-    `${sent.length} sent, ${arrivals.size} at the upstream, ${brokenCount} connections broken, ` +
-      `${lostCount} in flight at a killed sender`,
-  )
-  t.ok(lostCount > 0)
+soakTest(
+  'no answer of an upstream is lost, nothing is sent twice',
+  { timeout: TEST_MS },
+  async t => {
+    const loaded = await open(t)
+    const { arrivals, client, prepared } = loaded
+    const { sent } = client
+    for (let round = 0; round < ROUNDS; round++)
+      for (const fault of FAULTS) {
+        await sleep(PAUSE_MS)
+        await fault(t, loaded)
+      }
+    await until('all are sent', () => sent.length >= SUBMISSIONS, TEST_MS)
+    await client.stop()
+    const faults = findFaults(loaded)
+    t.strictSame(faults.slice(0, 5), [], `${faults.length} of ${sent.length}`)
+    const brokenCount = sent.filter(({ status }) => status === 0).length
+    const lostCount = sent.filter(one => isLost(loaded, one) && !isAccepted(one)).length
+    t.comment(
+      `${sent.length} sent, ${arrivals.size} at the upstream, ${brokenCount} connections broken, ` +
+        `${lostCount} in flight at a killed sender`,
+    )
+    t.ok(lostCount > 0)
 
-  const reader = new StoreReader(prepared.dataDir)
-  t.teardown(() => reader.close())
-  let untold: string[] = []
-  const isTold = async (): Promise<boolean> => {
-    const start = { before: undefined, countMax: 2 * sent.length, limitMs: 60_000, now: Date.now }
-    const { found } = await reader.search({ accessId: prepared.accessId }, start)
-    const records = found.map(({ submission }) => submission)
-    untold = findUntold(loaded, records)
-    return untold.length === 0
-  }
-  await until('the records tell how each ended', isTold).catch(() => undefined)
-  t.strictSame(untold.slice(0, 5), [], `${untold.length} of ${sent.length}`)
-})
+    const reader = new StoreReader(prepared.dataDir)
+    t.teardown(() => reader.close())
+    let untold: string[] = []
+    const isTold = async (): Promise<boolean> => {
+      const start = { before: undefined, countMax: 2 * sent.length, limitMs: 60_000, now: Date.now }
+      const { found } = await reader.search({ accessId: prepared.accessId }, start)
+      const records = found.map(({ submission }) => submission)
+      untold = findUntold(loaded, records)
+      return untold.length === 0
+    }
+    await until('the records tell how each ended', isTold).catch(() => undefined)
+    t.strictSame(untold.slice(0, 5), [], `${untold.length} of ${sent.length}`)
+  },
+)
