@@ -75,7 +75,14 @@ const RELAY_TIPS = [
 ] as const
 
 /** Of a section of submission routes, what the sender alone needs: a path may contain a key. */
-const SENT = ['upstream', 'path', 'transactionPath', 'bundlePath', 'batchPath'] as const
+const SENT = [
+  'upstream',
+  'path',
+  'transactionPath',
+  'bundlePath',
+  'batchPath',
+  'binaryPath',
+] as const
 
 type Routed<S> = Omit<NonNullable<S>, (typeof SENT)[number]>
 

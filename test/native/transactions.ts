@@ -131,18 +131,22 @@ t.test('verdicts of the members of a bundle', async t => {
   const texts = [member(1), poor.bytes].map(bytes => bytes.toString('base64'))
   const verdict = await checks.checkBundle(texts, 1_232)
   const common = { blockhash: bs58.encode(new Uint8Array(32).fill(9)), isSigned: true }
+  const paid = (...lamports: bigint[]) =>
+    lamports.map((amount, nth) => ({ account: [SERVICE_TIP, ENGINE_TIP][nth], lamports: amount }))
   t.strictSame(verdict, {
     members: [
       {
         ...common,
         signature: bs58.encode(member(1).subarray(1, 65)),
         tips: [1_000_000n, 1_000n],
+        paid: paid(1_000_000n, 1_000n),
         qualifies: true,
       },
       {
         ...common,
         signature: bs58.encode(poor.signature),
         tips: [999_999n, 2n ** 64n - 1n],
+        paid: paid(999_999n, 2n ** 64n - 1n),
         qualifies: false,
       },
     ],

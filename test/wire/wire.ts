@@ -49,6 +49,9 @@ const NO_VECTOR: ReadonlySet<string> = new Set([
   'limitIsNone',
   'landerUnauthorized',
   'landerForbidden',
+  'landerRefused',
+  'landerFull',
+  'submissionKey',
 ])
 
 t.test('every read error of the contract is in a vector', async t => {

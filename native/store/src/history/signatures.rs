@@ -30,7 +30,7 @@ pub struct SignatureRef<'a> {
 }
 
 /// Decodes a row: the slot, the position, and the error of a transaction that failed.
-fn decode(value: &[u8]) -> Option<SignatureRef<'_>> {
+pub(crate) fn decode(value: &[u8]) -> Option<SignatureRef<'_>> {
     let (slot, rest) = value.split_first_chunk()?;
     let slot = u64::from_be_bytes(*slot);
     let (index, error) = if slot & HAS_INDEX == 0 {

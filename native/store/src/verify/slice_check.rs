@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use crate::history::signatures::GROUP_SLOTS;
+use crate::history::signatures::{self, GROUP_SLOTS};
 use crate::indexes::holder_row::{self, HOLDERS_MAX, Row};
 use crate::indexes::programs::{self, ProgramRow};
 use crate::rows::keys::{self, Indexed, MintId};
@@ -319,7 +319,13 @@ impl<'l> SliceCheck<'l> {
 
     /// A transaction outcome is in the group of its slot, and its slot is not after the tip.
     fn signature(&mut self, key: &[u8], value: &[u8]) {
-        let (group, slot) = (keys::slot_of(key), keys::slot_of(value));
+        let group = keys::slot_of(key);
+        let Some(outcome) = signatures::decode(value) else {
+            self.found
+                .push("signatures: an outcome cannot be read".to_owned());
+            return;
+        };
+        let slot = outcome.slot;
         if slot / GROUP_SLOTS != group || slot > self.snapshot.slot() {
             self.found.push(format!(
                 "signatures: an outcome of slot {slot} is in the group of slot {}",
