@@ -98,7 +98,7 @@ fn a_nonce_is_told_with_the_slot_of_its_account() {
     };
     let mut row = awaited(3, [7; 32], 0);
     row[96..128].fill(5);
-    let mut asked = |slot: u64, account: Option<AccountUpdate>| {
+    let asked = |slot: u64, account: Option<AccountUpdate>| {
         let block = Block {
             root: slot.checked_sub(2),
             ..block(slot, account.into_iter().collect())
