@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { parseConfig } from '../../../src/config/config.js'
 import { toConfigReference } from '../../../src/config/reference.js'
@@ -165,10 +165,19 @@ t.test('a person is asked at a terminal, and asked again after a wrong answer', 
   // feed, wrong and right; token, programs, rpc, lander, both engines, location, name, public URL,
   // host, port, certificate, product, its name, issuer.
   const answers = ['feed', 'http://127.0.0.1:9', '', '', '', '', '', '', 'fra', 'Frankfurt']
-  const input = `${[...answers, '', '', '8080', '', '', '', ''].join('\n')}\n`
-  const run = promisify(execFile)('script', ['-qec', shell, '/dev/null'], { timeout: 60_000 })
-  run.child.stdin?.end(input)
-  const { stdout } = await run
+  answers.push('', '', '8080', '', '', '', '')
+  const child = spawn('script', ['-qec', shell, '/dev/null'])
+  t.teardown(() => child.kill())
+  let stdout = ''
+  let answered = 0
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += String(text)
+    // A question ends with the column of the cursor. What is typed before it may be lost.
+    const asked = stdout.match(/: \u001B\[\d+G/g)?.length ?? 0
+    while (answered < asked && answered < answers.length)
+      child.stdin.write(`${answers[answered++]}\n`)
+  })
+  t.strictSame(await once(child, 'close'), [0, null])
   t.match(stdout, /its Yellowstone gRPC server: /)
   t.match(stdout, 'It must be an http or https URL, but is "feed".')
   const config = parseConfig(readFileSync(file, 'utf8'), file)
