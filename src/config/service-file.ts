@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFile } from '../shared/atomic-file.js'
+import { replaceFile } from '../shared/files/atomic-file.js'
 
 /**
  * What the last service of a data directory ran with: a file, or, where there was none as in a

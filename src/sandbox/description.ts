@@ -1,4 +1,4 @@
-import { replaceFile } from '../shared/atomic-file.js'
+import { replaceFile } from '../shared/files/atomic-file.js'
 import type { Samples } from './chain/sample-accounts.js'
 import type { SandboxMachine } from './machines/machines.js'
 import { SANDBOX_SEED } from './solana/keypair.js'

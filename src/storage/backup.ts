@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import { openStoreInspector } from '../native/store-inspector.js'
 import type { StoreOptions, Tip } from '../native/store.js'
-import { syncPath } from '../shared/atomic-file.js'
+import { syncPath } from '../shared/files/atomic-file.js'
 import { sha256OfFile } from './checksum.js'
 import { DATA_FILE, LABEL_FILE, openDraft } from './backup-draft.js'
 import { demandDiskSpace, watchFileSize } from './disk-space.js'

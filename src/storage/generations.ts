@@ -8,7 +8,7 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFileDurably } from '../shared/atomic-file.js'
+import { replaceFileDurably } from '../shared/files/atomic-file.js'
 
 /**
  * Folder of one network's stores: a folder per generation; the file `CURRENT` names the live one.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFile } from '../shared/atomic-file.js'
+import { replaceFile } from '../shared/files/atomic-file.js'
 import type { FollowerStatus } from './follower-status.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 

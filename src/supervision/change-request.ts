@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { replaceFile } from '../shared/atomic-file.js'
+import { replaceFile } from '../shared/files/atomic-file.js'
 
 /** A change that a command requests of the running service. */
 export type ChangeRequest = {

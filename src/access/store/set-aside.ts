@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { syncPath } from '../../shared/atomic-file.js'
+import { syncPath } from '../../shared/files/atomic-file.js'
 import { DATA_FILE, LOCK_FILE } from '../../storage/backup-draft.js'
 import { demandDiskSpace } from '../../storage/disk-space.js'
 import type { AccessStore } from './access-store.js'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { replaceFileDurably } from '../../shared/atomic-file.js'
+import { replaceFileDurably } from '../../shared/files/atomic-file.js'
 import { ADMIN_TOKEN_PREFIX, Secret } from '../../shared/secret.js'
 import { readPrivateFile } from '../store/private-file.js'
 import type { RandomBytes } from './location-token.js'

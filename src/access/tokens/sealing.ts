@@ -6,7 +6,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
-import { replaceFileDurably } from '../../shared/atomic-file.js'
+import { replaceFileDurably } from '../../shared/files/atomic-file.js'
 import { readPrivateFile } from '../store/private-file.js'
 import type { ControlStore } from '../store/control-store.js'
 import type { RandomBytes } from './location-token.js'

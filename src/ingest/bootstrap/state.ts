@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { BootstrapPlan, LoadedBase } from './bootstrap.js'
 import type { BootstrapStatus } from '../../shared/indexer-status.js'
-import { replaceFile, replaceFileDurably } from '../../shared/atomic-file.js'
+import { replaceFile, replaceFileDurably } from '../../shared/files/atomic-file.js'
 
 /**
  * A request for a bootstrap. Locations may contain secrets, so only the owner can read the files.

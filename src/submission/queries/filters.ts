@@ -1,7 +1,7 @@
 import { RpcError } from '../../shared/errors.js'
 import { isAbsent, type Members } from '../../shared/values.js'
 import type { SubmissionFilter } from '../store/search.js'
-import { SUBMISSION_STATES } from '../store/state.js'
+import { SUBMISSION_STATES } from '../../shared/submission-states.js'
 import { ID_BYTES, parseId } from '../store/submission-id.js'
 import { SUBMISSION_ROUTES } from '../store/submission.js'
 

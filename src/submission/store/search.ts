@@ -1,4 +1,5 @@
-import { stateOf, type SubmissionState } from './state.js'
+import type { SubmissionState } from '../../shared/submission-states.js'
+import { stateOf } from './state.js'
 import type { StoredSubmission, Submission, SubmissionRoute } from './submission.js'
 
 /** Which submissions of an access are wanted, of any location. */

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { SUBMISSION_STATES, TRANSACTION_STATES } from '../../../shared/submission-states.js'
 import { SUBMISSION_PATHS } from '../catalog.js'
 import type { Awaitable, Missing } from '../answers.js'
 
@@ -7,36 +8,6 @@ const described = <S extends v.GenericSchema>(schema: S, text: string) =>
 const text = v.string('must be a text')
 const count = v.pipe(v.number(), v.minValue(0))
 const instantMs = described(count, 'Unix milliseconds')
-
-/** What a submission has come to; docs/dashboard.md explains each. */
-export const SUBMISSION_STATES = [
-  'received',
-  'written',
-  'accepted',
-  'in-block',
-  'final',
-  'partly-landed',
-  'failed',
-  'expired',
-  'replaced',
-  'unseen',
-  'refused',
-  'invalid',
-  'full',
-  'unreachable',
-  'unknown',
-] as const
-
-/** What one of its transactions has come to. */
-const TRANSACTION_STATES = [
-  'waiting',
-  'in-block',
-  'final',
-  'failed',
-  'expired',
-  'replaced',
-  'unseen',
-] as const
 
 /** Most submissions in one response. */
 export const SUBMISSIONS_MAX = 200

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { SUBMISSION_PATHS } from '../../../api/catalog.js'
-import { SUBMISSION_STATES } from '../../../api/submissions/shapes.js'
+import { SUBMISSION_STATES } from '../../../../shared/submission-states.js'
 import {
   isSignature,
   NO_FILTERS,

@@ -1,0 +1,43 @@
+/**
+ * What a transaction has come to. `waiting`: in no block yet. `in-block`: in a block of the index.
+ * `final`: in a final block, and succeeded. `failed`: in a final block, with an error. The others
+ * are as for a submission.
+ */
+export const TRANSACTION_STATES = [
+  'waiting',
+  'in-block',
+  'final',
+  'failed',
+  'expired',
+  'replaced',
+  'unseen',
+] as const
+export type TransactionState = (typeof TRANSACTION_STATES)[number]
+
+/**
+ * What a submission has come to. `received`: nothing is written yet. `written`: no answer yet.
+ * `accepted` by the upstream, and not seen in a block yet. `in-block`: every transaction is in a
+ * block, and succeeded. `final`: and each of these blocks is final. `partly-landed`: some of them
+ * succeeded. `failed`: in a block, with an error. `expired`: in no block, and none can have it any
+ * more. `replaced`: its durable nonce was advanced without it. `unseen`: it is not known whether it
+ * landed. `refused` by the upstream, `invalid` by a check of ours, `full`: no capacity,
+ * `unreachable`: nothing was sent, `unknown`: sent, and not answered; it may land.
+ */
+export const SUBMISSION_STATES = [
+  'received',
+  'written',
+  'accepted',
+  'in-block',
+  'final',
+  'partly-landed',
+  'failed',
+  'expired',
+  'replaced',
+  'unseen',
+  'refused',
+  'invalid',
+  'full',
+  'unreachable',
+  'unknown',
+] as const
+export type SubmissionState = (typeof SUBMISSION_STATES)[number]
