@@ -152,6 +152,7 @@ const subscribe = (socket: Socket) => ({
     return Buffer.from('1')
   },
   afterReply() {},
+  onDrain() {},
   size: 0,
   close() {},
 })

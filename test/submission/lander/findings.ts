@@ -212,7 +212,7 @@ const openOver = async (
     onFault: fault => t.fail(String(fault)),
   })
   t.teardown(async () => {
-    client.close()
+    await client.close()
     await sender.drain()
   })
   const findings: string[] = []
