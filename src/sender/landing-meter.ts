@@ -22,6 +22,6 @@ export const createLandingMeter =
       if (delayMs !== null && delayMs !== undefined)
         metrics.histogram('landingSeconds', { network, route }).observe(delayMs / 1_000)
       if (delaySlots !== null && delaySlots !== undefined)
-        metrics.counter('landingSlots', { network, route }).add(delaySlots)
+        metrics.histogram('landingSlots', { network, route }).observe(delaySlots)
     }
   }

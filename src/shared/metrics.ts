@@ -49,7 +49,7 @@ export const METRICS = {
   submissionsAwaited: { name: 'slotline_submissions_awaited', type: 'gauge', unit: 'submissions', labels: [], help: 'Sent submissions that are looked for in the index' },
   transactionEnds:   { name: 'slotline_transaction_ends_total', type: 'counter', unit: 'transactions', labels: ['network', 'route', 'state'], help: 'Submitted transactions of which nothing more is expected; state is final, failed, expired, replaced or unseen' },
   landingSeconds:    { name: 'slotline_landing_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'route'], help: 'Time from a submission to the block of each of its transactions, as the index has it' },
-  landingSlots:      { name: 'slotline_landing_slots_total', type: 'counter', unit: 'slots', labels: ['network', 'route'], help: 'Slots from the newest one of the index at a submission to the block of each of its transactions' },
+  landingSlots:      { name: 'slotline_landing_slots', type: 'histogram', unit: 'slots', labels: ['network', 'route'], help: 'Slots from the newest one of the index at a submission to the block of each of its transactions' },
   submissionStoreFaults: { name: 'slotline_submission_store_faults_total', type: 'counter', unit: 'faults', labels: [], help: 'Submissions that could not be stored or read' },
   subscriptions:     { name: 'slotline_subscriptions', type: 'gauge', unit: 'subscriptions', labels: ['network'], help: 'Subscriptions that sockets of this edge hold' },
   subscriptionIds:   { name: 'slotline_subscription_ids', type: 'gauge', unit: 'ids', labels: ['network'], help: 'Different subscriptions among them: each frame is made once for an id' },
@@ -117,7 +117,10 @@ type Args<N extends MetricName> = (typeof METRICS)[N]['labels'] extends readonly
   ? []
   : [labels: LabelsOf<N>]
 
-/** Upper bounds of the buckets in seconds: from a point read to the longest timeout. */
+/**
+ * Upper bounds of the buckets: in seconds from a point read to the longest timeout, in slots from 1
+ * to 30.
+ */
 export const BUCKET_SECONDS = Float64Array.of(
   0.000_05,
   0.000_1,

@@ -31,7 +31,8 @@ export const defaults = {
    */
   warmCount: 2,
   /**
-   * Time for DNS, TCP and TLS; then the next URL is tried. Far regions take 0.3 s.
+   * Time for DNS, TCP and TLS, to half a second; then the next URL is tried. Far regions take
+   * 0.3 s.
    */
   connectMs: 1_000,
   /**

@@ -67,7 +67,7 @@ const wrongAt = async (
   { chain, record }: { chain: SandboxChain; record: Awaited<ReturnType<typeof recordChain>> },
 ): Promise<readonly string[]> => {
   const wrong: string[] = []
-  const all = record.latest()
+  const all = await record.latest()
   for (let at = 0; at < all.length; at += 50) {
     const part = all.slice(at, at + 50)
     const keys = part.map(({ pubkey }) => bs58.encode(pubkey))

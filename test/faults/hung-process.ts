@@ -3,6 +3,10 @@ import t, { type Test } from 'tap'
 import { call, runToEnd, type Service } from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
+import { ERRORS } from '../../src/shared/errors.js'
+import { base64, TIPS } from '../fixtures/sandbox/tipping.js'
+import { GOOD, single } from '../fixtures/submission/lander.js'
+import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
@@ -100,6 +104,59 @@ t.test('a process that answers nothing for 5 s is restarted', async t => {
 
   t.equal(await service.stop(), 0)
   t.match(service.output(), /"signal":"SIGTERM".*"msg":"draining: requests in flight are finished/)
+})
+
+/** What an edge keeps for its sender is 64 MiB. */
+const FLOOD = 80
+const BODY_BYTES = 1024 ** 2
+
+t.test('beside a sender that is stopped, submissions are refused and reads served', async t => {
+  const chain = await startSandboxChain({ slotMs: 100 })
+  t.teardown(() => chain.close())
+  const upstream = await openRawUpstream(t, socket => socket.write(answer('{"result":1,"id":1}')))
+  const feed = { endpoint: chain.geyserUrl, startSlot: 1 }
+  const lander = { upstream: { urls: [upstream.url] }, tipAddresses: TIPS.slice(0, 1) }
+  const prepared = await prepareServe(
+    t,
+    { one: feed },
+    {
+      networks: [{ id: 'one', feed, lander }] as object,
+      processes: { edgeCount: 1, submissionBytesMax: 2 * BODY_BYTES },
+    },
+    { limits: { requestsInFlightMax: 2 * FLOOD } },
+  )
+  const service = await prepared.start()
+  const url = prepared.urlOf('one')
+  await until('a slot is served', () => call(url, 'getSlot', []).then(Boolean, () => false))
+  const body = single(base64(GOOD))
+  const submit = (byteLength = 0) => {
+    const headers = { 'content-type': 'application/json' }
+    return timed(async () => {
+      const padded = body.padEnd(byteLength)
+      const reply = await fetch(`${url}/lander`, { method: 'POST', headers, body: padded })
+      return { reply, text: await reply.text() }
+    })
+  }
+  const [sender, edge] = (['sender', 'edge'] as const).map(role =>
+    requirePid(service.pidsOf(role)[0]),
+  )
+  if (sender === undefined || edge === undefined) throw new Error('no processes')
+  process.kill(sender, 'SIGSTOP')
+  const flood = Array.from({ length: FLOOD }, () => submit(BODY_BYTES))
+  const [, readMs] = await timed(() => call(url, 'getSlot', []))
+  t.ok(readMs < ANSWER_MS, `a read took ${readMs} ms`)
+  const replies = await Promise.all(flood)
+  const refused = replies.filter(([{ text }]) => text.includes(ERRORS.upstreamFull.message))
+  t.ok(refused.length >= FLOOD - 64, `${refused.length} of ${FLOOD} found no room`)
+  for (const [{ reply }, ms] of refused) {
+    t.strictSame([reply.status, reply.headers.get('retry-after')], [503, '1'])
+    t.ok(ms < ANSWER_MS, `refused after ${ms} ms`)
+  }
+  for (const [{ text }] of replies.filter(one => !refused.includes(one)))
+    t.match(text, ERRORS.outcomeUnknown.message, 'its sender was killed')
+  await until('another sender serves', async () => (await submit())[0].reply.status === 200)
+  t.strictSame(service.pidsOf('edge'), [edge], 'the edge goes on')
+  t.equal(await service.stop(), 0)
 })
 
 t.test('commands that need a stopped indexer end', async t => {

@@ -16,7 +16,7 @@ import {
   watched,
   type SnapshotOptions,
 } from './load-snapshot.js'
-import { resolveSnapshot, type SnapshotName } from './snapshot-location.js'
+import { startSlotOf, type SnapshotName } from './snapshot-location.js'
 
 type StoreTip = { readonly slot: number; readonly blockhash: string }
 
@@ -173,6 +173,6 @@ const load = async (
 
 /** Brings a copy of the live store up to date with an incremental snapshot. */
 export const loadIncremental = (parts: IncrementalParts): LoadStore => ({
-  startSlot: async signal => (await resolveSnapshot(parts.location, parts.options, signal)).slot,
+  startSlot: signal => startSlotOf(parts.location, parts.options, signal),
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })

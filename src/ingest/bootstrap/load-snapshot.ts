@@ -5,7 +5,7 @@ import { decodePubkey } from '../../native/encoding.js'
 import type { LoadedArchive, LoaderBase, StoreLoader } from '../../native/loader.js'
 import type { LoadedBase, LoadStore, SpoolView } from './bootstrap.js'
 import type { Options } from './options.js'
-import { isUrl, resolveSnapshot, type SnapshotName } from './snapshot-location.js'
+import { isUrl, resolveSnapshot, startSlotOf, type SnapshotName } from './snapshot-location.js'
 import { askHead, type SnapshotServerOptions } from './snapshot-server.js'
 
 /** Bounds of a bootstrap, and how the servers of its archives are asked. */
@@ -187,8 +187,7 @@ const checkOrder = (
 
 /** Loads a full snapshot, and an incremental one over it. */
 export const loadSnapshot = (parts: SnapshotParts): LoadStore => ({
-  startSlot: async signal =>
-    (await resolveSnapshot(parts.locations.at(-1) ?? '', parts.options, signal)).slot,
+  startSlot: signal => startSlotOf(parts.locations.at(-1) ?? '', parts.options, signal),
   load: (dir, spool, show, signal) => load(parts, dir, spool, show, signal),
 })
 

@@ -2,6 +2,7 @@ import type { BootstrapStatus } from '../../shared/indexer-status.js'
 import { currentGeneration } from '../../storage/generations.js'
 import { runAttempt, type RunnerParts } from './attempt.js'
 import { BootstrapCancelled, SpoolLost, type BootstrapPlan } from './bootstrap.js'
+import { SnapshotUnavailable } from './snapshot-location.js'
 import { RunRecord } from './run-record.js'
 import {
   BOOTSTRAP_DIR,
@@ -35,7 +36,8 @@ export class BootstrapRunner {
 
   /**
    * Runs a plan until its store is the live one, or joins the bootstrap that runs. Rejects with the
-   * reason where that fails, with `BootstrapCancelled` where an operator cancelled it.
+   * reason where that fails: `SnapshotUnavailable` where nothing was loaded because the server of
+   * the snapshots is not reachable, `BootstrapCancelled` where an operator cancelled it.
    */
   run(plan: BootstrapPlan, signal?: AbortSignal): Promise<void> {
     // The running one makes a newer store, too, whatever its plan is.
@@ -121,7 +123,10 @@ export class BootstrapRunner {
       this.record.change({ attempts })
       throw this.stopping.signal.reason
     }
-    if (!(error instanceof SpoolLost)) throw this.fail(messageOf(error))
+    if (!(error instanceof SpoolLost)) {
+      const failure = this.fail(messageOf(error))
+      throw error instanceof SnapshotUnavailable ? error : failure
+    }
     log.warn({ reason: error.message }, 'bootstrap restarts: its spooled blocks have a gap')
     this.record.restartSteps()
   }

@@ -10,6 +10,12 @@ export type SnapshotName = {
   readonly base: number | undefined
 }
 
+/** A server that does not name its newest snapshot, although a location leads to it. */
+class NoSnapshotNamed extends Error {}
+
+/** Nothing was transferred: the server has not named a snapshot, and may do so later. */
+export class SnapshotUnavailable extends Error {}
+
 const NAME =
   /^(?:incremental-snapshot-(?<base>\d{1,15})|snapshot)-(?<slot>\d{1,15})-[1-9A-HJ-NP-Za-km-z]{32,44}\.tar(\.\w+)?$/
 
@@ -45,7 +51,7 @@ export const resolveSnapshot = async (
         stop?.throwIfAborted()
         const why = error instanceof Error ? error.message : 'no answer'
         const hint = untrustedHint(why, 'networks.snapshotsCaFile')
-        throw new Error(
+        throw new NoSnapshotNamed(
           `${printableLocation(at)} cannot be asked for its newest snapshot: ${why}${hint}`,
         )
       })
@@ -64,4 +70,21 @@ export const resolveSnapshot = async (
     `${printableLocation(location)} has no name of a snapshot: snapshot-<slot>-<hash>.tar.zst, or ` +
       'incremental-snapshot-<base>-<slot>-<hash>.tar.zst',
   )
+}
+
+/**
+ * The slot from which the feed must continue a snapshot. Throws SnapshotUnavailable where the
+ * server is not reachable: only here, because nothing has been loaded yet.
+ */
+export const startSlotOf = async (
+  location: string,
+  options: SnapshotServerOptions,
+  stop: AbortSignal,
+): Promise<number> => {
+  try {
+    return (await resolveSnapshot(location, options, stop)).slot
+  } catch (error) {
+    if (error instanceof NoSnapshotNamed) throw new SnapshotUnavailable(error.message)
+    throw error
+  }
 }

@@ -11,7 +11,8 @@ export const defaults = {
   sourcesPauseMs: 30_000,
   /**
    * Least time between two runs through the steps. A snapshot is 100 GB from another operator's
-   * machine, and what it did not repair now it will not repair a minute later.
+   * machine, and what it did not repair now it will not repair a minute later. A run that loaded
+   * nothing, because no server of snapshots was available, does not count.
    */
   stepsPauseMs: 1_800_000,
   /** Attempts of one step before the next: the second one finds newer snapshots. */

@@ -31,6 +31,8 @@ export class RepairPolicy {
   private stepIndex = 0
   private attempts = 0
   private stepsStartedMs: number | undefined
+  /** Steps of this run that loaded something, or may have. */
+  private loadedCount = 0
   private hasGap = false
 
   constructor(parts: RepairPolicyParts) {
@@ -74,8 +76,16 @@ export class RepairPolicy {
     return this.switchTo(this.nextSource())
   }
 
-  /** An attempt of a step failed. */
-  onStepFailed(): RepairAction {
+  /**
+   * An attempt of a step failed. Where nothing was loaded because its server is not available,
+   * another attempt at once is useless, and a run of nothing but such steps costs nothing: the
+   * next one follows after the pause of the sources. A node is away for minutes when it restarts.
+   */
+  onStepFailed(isUnavailable = false): RepairAction {
+    if (isUnavailable) {
+      this.loadedCount -= 1
+      this.attempts = this.parts.options.stepAttemptsMax
+    }
     const step = this.nextStep()
     if (step !== undefined) return { kind: 'step', step }
     return { kind: 'pause', ms: this.parts.options.sourcesPauseMs }
@@ -101,8 +111,10 @@ export class RepairPolicy {
     const step = steps[this.stepIndex]
     if (step !== undefined) {
       this.attempts += 1
+      this.loadedCount += 1
       return step
     }
+    if (this.loadedCount <= 0) this.stepsStartedMs = undefined
     // The next run begins with the first step.
     this.stepIndex = 0
     this.attempts = 0
@@ -115,6 +127,7 @@ export class RepairPolicy {
     const { stepsStartedMs: last } = this
     if (last !== undefined && nowMs - last < this.parts.options.stepsPauseMs) return false
     this.stepsStartedMs = nowMs
+    this.loadedCount = 0
     return true
   }
 }

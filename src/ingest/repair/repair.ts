@@ -1,4 +1,5 @@
 import { BootstrapCancelled } from '../bootstrap/bootstrap.js'
+import { SnapshotUnavailable } from '../bootstrap/snapshot-location.js'
 import {
   startGeyser,
   type GeyserIndexer,
@@ -233,7 +234,7 @@ export class RepairedFeed implements FeedSource {
     const outcome = isCancelled ? 'was cancelled' : 'failed'
     const level = isCancelled ? 'warn' : 'error'
     this.parts.on.log({ level, text: `repair: ${step} ${outcome}: ${why}` })
-    const action = this.policy.onStepFailed()
+    const action = this.policy.onStepFailed(error instanceof SnapshotUnavailable)
     // The old feed continues during the pause.
     if (action.kind === 'pause') this.startFeed()
     this.take(action, `${step} ${outcome} (${why}), after: ${reason}`)

@@ -61,6 +61,30 @@ t.test('a gap causes the steps in order, each with limited attempts', async t =>
   t.strictSame(policy.onUnhealthy('gap'), step('incremental'), 'from the first again')
 })
 
+t.test(
+  'steps whose server is not available are repeated after the pause of the sources',
+  async t => {
+    const { policy, wait } = open(1, ['incremental', 'snapshot'])
+    const step = (name: RepairStepName): RepairAction => ({ kind: 'step', step: name })
+    for (let times = 5; times > 0; times -= 1) {
+      t.strictSame(policy.onUnhealthy('gap'), step('incremental'))
+      t.strictSame(policy.onStepFailed(true), step('snapshot'), 'no second attempt at once')
+      t.strictSame(policy.onStepFailed(true), pause)
+      policy.onPauseEnd()
+    }
+    t.strictSame(policy.onUnhealthy('gap'), step('incremental'))
+    t.strictSame(policy.onStepFailed(true), step('snapshot'))
+    t.strictSame(policy.onStepFailed(), step('snapshot'), 'something was loaded')
+    t.strictSame(policy.onStepFailed(), pause)
+    policy.onPauseEnd()
+    wait(defaults.stepsPauseMs - 1)
+    t.strictSame(policy.onUnhealthy('gap'), pause, 'that run counts')
+    wait(1)
+    policy.onPauseEnd()
+    t.strictSame(policy.onUnhealthy('gap'), step('incremental'))
+  },
+)
+
 t.test('after a cancelled step none is taken until a block arrives', async t => {
   const { suspend, policy, wait } = open(1, ['incremental', 'snapshot'])
   t.match(policy.onUnhealthy('gap'), { kind: 'step', step: 'incremental' })
@@ -95,7 +119,17 @@ t.test('a step that succeeded without suspending is not repeated within the paus
 })
 
 t.test('any history is bounded: sources stay in range, steps within their attempts', async () => {
-  const event = fc.constantFrom('healthy', 'pauseEnd', 'gap', 'unreachable', 'store', 'stepFailed')
+  const event = fc.constantFrom(
+    ...([
+      'healthy',
+      'pauseEnd',
+      'gap',
+      'unreachable',
+      'store',
+      'stepFailed',
+      'unavailable',
+    ] as const),
+  )
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 4 }),
@@ -104,24 +138,29 @@ t.test('any history is bounded: sources stay in range, steps within their attemp
       (sourceCount, steps, events) => {
         const { policy } = open(sourceCount, steps)
         let runs = 0
+        let isRunning = false
         for (const name of events) {
           if (name === 'healthy') {
             policy.onHealthy()
             continue
           }
-          const action =
-            name === 'pauseEnd'
+          const isFailure = name === 'stepFailed' || name === 'unavailable'
+          // A step has one end, and until then the feed is not read.
+          if (isFailure !== isRunning) continue
+          if (name === 'unavailable') runs -= 1
+          const action: RepairAction = isFailure
+            ? policy.onStepFailed(name === 'unavailable')
+            : name === 'pauseEnd'
               ? policy.onPauseEnd()
-              : name === 'stepFailed'
-                ? policy.onStepFailed()
-                : policy.onUnhealthy(name)
+              : policy.onUnhealthy(name)
+          isRunning = action.kind === 'step'
           if (action.kind === 'step') {
             if (!steps.includes(action.step)) return false
             runs += 1
           }
           if (action.kind === 'source' && action.index >= sourceCount) return false
         }
-        // The clock does not advance, so the steps run once.
+        // The clock does not advance, so the steps that load something run once.
         return runs <= steps.length * defaults.stepAttemptsMax
       },
     ),

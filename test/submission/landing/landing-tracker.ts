@@ -1,95 +1,21 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import type { AwaitedTransaction, IndexOutcome, IndexOutcomes } from '../../../src/native/reader.js'
-import {
-  LandingTracker,
-  type OutcomeIndex,
-} from '../../../src/submission/landing/landing-tracker.js'
 import type { Landing, Submission } from '../../../src/submission/store/submission.js'
 import { countTurns } from '../../fixtures/count-turns.js'
 import { until } from '../../fixtures/until.js'
+import {
+  answerOf,
+  BLOCKHASH,
+  openTracker as open,
+  OPTIONS,
+  UNIX_MS,
+} from '../../fixtures/submission/landing-tracker.js'
 import { ACCEPTED } from '../../fixtures/submission/submission.js'
 
-const BLOCKHASH = '4uQeVj5tqViQh7yWWGStvkEG1Zmhx6uasJtWCJziofM'
-const OPTIONS = { landingPollMs: 1_000_000, awaitedMax: 2, awaitedMs: 600_000 }
 const [FIRST = '', SECOND = ''] = ACCEPTED.signatures
-const UNIX_MS = 1_900_000_000_000
 const EXPIRED = { end: 'expired', seenAtMs: UNIX_MS } as const
 const UNSEEN = { end: 'unseen', seenAtMs: UNIX_MS } as const
-
-type Tip = { -readonly [K in keyof Omit<IndexOutcomes, 'transactions'>]: IndexOutcomes[K] }
-/** What the index knows of one of those that are asked for; of `{}`, nothing. */
-type Outcome = Omit<IndexOutcome, 'index'>
-
-const answerOf = (
-  awaited: readonly AwaitedTransaction[],
-  outcomeOf: (at: number) => Outcome,
-): readonly IndexOutcome[] =>
-  awaited
-    .map((_, index) => ({ index, ...outcomeOf(index) }))
-    .filter(outcome => Object.keys(outcome).length > 1)
-
-/** An index that a test advances, and a tracker over it. */
-const open = (
-  options = OPTIONS,
-  index?: OutcomeIndex,
-  { writeMs = 0, onWrite = (): void => {} } = {},
-) => {
-  const chain: { tip: Tip; outcomes: readonly Outcome[] } = {
-    tip: {
-      slot: 1_000,
-      blockHeight: 900,
-      knownAfter: 600,
-      finalized: { slot: 1_000, blockHeight: 900 },
-    },
-    outcomes: [],
-  }
-  const asked: (readonly AwaitedTransaction[])[] = []
-  const written: [id: string, landing: Landing][] = []
-  const faults: unknown[] = []
-  const clock = { ms: 0 }
-  const tracker = new LandingTracker({
-    options,
-    indexOf: () =>
-      index ?? {
-        outcomes: async awaited => {
-          // The same objects are asked for again.
-          asked.push(awaited.map(transaction => ({ ...transaction })))
-          const transactions = answerOf(awaited, at => chain.outcomes[at] ?? {})
-          return { ...chain.tip, transactions }
-        },
-      },
-    write: async (id, landing) => {
-      clock.ms += writeMs
-      written.push([String(id[0]), landing])
-      onWrite()
-    },
-    now: () => clock.ms,
-    unixMs: () => UNIX_MS + clock.ms,
-    onFault: fault => faults.push(fault),
-  })
-  const watch = (id: number, change: Partial<Submission> = {}, isRecovered = false): boolean => {
-    const blockhashes = ACCEPTED.signatures.map(() => BLOCKHASH)
-    const submission = { ...ACCEPTED, blockhashes, ...change }
-    return tracker.watch({ id: Uint8Array.of(id), submission, isRecovered })
-  }
-  const look = async (
-    tip: Partial<Tip>,
-    ...outcomes: readonly Outcome[]
-  ): Promise<[string, Landing][]> => {
-    Object.assign(chain.tip, tip)
-    // Each block is final at once, unless a test says otherwise.
-    const { slot, blockHeight } = chain.tip
-    if (!('finalized' in tip)) chain.tip.finalized = { slot, blockHeight }
-    chain.outcomes = outcomes
-    written.length = 0
-    await tracker.look()
-    return [...written]
-  }
-  return { asked, clock, faults, look, tracker, watch, written }
-}
-
 const YOUNG = { blockhashSlot: 990, lastValidBlockHeight: 1_040 }
 
 t.test('a submission lands, one transaction after the other', async t => {
@@ -162,6 +88,28 @@ t.test('what has expired is written for a bounded time in a turn', async t => {
   // The time of a turn that continues begins after its first one.
   t.strictSame([...writtenIn.values()], [4, 5, 5, 5, 5, 5, 5, 5, 1])
   t.equal(tracker.awaitedCount, 0)
+})
+
+t.test('10,000 of one height are looked up once each, and end over many turns', async t => {
+  const count = 10_000
+  const turns = countTurns(t)
+  const writtenIn = new Map<number, number>()
+  const onWrite = (): void => void writtenIn.set(turns(), (writtenIn.get(turns()) ?? 0) + 1)
+  const options = { ...OPTIONS, awaitedMax: count }
+  const { asked, faults, look, tracker, watch } = open(options, undefined, {
+    writeMs: 0.01,
+    onWrite,
+  })
+  for (let id = 0; id < count; id++) watch(id, { signatures: [FIRST] })
+  await look({})
+  const before = asked.length
+  const written = await look({ blockHeight: 1_051, slot: 1_151 })
+  t.equal(asked.slice(before).flat().length, count)
+  t.equal(asked.length - before, Math.ceil(count / 256))
+  t.equal(new Set(written.map(([id]) => id)).size, count)
+  t.ok(Math.max(...writtenIn.values()) <= 102, 'a turn writes for a millisecond')
+  t.equal(tracker.awaitedCount, 0)
+  t.strictSame(faults, [])
 })
 
 t.test('the block of a blockhash is asked for until it is known', async t => {
