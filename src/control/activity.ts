@@ -17,7 +17,11 @@ import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { findSubmission } from '../submission/store/find-submission.js'
 import { StoreReader } from '../submission/store/store-reader.js'
 import { parseId } from '../submission/store/submission-id.js'
-import type { Submission } from '../submission/store/submission.js'
+import type {
+  FoundSubmission,
+  StoredSubmission,
+  Submission,
+} from '../submission/store/submission.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
@@ -40,7 +44,7 @@ export type Activity = {
   /** What is billed. */
   readonly usageDays: (query: DayQuery) => UsageDays
   /** A submission to another machine of this machine's location; never rejects. */
-  find(query: SubmissionQuery): Promise<Submission | undefined>
+  find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
 }
 
@@ -90,8 +94,13 @@ export const openActivity = async (
     return toPageView(await reader.search(filter, start), times)
   }
   const submissions: Submissions = wanted => search(wanted, options.searchMs)
-  const find = (id: Uint8Array): Promise<Submission | undefined> =>
-    findSubmission(id, { read: () => reader.get(id), now: Date.now, options })
+  const find = async (key: string, accessId: string): Promise<StoredSubmission | undefined> => {
+    const id = parseId(key)
+    if (id === undefined) return reader.findSigned(accessId, key)
+    const read = (): Submission | undefined => reader.get(id)
+    const submission = await findSubmission(id, { read, now: Date.now, options })
+    return submission && { id, submission }
+  }
   const others =
     cluster &&
     machines &&

@@ -4,14 +4,15 @@ import {
   type SubmissionPageView,
   type SubmissionSearch,
 } from '../dashboard/api/submissions/shapes.js'
-import { parseId } from '../submission/store/submission-id.js'
+import { formatId } from '../submission/store/submission-id.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
-import type { Submission } from '../submission/store/submission.js'
+import type { StoredSubmission } from '../submission/store/submission.js'
 
 /** What other machines of the cluster may read of this one. */
 export type PeerRouteParts = {
   readonly search: (search: SubmissionSearch) => Promise<SubmissionPageView>
-  readonly find: (id: Uint8Array) => Promise<Submission | undefined>
+  /** By its id, or a signature of the access. */
+  readonly find: (key: string, accessId: string) => Promise<StoredSubmission | undefined>
 }
 
 /** In place of a filter that is not set. */
@@ -19,16 +20,23 @@ const ANY = '-'
 /** A segment of a path is at most 64 characters, a signature 88. */
 const SIGNATURE_PART = 44
 
+/** A signature, or any shorter text, as two segments of a path. */
+const toSegments = (text: string): readonly [string, string] => [
+  text.slice(0, SIGNATURE_PART),
+  text.slice(SIGNATURE_PART) || ANY,
+]
+
+const ofSegments = (head: string, tail: string): string => (tail === ANY ? head : head + tail)
+
 export const searchPath = (search: SubmissionSearch): string => {
   const { accessId, before = ANY, limit, route = ANY, signature = ANY, state = ANY } = search
-  const parts = [signature.slice(0, SIGNATURE_PART), signature.slice(SIGNATURE_PART) || ANY]
   return [
     '/accesses',
     accessId,
     'submissions',
     route.replace('/', ''),
     state,
-    ...parts,
+    ...toSegments(signature),
     before,
     limit,
   ].join('/')
@@ -44,13 +52,15 @@ const toSearch = (params: Readonly<Record<string, string>>): SubmissionSearch | 
     ...(before === ANY ? {} : { before }),
     ...(route === ANY ? {} : { route: `/${route}` }),
     ...(state === ANY ? {} : { state }),
-    ...(head === ANY ? {} : { signature: tail === ANY ? head : head + tail }),
+    ...(head === ANY ? {} : { signature: ofSegments(head, tail) }),
   }
   return parseSearch(accessId, given)
 }
 
-export const submissionPath = ({ accessId, network, submissionId }: SubmissionQuery): string =>
-  `/accesses/${accessId}/networks/${network}/submissions/${submissionId}`
+export const submissionPath = ({ accessId, network, key }: SubmissionQuery): string =>
+  ['/accesses', accessId, 'networks', network, 'submissions', ...toSegments(key)].join('/')
+
+const SUBMISSION_PATTERN = '/accesses/:accessId/networks/:network/submissions/:head/:tail'
 
 /** The routes of the peer API. Nothing here returns a token. */
 export const createPeerRoutes = ({ search, find }: PeerRouteParts): readonly PeerRoute[] => [
@@ -62,16 +72,12 @@ export const createPeerRoutes = ({ search, find }: PeerRouteParts): readonly Pee
     },
   },
   {
-    path: submissionPath({
-      accessId: ':accessId',
-      network: ':network',
-      submissionId: ':submissionId',
-    }),
-    answer: async ({ accessId = '', network = '', submissionId = '' }) => {
-      const id = parseId(submissionId)
-      const submission = id && (await find(id))
-      if (submission?.accessId !== accessId || submission.network !== network) return undefined
-      return { submission }
+    path: SUBMISSION_PATTERN,
+    answer: async ({ accessId = '', network = '', head = '', tail = '' }) => {
+      const found = await find(ofSegments(head, tail), accessId)
+      if (found?.submission.accessId !== accessId || found.submission.network !== network)
+        return undefined
+      return { submissionId: formatId(found.id), submission: found.submission }
     },
   },
 ]

@@ -4,14 +4,14 @@ import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { findSubmission } from '../submission/store/find-submission.js'
 import { parseId } from '../submission/store/submission-id.js'
 import type { SubmissionStore } from '../submission/store/submission-store.js'
-import type { Submission } from '../submission/store/submission.js'
+import type { FoundSubmission, Submission } from '../submission/store/submission.js'
 import { UpstreamFailure } from '../upstream/errors.js'
 import type { SenderConfig } from '../config/child-config.js'
 import type { OpenLander } from './landers.js'
 import type { OpenRelay } from './relays.js'
 
 /** Looks a submission up at other machines. */
-export type FindElsewhere = (query: SubmissionQuery) => Promise<Submission | undefined>
+export type FindElsewhere = (query: SubmissionQuery) => Promise<FoundSubmission | undefined>
 
 type HandlerParts = {
   readonly landers: readonly OpenLander[]
@@ -65,13 +65,18 @@ export const createHandlers = ({
       },
     statuses: async of => relayOf(of)?.statuses.ask(of.query).catch(failureKind) ?? 'unreachable',
     find: async ({ query }) => {
-      const id = parseId(query.submissionId)
-      if (id === undefined) return undefined
+      const id = parseId(query.key)
+      // An edge has looked for a signature in the store of this machine.
+      if (id === undefined) return findElsewhere?.(query)
       const read = (): Submission | undefined => {
         const found = store.get(id)
         return found?.accessId === query.accessId ? found : undefined
       }
-      const own = findSubmission(id, { read, now: Date.now, options })
+      const look = async (): Promise<FoundSubmission | undefined> => {
+        const submission = await findSubmission(id, { read, now: Date.now, options })
+        return submission && { submissionId: query.key, submission }
+      }
+      const own = look()
       // Other machines are asked only for what is not known here.
       if (findElsewhere === undefined || read() !== undefined) return own
       return firstFound([own, findElsewhere(query)])

@@ -1,4 +1,4 @@
-import type { Submission } from '../submission/store/submission.js'
+import type { FoundSubmission } from '../submission/store/submission.js'
 import type { PeerSubmissions, SubmissionQuery } from '../submission/relay/relay-types.js'
 
 /** From the sender to control and back, beside what other machines take. */
@@ -17,14 +17,14 @@ export type PeerLookupParts = {
  */
 export class PeerLookups implements PeerSubmissions {
   private readonly parts: PeerLookupParts
-  private readonly pending = new Map<number, (found: Submission | undefined) => void>()
+  private readonly pending = new Map<number, (found: FoundSubmission | undefined) => void>()
   private nextCall = 1
 
   constructor(parts: PeerLookupParts) {
     this.parts = parts
   }
 
-  find(query: SubmissionQuery): Promise<Submission | undefined> {
+  find(query: SubmissionQuery): Promise<FoundSubmission | undefined> {
     const { options, request } = this.parts
     if (this.pending.size >= options.peerCallsMax) return Promise.resolve(undefined)
     const call = this.nextCall++
@@ -38,7 +38,7 @@ export class PeerLookups implements PeerSubmissions {
     })
   }
 
-  onFound(call: number, found: Submission | undefined): void {
+  onFound(call: number, found: FoundSubmission | undefined): void {
     const resolve = this.pending.get(call)
     this.pending.delete(call)
     resolve?.(found)

@@ -10,7 +10,7 @@ import type { AccessToEnsure } from '../control/accesses/ensure-accesses.js'
 import type { EndedProcess } from '../control/incidents/ended-process.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
-import type { Submission } from '../submission/store/submission.js'
+import type { FoundSubmission } from '../submission/store/submission.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child runs, by the name of its program. */
@@ -96,7 +96,7 @@ export type Command =
   | {
       readonly kind: 'submissionFound'
       readonly call: number
-      readonly found: Submission | undefined
+      readonly found: FoundSubmission | undefined
     }
   | {
       readonly kind: 'ensureAccesses'
@@ -140,7 +140,7 @@ export type Event =
       readonly kind: 'submissionFound'
       readonly senderPid: number
       readonly call: number
-      readonly found: Submission | undefined
+      readonly found: FoundSubmission | undefined
     }
   | { readonly kind: 'accessesEnsured'; readonly tokens: Readonly<Record<string, string>> }
 

@@ -7,7 +7,7 @@ import { peerListeners } from '../../config/peer-listeners.js'
 import type { Log } from '../../shared/log.js'
 import type { Metrics } from '../../shared/metrics.js'
 import type { SubmissionQuery } from '../../submission/relay/relay-types.js'
-import { foundSubmissionSchema, type Submission } from '../../submission/store/submission.js'
+import { foundSubmissionSchema, type FoundSubmission } from '../../submission/store/submission.js'
 import { submissionPath } from '../peer-routes.js'
 
 type ClusterConfig = NonNullable<ControlConfig['cluster']>
@@ -16,7 +16,7 @@ type ClusterConfig = NonNullable<ControlConfig['cluster']>
 export type ClusterPeers = {
   readonly client: Pick<PeerClient, 'read'>
   /** A submission to another machine of this machine's location; never rejects. */
-  find(query: SubmissionQuery): Promise<Submission | undefined>
+  find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
 }
 
@@ -57,9 +57,7 @@ export const openClusterPeers = async (
   })
   return {
     client,
-    find: async query =>
-      (await client.find(cluster.location, submissionPath(query), foundSubmissionSchema))
-        ?.submission,
+    find: query => client.find(cluster.location, submissionPath(query), foundSubmissionSchema),
     close: async () => {
       client.close()
       await Promise.all(servers.map(server => server.close()))

@@ -3,7 +3,7 @@ import type { UpstreamReply } from '../../upstream/reply.js'
 import type { CheckedBundle, StatusQuery, SubmissionQuery } from '../relay/relay-types.js'
 import type { RememberedTransaction, SentAnswer } from '../lander/sent-transactions.js'
 import type { SendResult } from '../single-flight.js'
-import type { LanderRoute, RelayRoute, Submission } from '../store/submission.js'
+import type { FoundSubmission, LanderRoute, RelayRoute, Submission } from '../store/submission.js'
 
 /** A request of a lander route whose form is right. */
 export type LanderRequest = {
@@ -44,7 +44,7 @@ export type Calls = {
 export type Answers = {
   readonly bundle: SendResult
   readonly statuses: UpstreamReply | UpstreamFailure['kind']
-  readonly find: Submission | undefined
+  readonly find: FoundSubmission | undefined
   /**
    * `ended`: nothing was sent, because the access has ended meanwhile. A SentAnswer where the route
    * is `/send`.

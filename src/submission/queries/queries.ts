@@ -6,7 +6,7 @@ import { findSubmission } from '../store/find-submission.js'
 import type { Options } from '../store/options.js'
 import type { StoreReader } from '../store/store-reader.js'
 import { formatId, parseId } from '../store/submission-id.js'
-import type { StoredSubmission, Submission } from '../store/submission.js'
+import type { FoundSubmission, StoredSubmission, Submission } from '../store/submission.js'
 import { isSignature, toPageQuery } from './filters.js'
 import { toView } from './view.js'
 
@@ -24,7 +24,7 @@ export type QueryParts = {
   /** Unix milliseconds. */
   readonly now: () => number
   /** Looks it up at the sender, which asks other machines. */
-  readonly findElsewhere: (query: SubmissionQuery) => Promise<Submission | undefined>
+  readonly findElsewhere: (query: SubmissionQuery) => Promise<FoundSubmission | undefined>
 }
 
 const NULL = Buffer.from('null')
@@ -68,7 +68,7 @@ export class SubmissionQueries {
   }
 
   private async byId(accessId: string, id: Uint8Array): Promise<StoredSubmission | undefined> {
-    const { findElsewhere, network, now, options, reader } = this.parts
+    const { now, options, reader } = this.parts
     // One of another access is waited for as one that is not there.
     const read = (): Submission | undefined => {
       const stored = reader.get(id)
@@ -76,10 +76,16 @@ export class SubmissionQueries {
     }
     const submission =
       (await findSubmission(id, { read, now, options })) ??
-      (await findElsewhere({ submissionId: formatId(id), accessId, network }).catch(
-        () => undefined,
-      ))
+      (await this.elsewhere(accessId, formatId(id)))?.submission
     return this.isOwn(accessId, submission) ? { id, submission } : undefined
+  }
+
+  private async elsewhere(accessId: string, key: string): Promise<StoredSubmission | undefined> {
+    const { findElsewhere, network } = this.parts
+    const found = await findElsewhere({ key, accessId, network }).catch(() => undefined)
+    const id = parseId(found?.submissionId ?? '')
+    if (id === undefined || !this.isOwn(accessId, found?.submission)) return undefined
+    return { id, submission: found.submission }
   }
 
   /** The record of a submission follows its reply within `findMs`. */
@@ -87,10 +93,25 @@ export class SubmissionQueries {
     accessId: string,
     signature: string,
   ): Promise<StoredSubmission | undefined> {
+    const own = this.ownSigned(accessId, signature)
+    if (own !== undefined) return own
+    const elsewhere = this.elsewhere(accessId, signature)
+    return (await this.awaitSigned(accessId, signature)) ?? elsewhere
+  }
+
+  private ownSigned(accessId: string, signature: string): StoredSubmission | undefined {
+    const found = this.parts.reader.findSigned(accessId, signature)
+    return this.isOwn(accessId, found?.submission) ? found : undefined
+  }
+
+  private async awaitSigned(
+    accessId: string,
+    signature: string,
+  ): Promise<StoredSubmission | undefined> {
     const endMs = performance.now() + this.parts.options.findMs
     for (;;) {
-      const found = this.parts.reader.findSigned(accessId, signature)
-      if (this.isOwn(accessId, found?.submission)) return found
+      const found = this.ownSigned(accessId, signature)
+      if (found !== undefined) return found
       if (performance.now() >= endMs) return undefined
       await sleep(PAUSE_MS)
     }

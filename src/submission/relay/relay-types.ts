@@ -8,7 +8,7 @@ import type { SubmissionReply } from '../failure.js'
 import type { SendResult, SingleFlight } from '../single-flight.js'
 import type { SubmissionStore } from '../store/submission-store.js'
 import type { Options } from './options.js'
-import type { RelayRoute, Submission } from '../store/submission.js'
+import type { FoundSubmission, RelayRoute, Submission } from '../store/submission.js'
 import type { EngineQueue } from './engine-queue.js'
 import type { Upstream } from '../../upstream/client.js'
 import type { UpstreamFailure } from '../../upstream/errors.js'
@@ -28,7 +28,8 @@ export type SendOptions = Pick<Options, 'path' | 'tipCheckMs'> &
 
 /** A submission of an access, as a client asks for it. */
 export type SubmissionQuery = {
-  readonly submissionId: string
+  /** Its id, or the signature of one of its transactions. */
+  readonly key: string
   readonly accessId: string
   readonly network: string
 }
@@ -45,7 +46,7 @@ export type StatusQuery = {
 /** What other machines know of submissions. */
 export type PeerSubmissions = {
   /** Resolves in a bounded time; never rejects. */
-  find(query: SubmissionQuery): Promise<Submission | undefined>
+  find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
 }
 
 /** A bundle that passed every check, as an edge hands it to the sender. */
@@ -73,7 +74,7 @@ export type RelaySender = {
   send(bundle: CheckedBundle, isEnded: () => boolean): Promise<SendResult>
   /** Why there is no answer, or the engine's. */
   askStatuses(query: StatusQuery): Promise<UpstreamReply | UpstreamFailure['kind']>
-  find(query: SubmissionQuery): Promise<Submission | undefined>
+  find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   /** Records a submission that a check refused. */
   record(id: Uint8Array, submission: Submission): void
 }

@@ -119,8 +119,8 @@ export class Relay {
   ): Promise<CallOutcome> {
     const id = toSubmissionId(params)
     const { accessId, network } = grant
-    const query = { submissionId: formatId(id), accessId, network }
-    const found = await this.modules.sender.find(query)
+    const query = { key: formatId(id), accessId, network }
+    const found = (await this.modules.sender.find(query))?.submission
     const refused = recheck()
     if (refused !== undefined) return { outcome: { reply: refused } }
     if (found?.accessId !== grant.accessId || found.network !== grant.network)

@@ -154,7 +154,10 @@ export type Submission = Readonly<v.InferOutput<typeof submissionSchema>>
 export type StoredSubmission = { readonly id: Uint8Array; readonly submission: Submission }
 
 /** How another machine of the cluster answers. */
-export const foundSubmissionSchema = v.object({ submission: submissionSchema })
+export const foundSubmissionSchema = v.object({ submissionId: text, submission: submissionSchema })
+
+/** A submission that another process or machine has found. */
+export type FoundSubmission = Readonly<v.InferOutput<typeof foundSubmissionSchema>>
 
 /** How a submission ended, which is all that was not known of it when it began. */
 export type Ending = Pick<

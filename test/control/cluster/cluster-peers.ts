@@ -13,8 +13,10 @@ import { PENDING } from '../../fixtures/submission/submission.js'
 
 const dir = t.testdir()
 makeCertificates(dir)
-const QUERY = { accessId: 'acc_1', network: 'main', submissionId: 'ab' }
-const PATH = '/accesses/:accessId/networks/:network/submissions/:submissionId'
+const SIGNATURE = '5'.repeat(44) + 'x'.repeat(44)
+const QUERY = { accessId: 'acc_1', network: 'main', key: SIGNATURE }
+const PATH = '/accesses/:accessId/networks/:network/submissions/:head/:tail'
+const FOUND = { submissionId: '0190b0a0-0000-7000-8000-000000000000', submission: PENDING }
 /** On a busy machine a handshake can take longer than the default. */
 const PEER_MS = 10_000
 
@@ -75,15 +77,15 @@ t.test('a submission is found at the machine of this location that has it', asyn
   const asked: unknown[] = []
   const answer = (names: unknown): unknown => {
     asked.push(names)
-    return { submission: PENDING }
+    return FOUND
   }
   const far = await open(t, other, [own], { routes: [{ path: PATH, answer }] })
   const { find, waits } = await open(t, own, [other])
   t.strictSame(waits, [defaults.callMs], 'the list of machines is awaited for a bounded time')
-  t.strictSame(await find(QUERY), PENDING)
+  t.strictSame(await find(QUERY), FOUND)
   t.strictSame(
     asked.map(names => ({ ...Object(names) })),
-    [QUERY],
+    [{ accessId: 'acc_1', network: 'main', head: '5'.repeat(44), tail: 'x'.repeat(44) }],
   )
   t.equal(await far.find(QUERY), undefined, 'a machine without that route has none')
 })
@@ -94,7 +96,7 @@ t.test('a machine whose list of machines is old answers no other', async t => {
     { id: 'fra-1', port: first },
     { id: 'fra-2', port: first + 1 },
   ]
-  const routes = [{ path: PATH, answer: () => ({ submission: PENDING }) }]
+  const routes = [{ path: PATH, answer: () => FOUND }]
   await open(t, other, [own], { routes, known: false })
   const { find } = await open(t, own, [other])
   t.equal(await find(QUERY), undefined)

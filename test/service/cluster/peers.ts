@@ -14,7 +14,8 @@ import { openCommands } from '../../fixtures/processes/commands.js'
 import type { Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { isSoak } from '../../fixtures/soak.js'
-import { sendBundle, TIPS } from '../../fixtures/submission/relay.js'
+import { signaturesOf } from '../../fixtures/submission/relay-engine.js'
+import { sendBundle, TIPS, toBundle } from '../../fixtures/submission/relay.js'
 import { until } from '../../fixtures/until.js'
 import { freePorts } from '../../fixtures/free-ports.js'
 
@@ -82,6 +83,18 @@ const relay = async (
   const { result } = (await response.json()) as { readonly result?: unknown }
   const tookMs = performance.now() - startedMs
   return { id: response.headers.get('x-relay-submission-id') ?? '', result, tookMs }
+}
+
+/** A query of the location's URL by a signature. */
+const findSigned = async ({ port }: TestMachine, token: string, key: string): Promise<unknown> => {
+  const headers = { 'content-type': 'application/json' }
+  const body = findBody(key)
+  const response = await fetch(`http://127.0.0.1:${port}/${token}`, {
+    method: 'POST',
+    headers,
+    body,
+  })
+  return ((await response.json()) as { readonly result?: unknown }).result
 }
 
 const findBody = (id: string): string =>
@@ -252,6 +265,13 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     const { body: made } = await first.admin('POST', tokenPath(String(body['accessId']), 'fra'))
     const stolen = await relay(first, String(made['token']), findBody(id))
     t.equal(stolen.result, null, 'of another access it is not found')
+    const texts = toBundle('/relay-bundle', 'signed', 1)
+    const [signature = ''] = signaturesOf(texts)
+    const signed = await relay(second, token, sendBundle('/relay-bundle', texts))
+    const byAny = await Promise.all([second, first].map(one => findSigned(one, token, signature)))
+    for (const found of byAny)
+      t.match(found, { submissionId: signed.id, transactions: [{ signature }] }, 'by its signature')
+    t.equal(await findSigned(first, String(made['token']), signature), null)
     t.equal((await relay(far, farToken, findBody(id))).result, null, 'nor at another location')
   })
 
@@ -277,7 +297,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     process.kill(control, 'SIGSTOP')
     const { json, tookMs } = await read(tokenUsage)
     t.strictSame(json['missing'], ['fra-2'])
-    t.equal(requestsOf(json), 5, 'what this machine has counted')
+    t.equal(requestsOf(json), 6, 'what this machine has counted')
     t.ok(tookMs >= PEER_MS - 10 && tookMs < PEER_MS + BUSY_MS, `${tookMs.toFixed(0)} ms`)
     t.strictSame((await read('usage')).json['missing'], ['fra-2'])
     t.strictSame((await read('submissions')).json['missing'], ['fra-2'])

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { SubmissionQueries } from '../../../src/submission/queries/queries.js'
 import { StoreReader } from '../../../src/submission/store/store-reader.js'
 import { formatId } from '../../../src/submission/store/submission-id.js'
-import type { Submission } from '../../../src/submission/store/submission.js'
+import type { FoundSubmission, Submission } from '../../../src/submission/store/submission.js'
 import { openStores } from '../../fixtures/submission/store.js'
 import { ACCEPTED } from '../../fixtures/submission/submission.js'
 import { until } from '../../fixtures/until.js'
@@ -18,11 +18,12 @@ const open = async (t: Test) => {
     await reader.close()
   })
   const asked: string[] = []
+  const elsewhere = new Map<string, FoundSubmission>()
   const queries = new SubmissionQueries({
     ...{ network: 'main', reader, options, now: () => clock.ms },
-    findElsewhere: async ({ submissionId }) => {
-      asked.push(submissionId)
-      return undefined
+    findElsewhere: async ({ key }) => {
+      asked.push(key)
+      return elsewhere.get(key)
     },
   })
   const keep = async (more: Partial<Submission> = {}): Promise<Uint8Array> => {
@@ -38,10 +39,22 @@ const open = async (t: Test) => {
     JSON.parse(Buffer.from(await queries.list(accessId, { ...query })).toString()) as Page
   const ids = async (query: object = {}): Promise<string[]> =>
     (await list(query)).submissions.map(({ submissionId }) => submissionId)
-  return { asked, clock, find, ids, keep, list, queries, store }
+  return { asked, clock, elsewhere, find, ids, keep, list, queries, store }
 }
 
 const [SIGNATURE = '', OTHER = ''] = ACCEPTED.signatures
+
+t.test('a submission that another machine has, by its id and by its signature', async t => {
+  const { elsewhere, find } = await open(t)
+  const submissionId = '0190b0a0-0000-7000-8000-000000000000'
+  const found = { submissionId, submission: ACCEPTED }
+  elsewhere.set(submissionId, found).set(SIGNATURE, found)
+  t.match(await find(SIGNATURE), { submissionId, transactions: [{ signature: SIGNATURE }, {}] })
+  t.match(await find(submissionId), { submissionId })
+  t.equal(await find(SIGNATURE, 'acc_other'), null, 'whatever it answers')
+  elsewhere.set(OTHER, { ...found, submissionId: 'none' })
+  t.equal(await find(OTHER), null)
+})
 
 t.test('a submission by its id and by its signature, for its access alone', async t => {
   const { asked, find, keep, queries, store } = await open(t)
@@ -70,7 +83,14 @@ t.test('a submission by its id and by its signature, for its access alone', asyn
   t.equal(await find('2'.repeat(64)), null)
   t.equal(await find('3'.repeat(64)), null)
   t.equal(await find(SIGNATURE, 'acc_nobody'), null)
-  t.strictSame(asked, [formatId(foreign), formatId(elsewhere)], 'as one that is not there')
+  const unknown = [
+    formatId(foreign),
+    formatId(elsewhere),
+    '2'.repeat(64),
+    '3'.repeat(64),
+    SIGNATURE,
+  ]
+  t.strictSame(asked, unknown, 'as one that is not there')
   for (const key of [
     '',
     'x',
