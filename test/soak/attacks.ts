@@ -2,6 +2,7 @@ import { ATTACKS } from '../fixtures/attacks/attacks.js'
 import { makeLargeAccounts } from '../fixtures/attacks/large-accounts.js'
 import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
 import { SOCKET_ATTACKS } from '../fixtures/attacks/socket-attacks.js'
+import { SUBMISSION_ATTACKS } from '../fixtures/attacks/submission-attacks.js'
 import { runTrial } from '../fixtures/attacks/trial.js'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
@@ -18,6 +19,7 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
     const { body } = await askAdmin(deployment, 'POST', tokenPath)
     return String(body['token'])
   }
-  const names = [...ATTACKS, ...SOCKET_ATTACKS, ...SLOW_READERS].map(({ name }) => name)
+  const all = [...ATTACKS, ...SOCKET_ATTACKS, ...SUBMISSION_ATTACKS, ...SLOW_READERS]
+  const names = all.map(({ name }) => name)
   await runTrial(t, { port, samples, metricsUrl, createToken }, names)
 })

@@ -30,7 +30,8 @@ export class RepairPolicy {
   private source = 0
   private stepIndex = 0
   private attempts = 0
-  private stepsStartedMs: number | undefined
+  /** When the next run through the steps may begin. */
+  private nextStepsMs = -Infinity
   /** Steps of this run that loaded something, or may have. */
   private loadedCount = 0
   private hasGap = false
@@ -114,7 +115,8 @@ export class RepairPolicy {
       this.loadedCount += 1
       return step
     }
-    if (this.loadedCount <= 0) this.stepsStartedMs = undefined
+    // The feed goes on during the pause and may report the gap again.
+    if (this.loadedCount <= 0) this.nextStepsMs = this.parts.now() + options.sourcesPauseMs
     // The next run begins with the first step.
     this.stepIndex = 0
     this.attempts = 0
@@ -124,9 +126,8 @@ export class RepairPolicy {
   /** False while the last run through the steps is too recent. */
   private startSteps(): boolean {
     const nowMs = this.parts.now()
-    const { stepsStartedMs: last } = this
-    if (last !== undefined && nowMs - last < this.parts.options.stepsPauseMs) return false
-    this.stepsStartedMs = nowMs
+    if (nowMs < this.nextStepsMs) return false
+    this.nextStepsMs = nowMs + this.parts.options.stepsPauseMs
     this.loadedCount = 0
     return true
   }

@@ -70,6 +70,9 @@ t.test(
       t.strictSame(policy.onUnhealthy('gap'), step('incremental'))
       t.strictSame(policy.onStepFailed(true), step('snapshot'), 'no second attempt at once')
       t.strictSame(policy.onStepFailed(true), pause)
+      wait(defaults.sourcesPauseMs - 1)
+      t.strictSame(policy.onUnhealthy('gap'), pause, 'the feed goes on, and has the gap again')
+      wait(1)
       policy.onPauseEnd()
     }
     t.strictSame(policy.onUnhealthy('gap'), step('incremental'))

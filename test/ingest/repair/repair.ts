@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { SnapshotUnavailable } from '../../../src/ingest/bootstrap/snapshot-location.js'
 import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
 import { injectFeedFault, SCOPE, startFeedHarness } from '../../fixtures/ingest/feed-harness.js'
 import { until } from '../../fixtures/until.js'
@@ -71,6 +72,9 @@ t.test('with every plan, the next provider repairs faults of the current one', a
   }
 })
 
+/** Between two runs that load nothing. */
+const PAUSE_MS = 1_000
+
 type Order = (fault: object) => Promise<void>
 
 t.test('after all sources the steps run, with their reasons, then the feed resumes', async t => {
@@ -81,14 +85,19 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   // Result of a step: a store that another feed brought to a newer block.
   const made = follow(join(dir, 'made'), { sources: [{ endpoint: whole.url }] })
   const taken: string[] = []
+  const unavailableMs: number[] = []
   const target = { endpoint: lost.url }
   const { feed, repairs, logged, untilStored, tipSlot, findDifferences } = follow(
     join(dir, 'suspended'),
     {
       sources: [target],
       steps: ['incremental', 'snapshot'],
-      repair: { stepAttemptsMax: 1 },
+      repair: { stepAttemptsMax: 1, sourcesPauseMs: PAUSE_MS },
       run: async step => {
+        if (unavailableMs.length < 4) {
+          unavailableMs.push(Date.now())
+          throw new SnapshotUnavailable('the node is restarting')
+        }
         taken.push(step)
         if (step === 'incremental') throw new Error('no snapshot covers the hole')
         // The feed again has slots that follow the tip.
@@ -108,11 +117,17 @@ t.test('after all sources the steps run, with their reasons, then the feed resum
   slots(3)
   await until('both steps were taken', () => taken.length === 2)
   t.strictSame(taken, ['incremental', 'snapshot'])
+  // Both steps of a run, which begins again after the pause, although the feed has the gap again.
+  const [first = 0, second = 0, third = 0, fourth = 0] = unavailableMs
+  t.ok(second - first < PAUSE_MS, `${second - first} ms`)
+  t.ok(third - second >= PAUSE_MS - 1, `${third - second} ms`)
+  t.ok(fourth - third < PAUSE_MS, `${fourth - third} ms`)
   slots(2)
   await untilStored()
   await until('the network is healthy', () => feed.health().isHealthy)
   t.ok(tipSlot() > storedSlot)
-  t.strictSame(turnsIn(repairs), ['incremental', 'snapshot'])
+  const run = ['incremental', 'snapshot']
+  t.strictSame(turnsIn(repairs), [...run, 'source', ...run, 'source', ...run])
   t.ok(repairs.includes('replay') && repairs.includes(undefined), 'as were the replay and the end')
   t.ok(logged.some(text => text.startsWith('repair: starting incremental, because gap after slot')))
   t.ok(logged.includes('repair: incremental failed: no snapshot covers the hole'))
