@@ -222,6 +222,20 @@ export declare class PointReadLane {
   answerBlockhashes(isAnswered: boolean): void
 }
 
+/** A lane to one peer, which connects in the background. */
+export declare class QuicLane {
+  constructor(options: LaneOptions)
+  /** Sends a transaction at most once. Never rejects. */
+  send(transaction: Uint8Array): Promise<LaneSent>
+  /** Transactions in flight. */
+  inFlight(): number
+  state(): LaneState
+  /** The first state after this version; of a lane that is closed at once. */
+  after(version: number): Promise<LaneState>
+  /** Ends the connection, and what is in flight on it. */
+  close(): void
+}
+
 /**
  * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks of
  * `tasks` run on pools.
@@ -746,6 +760,52 @@ export interface FrameVerdict {
   count: number
   /** The fault, with its record and offset. */
   problem?: string
+}
+
+/** Where a lane leads, as whom, and its bounds. */
+export interface LaneOptions {
+  host: string
+  port: number
+  serverName: string
+  protocol: string
+  /** The key of the service, which becomes the name in a certificate; absent for a node. */
+  key?: string
+  /** Of a key: whether the connection asks for protection. */
+  isProtected: boolean
+  /** Of a node: the 32 bytes of its Ed25519 seed; absent is a new key. */
+  seed?: Uint8Array
+  isAnswered: boolean
+  answerBytesMax: number
+  streamsMax: number
+  streamWaitMs: number
+  answerWaitMs: number
+  connectWaitMs: number
+  keepAliveMs: number
+  idleMs: number
+  pauseMinMs: number
+  pauseMaxMs: number
+}
+
+/** What became of one transaction on a lane. */
+export interface LaneSent {
+  end: 'unreachable' | 'full' | 'written' | 'answered' | 'unknown'
+  answer?: Uint8Array
+  /** From the call to the first byte, in milliseconds; absent where none was written. */
+  writtenAfterMs?: number
+  /** Why there is no answer; may contain what the peer said. */
+  reason: string
+}
+
+/** A lane at an instant. */
+export interface LaneState {
+  /** Counts the changes. */
+  version: number
+  isConnected: boolean
+  isClosed: boolean
+  connects: number
+  failures: number
+  /** Why the last connection or attempt ended; may contain what the peer said. */
+  reason: string
 }
 
 /** The cell of the end of the lease, in milliseconds of the boot clock. */

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openListener, releaseRequests, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, QuicLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openListener, releaseRequests, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
@@ -782,6 +782,7 @@ export { LimitedAccess }
 export { LimitTable }
 export { NativeReply }
 export { PointReadLane }
+export { QuicLane }
 export { Reader }
 export { RpcAnswer }
 export { SecretForms }

@@ -26,6 +26,8 @@ import {
   READER,
   REPLY,
   SECRET_FORMS,
+  QUIC_LANE,
+  quicSpec,
   SPOOL,
   STORE_INSPECTOR,
   type Row,
@@ -68,6 +70,7 @@ t.test('exports', async t => {
     'DirectReads',
     'SecretForms',
     'PointReadLane',
+    'QuicLane',
     'StoreInspector',
     'Fanout',
     'Indexer',
@@ -96,6 +99,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.AnswerErrorScan.prototype), namesOf(ANSWER_ERROR))
   t.strictSame(membersOf(addon.SecretForms.prototype), namesOf(SECRET_FORMS))
+  t.strictSame(membersOf(addon.QuicLane.prototype), namesOf(QUIC_LANE))
   t.strictSame(membersOf(addon.Spool.prototype), namesOf(SPOOL))
   t.strictSame(membersOf(addon.NativeReply.prototype), namesOf(REPLY))
   t.strictSame(membersOf(addon.StoreLoader.prototype), namesOf(LOADER))
@@ -187,6 +191,19 @@ t.test('wrong arguments of an answer are refused', async t => {
   t.match(answer.end(), { rows: 0 })
   for (const [name, specs] of ANSWER)
     t.strictSame(notRefused(answer, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of a lane are refused', async t => {
+  const make = (options: addon.LaneOptions) => new addon.QuicLane(options)
+  t.strictSame(notRefused({ QuicLane: make }, 'QuicLane', wrongCalls([quicSpec])), [])
+  const lane = make(quicSpec.right as addon.LaneOptions)
+  for (const [name, specs] of QUIC_LANE)
+    t.strictSame(notRefused(lane, name, wrongCalls(specs)), [], name)
+  t.match(await lane.send(KEY), { end: 'unreachable', reason: 'not connected' })
+  const waiting = lane.after(2 ** 52)
+  lane.close()
+  t.match(await waiting, { isClosed: true, isConnected: false })
+  t.match(await lane.send(KEY), { end: 'unreachable' })
 })
 
 t.test('wrong arguments of a spool are refused', async t => {

@@ -1,5 +1,7 @@
 //! What upstreams answer.
 
+mod lanes;
+
 use napi::bindgen_prelude::Uint32Array;
 use napi_derive::napi;
 use wire::upstream::error::ErrorScan;

@@ -1,0 +1,19 @@
+//! Lanes over QUIC: one transaction a stream, over a connection that is open before it is needed.
+//!
+//! A lane knows nothing of transactions or of answers: it writes bytes to a stream, and returns
+//! what the peer writes back.
+
+#![deny(clippy::all)]
+
+mod backoff;
+mod client;
+mod identity;
+mod lane;
+mod options;
+mod reason;
+mod stream;
+
+pub use identity::Identity;
+pub use lane::{Lane, State};
+pub use options::Options;
+pub use stream::{End, Sent};
