@@ -1,3 +1,5 @@
+import { presetOf } from '../submission/lanes/presets.js'
+import { seedOf } from '../submission/lanes/quic-tpu.js'
 import { listenersOf, type ConfiguredListener } from './listeners.js'
 import type { Config } from './schema.js'
 
@@ -5,6 +7,7 @@ import type { Config } from './schema.js'
 export type Fault = { readonly keys: readonly string[]; readonly message: string }
 
 type Network = Config['networks'][number]
+type Lane = Network['lanes'][number]
 type Faults = Generator<Fault, void, void>
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111'
@@ -74,6 +77,32 @@ function* checkTipAddresses(network: Network, index: number): Faults {
   }
 }
 
+/** Why a lane cannot be as it is configured. */
+const explainLane = ({ credential, kind, preset, tipAddresses, ...lane }: Lane) => {
+  const isQuic = kind === 'quic-frame' || kind === 'quic-tpu'
+  if (isQuic !== lane.url.startsWith('quic://'))
+    return `url: ${kind} needs ${isQuic ? 'quic://host:port' : 'an http or https URL'}`
+  if (isQuic ? presetOf(preset)?.kind !== kind : preset !== 'none')
+    return `preset: ${preset} is none of ${kind}`
+  if (kind === 'quic-frame' && credential === undefined)
+    return 'credential: quic-frame needs the key of the service'
+  if (kind === 'quic-tpu' && credential !== undefined && seedOf(credential) === undefined)
+    return 'credential: quic-tpu needs a keypair of 64 bytes in base58'
+  return tipAddresses.length === 0 && lane.tipFloorLamports > 0
+    ? 'tipFloorLamports: a floor needs tipAddresses, or must be 0'
+    : undefined
+}
+
+function* checkLanes({ lanes }: Network, index: number): Faults {
+  const seen = new Set<string>()
+  for (const [at, lane] of lanes.entries()) {
+    const why = seen.has(lane.id) ? `id is ${lane.id} a second time` : explainLane(lane)
+    const keys = ['networks', String(index), 'lanes', String(at)]
+    if (why !== undefined) yield { keys, message: `networks[${index}].lanes[${at}].${why}` }
+    seen.add(lane.id)
+  }
+}
+
 function* checkProducts(config: Config): Faults {
   for (const [index, product] of config.products.entries())
     for (const list of ['networks', 'locations'] as const) {
@@ -136,6 +165,7 @@ export function* checkTogether(config: Config): Faults {
     yield* checkRepairSteps(network, index)
     yield* checkFeedPlans(network, index)
     yield* checkTipAddresses(network, index)
+    yield* checkLanes(network, index)
   }
   yield* checkProducts(config)
   yield* checkPorts(config)

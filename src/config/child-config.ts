@@ -34,7 +34,15 @@ const EDGE_NETWORK = ['id', 'changedPrograms', 'scope', 'rpc', 'signatureRule'] 
 
 const SENDER = ['dataDir', 'store', 'pools', 'submissionStore', 'processes', 'log'] as const
 /** What the sender needs of each network: its upstreams, and the index of what has landed. */
-const SENDER_NETWORK = ['id', 'changedPrograms', 'scope', 'lander', 'relay', 'relayBundle'] as const
+const SENDER_NETWORK = [
+  'id',
+  'changedPrograms',
+  'scope',
+  'lander',
+  'lanes',
+  'relay',
+  'relayBundle',
+] as const
 
 const INDEXER = ['dataDir', 'cluster', 'store', 'processes', 'status', 'bootstrap', 'log'] as const
 /** What an indexer needs of its network: every source of accounts, and no upstream of requests. */
@@ -67,6 +75,7 @@ const FOLLOWER = ['dataDir', 'cluster', 'processes', 'status', 'log'] as const
 const CONTROL_NETWORK = ['id', 'name', 'explorerUrl'] as const
 /** Of the submission routes it shows which tips they take. */
 const LANDER_TIPS = ['tipAddresses', 'serviceTipAddresses', 'tipFloorLamports'] as const
+const LANE_TIPS = ['tipAddresses', 'tipFloorLamports'] as const
 const RELAY_TIPS = [
   'serviceTipAddresses',
   'serviceTipFloorLamports',
@@ -89,6 +98,7 @@ type Routed<S> = Omit<NonNullable<S>, (typeof SENT)[number]>
 /** A network as its edges know it. */
 export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
   readonly lander?: Routed<Network['lander']> | undefined
+  readonly lanes: readonly LaneTips[]
   readonly relay?: Routed<Network['relay']> | undefined
   readonly relayBundle?: Routed<Network['relayBundle']> | undefined
   /** Whether transactions can be subscribed to; where the feed is, is for the indexer. */
@@ -124,9 +134,13 @@ export type IndexerConfig = Pick<Config, (typeof INDEXER)[number]> & {
 /** Tips of a relay route. */
 export type RelayTips = Pick<NonNullable<Network['relay']>, (typeof RELAY_TIPS)[number]>
 
+/** Tips of a lane. */
+export type LaneTips = Pick<Network['lanes'][number], (typeof LANE_TIPS)[number]>
+
 /** A network as control knows it. */
 export type ControlNetwork = Pick<Network, (typeof CONTROL_NETWORK)[number]> & {
   readonly lander?: Pick<NonNullable<Network['lander']>, (typeof LANDER_TIPS)[number]> | undefined
+  readonly lanes: readonly LaneTips[]
   readonly relay?: RelayTips | undefined
   readonly relayBundle?: RelayTips | undefined
 }
@@ -156,6 +170,7 @@ export const toEdgeConfig = (config: Config): EdgeConfig => ({
   networks: config.networks.map(network => ({
     ...pick(network, EDGE_NETWORK),
     lander: toRouted(network.lander),
+    lanes: network.lanes.map(lane => pick(lane, LANE_TIPS)),
     relay: toRouted(network.relay),
     relayBundle: toRouted(network.relayBundle),
     feed: pick(network.feed, ['transactions']),
@@ -193,6 +208,7 @@ export const toControlConfig = (config: Config): ControlConfig => ({
   networks: config.networks.map(network => ({
     ...pick(network, CONTROL_NETWORK),
     lander: network.lander && pick(network.lander, LANDER_TIPS),
+    lanes: network.lanes.map(lane => pick(lane, LANE_TIPS)),
     relay: network.relay && pick(network.relay, RELAY_TIPS),
     relayBundle: network.relayBundle && pick(network.relayBundle, RELAY_TIPS),
   })),

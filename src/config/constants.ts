@@ -2,8 +2,8 @@ import { tablesWith, walkOptions } from './options.js'
 import { configSchema } from './schema.js'
 
 /** Paths of the constants of parts. */
-export const CONSTANTS = Array.from(walkOptions(configSchema)).flatMap(({ keys, marks }) =>
-  Object.keys(marks['constants'] ?? {}).map(name => keys.concat(name)),
+export const CONSTANTS = Array.from(walkOptions(configSchema)).flatMap(({ within, marks }) =>
+  Object.keys(marks['constants'] ?? {}).map(name => within.concat(name)),
 )
 
 /** A constant that a configuration sets. */

@@ -3,6 +3,8 @@ import * as v from 'valibot'
 /** An option of a schema with its marks; an element of a list of tables has the key `[]`. */
 export type FoundOption = {
   readonly keys: readonly string[]
+  /** Where the options of a table are. */
+  readonly within: readonly string[]
   readonly marks: Readonly<Record<string, unknown>>
 }
 
@@ -34,11 +36,11 @@ export function* walkOptions(
   keys: readonly string[] = [],
 ): Generator<FoundOption> {
   const { inner, isList, marks } = unwrap(schema)
-  yield { keys, marks }
+  const within = isList ? [...keys, '[]'] : keys
+  yield { keys, within, marks }
   if (!('entries' in inner)) return
-  const table = isList ? [...keys, '[]'] : keys
   for (const [name, entry] of Object.entries(inner.entries as Record<string, v.GenericSchema>))
-    yield* walkOptions(entry, [...table, name])
+    yield* walkOptions(entry, [...within, name])
 }
 
 /** The schema of the option or table at a path, in which elements of lists have their indexes. */

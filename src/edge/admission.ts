@@ -57,7 +57,7 @@ export const toReply = (failure: RpcError): Reply => {
 
 /** A failure without a JSON-RPC code as a whole reply. */
 export const failureReply = (
-  name: RefusalError | 'noLander' | 'noRelay' | 'noSender' | 'unavailable',
+  name: RefusalError | 'noLander' | 'noLanes' | 'noRelay' | 'noSender' | 'unavailable',
 ): Reply => toReply(new RpcError(name))
 
 export const UNAUTHORIZED = failureReply('unauthorized')

@@ -4,11 +4,6 @@ import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
 export type Options = Readonly<typeof defaults>
 
 export const options = {
-  callBytesMax: {
-    default: 50 * 1024,
-    unit: 'bytes',
-    why: 'Bytes of one call. A validator takes 50 KiB, and answers a longer one with plain HTTP 413.',
-  },
   outsideScope: {
     default: 'error',
     words: ['error', 'forward'],
@@ -16,7 +11,11 @@ export const options = {
   },
 } satisfies Declaration
 
-export const defaults = defaultsOf(options)
+export const defaults = {
+  ...defaultsOf(options),
+  /** Bytes of one call. A validator takes as many, and answers a longer one with plain HTTP 413. */
+  callBytesMax: 50 * 1024,
+}
 
 /** Defaults of an RPC upstream that differ from those of a lander. */
 export const upstreamDefaults = {

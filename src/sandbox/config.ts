@@ -40,6 +40,24 @@ export const upstreamListeners = (flags: SandboxFlags) => {
   return [geyser, rpc, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
 }
 
+/** A lane of each kind over HTTP, to the routes of the dev lander. */
+const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
+  const lane = {
+    credential: CREDENTIALS.lander,
+    pingPath: '/ping',
+    tipAddresses: [...tipAddresses],
+    // Not those of real senders: the sandbox is used for load tests.
+    requestsPerSecondMax: 100_000,
+  }
+  const url = urlOf(ports.lander)
+  const inQuery = { credentialIn: 'query', credentialName: 'c' }
+  return [
+    { ...lane, id: 'json-rpc', kind: 'jsonrpc', url: `${url}/send`, transactionBytesMax: 4_096 },
+    { ...lane, id: 'octets', kind: 'octets', url: `${url}/send-bin`, isProtected: true },
+    { ...lane, ...inQuery, id: 'text', kind: 'text', url: `${url}/api/sendTransaction2` },
+  ]
+}
+
 const networkOf = (ports: Ports, tips: Tips) => {
   const engine = { urls: [urlOf(ports.bundleEngine)], pingPath: '/ping' }
   const relay = {
@@ -65,6 +83,7 @@ const networkOf = (ports: Ports, tips: Tips) => {
       // Long enough for the findings of every request to arrive in time.
       findingsWaitMs: 250,
     },
+    lanes: lanesOf(ports, tips.lander),
     relay: { ...relay, upstream: { ...engine, credential: CREDENTIALS.iris } },
     relayBundle: { ...relay, upstream: { ...engine, credential: CREDENTIALS.engine } },
   }

@@ -8,6 +8,7 @@ import type { FoundSubmission, Submission } from '../submission/store/submission
 import { UpstreamFailure } from '../upstream/errors.js'
 import type { SenderConfig } from '../config/child-config.js'
 import type { OpenLander } from './landers.js'
+import type { OpenRace } from './races.js'
 import type { OpenRelay } from './relays.js'
 
 /** Looks a submission up at other machines. */
@@ -15,6 +16,7 @@ export type FindElsewhere = (query: SubmissionQuery) => Promise<FoundSubmission 
 
 type HandlerParts = {
   readonly landers: readonly OpenLander[]
+  readonly races: readonly OpenRace[]
   readonly relays: readonly OpenRelay[]
   readonly store: SubmissionStore
   readonly sent: SentTransactions
@@ -49,6 +51,7 @@ const firstFound = <T>(lookups: readonly Promise<T | undefined>[]): Promise<T | 
 /** What the sender does for an edge. */
 export const createHandlers = ({
   landers,
+  races,
   relays,
   store,
   sent,
@@ -82,8 +85,9 @@ export const createHandlers = ({
       return firstFound([own, findElsewhere(query)])
     },
     forward: async (of, mayStart, events) => {
-      const lander = landers.find(({ network }) => network === of.network)
-      return lander?.forwarder.forward(of, mayStart, events) ?? 'unreachable'
+      const ways = of.route === '/race' ? races : landers
+      const way = ways.find(({ network }) => network === of.network)
+      return way?.forwarder.forward(of, mayStart, events) ?? 'unreachable'
     },
     record: (id, submission) => {
       // A sender that was killed may have recorded it.

@@ -12,6 +12,7 @@ import type { UpstreamModules } from '../upstream/named-upstream.js'
 import { createHandlers, type FindElsewhere } from './handlers.js'
 import { openLanders } from './landers.js'
 import { OutcomeIndexes } from './outcome-indexes.js'
+import { laneCount, openRaces } from './races.js'
 import { bucketWords, openRelays } from './relays.js'
 import { openStore } from './store.js'
 
@@ -61,14 +62,18 @@ export const openSender = async (
   const mayBegin = (): boolean => server.isListening
   const singleFlight = new SingleFlight(mayBegin)
   const sent = new SentTransactions({ mayBegin, now: bootMs })
-  const cells = sharedCells(join(senderPath(dataDir), 'buckets'), bucketWords(config))
+  const relayWords = bucketWords(config)
+  const bucketCount = relayWords + laneCount(config)
+  const cells = sharedCells(join(senderPath(dataDir), 'buckets'), bucketCount)
   const words = new BigInt64Array(cells.buffer, cells.byteOffset, cells.length)
   const relays = await openRelays(config, { ...modules, store, singleFlight, tipSlot, words })
   const { pendingMs } = submissionStore
   const records = { store, sent, tipSlot, now: Date.now, pendingMs }
   const landers = await openLanders(config, records, modules)
+  const laneWords = words.subarray(relayWords)
+  const races = await openRaces(config, { ...modules, records, onFault, words: laneWords })
   const handlers = createHandlers({
-    ...{ landers, relays, store, sent, findElsewhere },
+    ...{ landers, races, relays, store, sent, findElsewhere },
     options: submissionStore,
   })
   const path = openSocketPath(dataDir)
@@ -97,7 +102,7 @@ export const openSender = async (
   await server.listen()
   const drain = async (): Promise<void> => {
     await server.drain()
-    await Promise.all([...relays, ...landers].map(one => one.close()))
+    await Promise.all([...relays, ...landers, ...races].map(one => one.close()))
     await opened.close()
     indexes.close()
     server.close()

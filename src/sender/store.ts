@@ -76,7 +76,7 @@ export const openStore = async (
   const landings = new LandingTracker({
     options,
     indexOf: network => indexes.of(network),
-    write: (id, landing) => store.addLanding(id, landing),
+    write: (id, landing) => store.amend(id, { landing }),
     now,
     unixMs: Date.now,
     onFault,

@@ -10,16 +10,15 @@ export const options = {
     default: '/ping',
     why: 'Requested with GET on each warm connection, so that it stays open. Empty sends no pings.',
   },
-  answerMs: {
-    default: 5_000,
-    unit: 'milliseconds',
-    why: 'From the first byte written to the last byte of the answer. Clients of landers wait 3 to 5 s.',
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /**
+   * From the first byte written to the last byte of the answer. Clients of landers wait 3 to 5 s.
+   */
+  answerMs: 5_000,
   /**
    * Pause between two pings. Landers expect a ping each 30 s; a third of that also detects early
    * that a region is back.

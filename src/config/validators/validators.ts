@@ -104,6 +104,16 @@ export const base = leaf<string>(
   value => isText(value) && isBase(value),
   'an http or https URL without user, query and fragment',
 )
+const isLaneUrl = (value: string): boolean => {
+  if (!URL.canParse(value) || /[#@\s]/.test(value)) return false
+  if (/^https?:\/\//.test(value)) return true
+  return /^quic:\/\/(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}$/.test(value)
+}
+/** URL of a lane, which may contain a secret. */
+export const laneUrl = leaf<string>(
+  value => isText(value) && isLaneUrl(value),
+  'an http or https URL without user and fragment, or quic://host:port',
+)
 /** Name of a header or a query parameter. */
 export const headerName = leaf<string>(
   value => isText(value) && /^[A-Za-z0-9-]+$/.test(value),

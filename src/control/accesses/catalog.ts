@@ -1,5 +1,10 @@
 import type { Product } from '../../access/accesses/product.js'
-import type { ControlConfig, ControlNetwork, RelayTips } from '../../config/child-config.js'
+import type {
+  ControlConfig,
+  ControlNetwork,
+  LaneTips,
+  RelayTips,
+} from '../../config/child-config.js'
 import type { Catalog, CatalogLocation, SubmissionRoute, Tip } from '../../dashboard/api/catalog.js'
 
 type Location = ControlConfig['locations'][number]
@@ -25,11 +30,29 @@ const landerTips = (lander: NonNullable<ControlNetwork['lander']>): readonly Tip
   },
 ]
 
+/** A tip for each lane; lanes of one sender share theirs. */
+const laneTips = (lanes: readonly LaneTips[]): readonly Tip[] => {
+  const tips = lanes.map(({ tipAddresses: accounts, tipFloorLamports: lamportsMin }): Tip => ({
+    payee: 'lane',
+    lamportsMin,
+    accounts,
+  }))
+  return [...new Map(tips.map(tip => [JSON.stringify(tip), tip])).values()].filter(
+    ({ accounts }) => accounts.length > 0,
+  )
+}
+
 const LANDER_PATHS = ['/lander', '/lander-submit-bundle', '/lander-submit-batch', '/send'] as const
 
 /** The submission routes that a network has, with their tips. */
-const submissionRoutesOf = ({ lander, relay, relayBundle }: ControlNetwork): SubmissionRoute[] => [
+const submissionRoutesOf = ({
+  lander,
+  lanes,
+  relay,
+  relayBundle,
+}: ControlNetwork): SubmissionRoute[] => [
   ...(lander === undefined ? [] : LANDER_PATHS.map(path => ({ path, tips: landerTips(lander) }))),
+  ...(lanes.length === 0 ? [] : [{ path: '/race', tips: laneTips(lanes) } as const]),
   ...(relay === undefined ? [] : [{ path: '/relay', tips: relayTips(relay) } as const]),
   ...(relayBundle === undefined
     ? []

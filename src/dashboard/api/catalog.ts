@@ -34,7 +34,7 @@ export type SubmissionRoute = {
 }
 
 export type Tip = {
-  readonly payee: 'lander' | 'service' | 'engine'
+  readonly payee: 'lander' | 'lane' | 'service' | 'engine'
   readonly lamportsMin: number
   readonly accounts: readonly string[]
 }
@@ -44,6 +44,7 @@ export const SUBMISSION_PATHS = [
   '/lander-submit-bundle',
   '/lander-submit-batch',
   '/send',
+  '/race',
   '/relay',
   '/relay-bundle',
 ] as const

@@ -58,7 +58,7 @@ const token = v.object({
 const urls = { rpcUrl: text, wsUrl: text }
 
 const tip = v.object({
-  payee: v.picklist(['lander', 'service', 'engine']),
+  payee: v.picklist(['lander', 'lane', 'service', 'engine']),
   lamportsMin: count,
   accounts: described(v.pipe(v.array(text), v.readonly()), 'A tip to any of them counts'),
 })

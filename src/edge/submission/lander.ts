@@ -1,8 +1,9 @@
 import type { EdgeConfig } from '../../config/child-config.js'
 import type { Metrics } from '../../shared/metrics.js'
 import { createTransactionChecks } from '../../native/transactions.js'
-import { Lander, type LanderMeter } from '../../submission/lander/lander.js'
-import { LANDER_ROUTES } from '../../submission/store/submission.js'
+import type { LanderMeter } from '../../submission/lander/lander-types.js'
+import { Lander } from '../../submission/lander/lander.js'
+import { LANDER_ROUTES, type LanderRoute } from '../../submission/store/submission.js'
 import type { OpenRoutes, RouteModules, SubmissionHandler } from './submissions.js'
 
 /** Looks the series of the usual outcome up once, those of errors when they occur. */
@@ -45,12 +46,44 @@ export const openLanders = (
     const meter = createMeter(network, modules.metrics)
     const { nestingMax } = rpc
     const lander = new Lander(options, { ...modules, network, checks, meter, nestingMax })
-    const handlers = LANDER_ROUTES.map((route): SubmissionHandler => ({
-      route,
-      handle: (body, submitter, { encoding = 'bytes' }) =>
-        route === '/send'
-          ? lander.submitTransaction(body, encoding, submitter)
-          : lander.submit(route, body, submitter),
-    }))
+    const handlers = LANDER_ROUTES.flatMap((route): readonly SubmissionHandler[] =>
+      route === '/race' ? [] : [handlerOf(lander, route)],
+    )
     return [{ network, handlers, checks }]
+  })
+
+const handlerOf = (lander: Lander, route: Exclude<LanderRoute, '/race'>): SubmissionHandler => ({
+  route,
+  handle: (body, submitter, { encoding = 'bytes' }) =>
+    route === '/send'
+      ? lander.submitTransaction(body, { encoding }, submitter)
+      : lander.submit(route, body, submitter),
+})
+
+/** What a race is not asked for. */
+const DEFAULT_RACE = { isProtected: false, isJson: false }
+
+/** Nothing that cannot land goes to a sender, with a key of the service. Tips are of each lane. */
+const RACE_OPTIONS = { enforce: true, findingsWaitMs: 0, tipFloorLamports: 0 }
+
+/** Opens the race of each network that has lanes. */
+export const openRaces = (
+  { networks, pools, rpc }: EdgeConfig,
+  modules: RouteModules,
+): readonly OpenRoutes[] =>
+  networks.flatMap(({ id: network, lanes, signatureRule }) => {
+    if (lanes.length === 0) return []
+    const addresses = [...new Set(lanes.flatMap(({ tipAddresses }) => tipAddresses))]
+    const tipClasses = [{ addresses, floorLamports: 0n }]
+    const checks = createTransactionChecks({ tipClasses, exemptPrograms: [], signatureRule }, pools)
+    const meter = createMeter(network, modules.metrics)
+    const { nestingMax } = rpc
+    const parts = { ...modules, network, checks, meter, nestingMax }
+    const lander = new Lander(RACE_OPTIONS, parts)
+    const handle: SubmissionHandler['handle'] = (
+      body,
+      submitter,
+      { encoding = 'bytes', race = DEFAULT_RACE },
+    ) => lander.submitTransaction(body, { encoding, race }, submitter)
+    return [{ network, handlers: [{ route: '/race', handle }], checks }]
   })

@@ -5,7 +5,7 @@ import { openSocketPath } from '../../submission/link/socket-path.js'
 import { createIds } from '../../submission/store/submission-id.js'
 import { failureReply } from '../admission.js'
 import { meterChecks } from '../metrics.js'
-import { openLanders } from './lander.js'
+import { openLanders, openRaces } from './lander.js'
 import type { StoredSubmissions } from './stored-submissions.js'
 import { openRelays } from './relay.js'
 import type {
@@ -31,8 +31,8 @@ export type OpenSubmissions = {
 
 type Network = EdgeConfig['networks'][number]
 
-const sectionsOf = ({ lander, relay, relayBundle }: Network) =>
-  [lander, relay, relayBundle].filter(section => section !== undefined)
+const sectionsOf = ({ lander, lanes, relay, relayBundle }: Network) =>
+  [lander, ...lanes, relay, relayBundle].filter(section => section !== undefined)
 
 /** Opens every route that is configured. Without one, nothing is opened. */
 export const openSubmissions = async (
@@ -58,6 +58,7 @@ export const openSubmissions = async (
   const shared: RouteModules = { ...modules, sender, noSender, newId, clock: bootMs }
   const opened: readonly OpenRoutes[] = [
     ...openLanders(config, shared),
+    ...openRaces(config, shared),
     ...openRelays(config, shared),
   ]
   meterChecks(modules.metrics, opened[0]?.checks)

@@ -1,6 +1,8 @@
 import { RpcError } from '../../shared/errors.js'
 import { isReply, type Reply, type Request, type Route } from '../../shared/http.js'
+import type { RaceForm } from '../../submission/lander/lander-types.js'
 import type { SendEncoding } from '../../submission/lander/send-params.js'
+import type { TransactionRoute } from '../../submission/store/submission.js'
 import { toReply } from '../admission.js'
 import type { AdmittedSubmission, Submissions } from './submissions.js'
 
@@ -11,7 +13,11 @@ const TEXT = 'text/plain'
 const RESPONSES = ['signature', 'json', 'none'] as const
 type Response = (typeof RESPONSES)[number]
 
-type Form = { readonly encoding: SendEncoding; readonly response: Response }
+type Form = {
+  readonly encoding: SendEncoding
+  readonly response: Response
+  readonly race?: RaceForm
+}
 type Opened = { readonly admitted: AdmittedSubmission; readonly form: Form }
 
 const wrongContentType = new RpcError('contentType', { type: `${BYTES} or ${TEXT}` })
@@ -29,16 +35,13 @@ const toChoice = <T extends string>(
   throw new RpcError('queryValue', { name, expected: values.join(' or ') })
 }
 
-/** How the request has its transaction, and wants its reply. Throws an RpcError. */
-const toForm = (request: Request): Form => {
+const toEncoding = (request: Request, query: URLSearchParams): SendEncoding => {
   const [type = ''] = request.header('content-type').split(';', 1)
-  const query = new URLSearchParams(request.query)
-  const response = toChoice(query, 'response', RESPONSES)
   switch (type.trim().toLowerCase()) {
     case TEXT:
-      return { encoding: toChoice(query, 'encoding', ['base64', 'base58']), response }
+      return toChoice(query, 'encoding', ['base64', 'base58'])
     case BYTES: {
-      if (!query.has('encoding')) return { encoding: 'bytes', response }
+      if (!query.has('encoding')) return 'bytes'
       const expected = `absent with ${BYTES}`
       throw new RpcError('queryValue', { name: 'encoding', expected })
     }
@@ -47,16 +50,29 @@ const toForm = (request: Request): Form => {
   }
 }
 
+/** How the request has its transaction, and wants its reply. Throws an RpcError. */
+const toForm = (route: TransactionRoute, request: Request): Form => {
+  const query = new URLSearchParams(request.query)
+  const response = toChoice(query, 'response', RESPONSES)
+  const form = { encoding: toEncoding(request, query), response }
+  if (route === '/send') return form
+  const isProtected = toChoice(query, 'mev-protect', ['false', 'true']) === 'true'
+  return { ...form, race: { isProtected, isJson: response === 'json' } }
+}
+
 /** The reply as it was asked for; an error is always told. */
 const toResponse = (reply: Reply, response: Response): Reply => {
   if (reply.status !== 200 || response === 'signature') return reply
   if (response === 'none') return { ...reply, contentType: '', body: '' }
+  // That of a race says more.
+  if (reply.contentType !== TEXT) return reply
   const body = JSON.stringify({ result: reply.body })
   return { ...reply, contentType: 'application/json', body }
 }
 
-/** The route of raw transactions: its body is bytes or text, and its query says how. */
+/** A route of raw transactions: its body is bytes or text, and its query says how. */
 export const toSendRoute = (
+  route: TransactionRoute,
   { method, pattern, bodyBytesMax, ...mounted }: Route<AdmittedSubmission>,
   submissions: Submissions,
 ): Route<Opened> => ({
@@ -68,7 +84,7 @@ export const toSendRoute = (
     const admitted = mounted.open(request)
     if (isReply(admitted)) return admitted
     try {
-      return { admitted, form: toForm(request) }
+      return { admitted, form: toForm(route, request) }
     } catch (error) {
       mounted.done?.(admitted)
       if (error instanceof RpcError) return toReply(error)
@@ -77,8 +93,8 @@ export const toSendRoute = (
   },
   onClient: ({ admitted }, request) => mounted.onClient?.(admitted, request),
   handle: async ({ admitted, form }, body) => {
-    const { encoding, response } = form
-    const reply = submissions.submit(admitted.handler, admitted, body, { encoding })
+    const { response, ...asked } = form
+    const reply = submissions.submit(admitted.handler, admitted, body, asked)
     return toResponse(reply instanceof Promise ? await reply : reply, response)
   },
   ownerOf: ({ admitted }) => admitted.principal.grant.accessId,

@@ -34,11 +34,13 @@ export class StoredSubmissions {
   of({
     id: network,
     lander,
+    lanes,
     relay,
     relayBundle,
   }: Network):
     { readonly queries: SubmissionReads; readonly follow: FollowSubmissions } | undefined {
-    if (lander === undefined && relay === undefined && relayBundle === undefined) return undefined
+    const sections = [lander, lanes[0], relay, relayBundle]
+    if (sections.every(section => section === undefined)) return undefined
     const queries = new SubmissionQueries({
       network,
       reader: this.reader,

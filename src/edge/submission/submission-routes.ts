@@ -2,6 +2,7 @@ import { isReply, type Reply, type Request, type Route } from '../../shared/http
 import { submissionHeaders } from '../../submission/relay/relay.js'
 import {
   isLanderRoute,
+  isTransactionRoute,
   SUBMISSION_ROUTES,
   type SubmissionRoute,
 } from '../../submission/store/submission.js'
@@ -30,11 +31,17 @@ const FORMS = [
 ] as const
 
 const NO_LANDER = failureReply('noLander')
+const NO_LANES = failureReply('noLanes')
 const NO_RELAY = failureReply('noRelay')
 
+const absentReply = (route: SubmissionRoute): Reply => {
+  if (route === '/race') return NO_LANES
+  return isLanderRoute(route) ? NO_LANDER : NO_RELAY
+}
+
 /**
- * The submission routes of one location. Of query strings `api-key` is read, and `encoding` and
- * `response` of `/send`.
+ * The submission routes of one location. Of query strings `api-key` is read, of those of one
+ * transaction also its form.
  */
 export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[] => {
   const { bodyBytesMax, limiter, now, submissions } = parts
@@ -51,7 +58,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     const grant = admit(token, request)
     if (isReply(grant)) return grant
     const handler = submissions.handlerOf(grant, route)
-    if (handler === undefined) return isLanderRoute(route) ? NO_LANDER : NO_RELAY
+    if (handler === undefined) return absentReply(route)
     const principal = limiter.principalOf(grant)
     return acquire(principal) ?? { grant, recheck, principal, request, handler }
   }
@@ -77,7 +84,9 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
   return SUBMISSION_ROUTES.flatMap(route =>
     FORMS.map(form => {
       const mounted = routeOf(route, form)
-      return (route === '/send' ? toSendRoute(mounted, submissions) : mounted) as Route
+      return (
+        isTransactionRoute(route) ? toSendRoute(route, mounted, submissions) : mounted
+      ) as Route
     }),
   )
 }

@@ -5,6 +5,7 @@ import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
 import type { Failure, SubmissionReply } from '../../submission/failure.js'
+import type { RaceForm } from '../../submission/lander/lander-types.js'
 import type { SendEncoding } from '../../submission/lander/send-params.js'
 import type { SubmissionRoute } from '../../submission/store/submission.js'
 import type { SenderClient } from '../../submission/link/sender-client.js'
@@ -15,8 +16,9 @@ import { failureOf, type failureReply } from '../admission.js'
 export type SubmissionForm = {
   /** Before the name of a method, of a relay route. */
   readonly methodPrefix?: string
-  /** Of the transaction, of `/send`. */
+  /** Of the transaction, of `/send` and `/race`. */
   readonly encoding?: SendEncoding
+  readonly race?: RaceForm
 }
 
 /** Handles the submissions of one route of one network. */

@@ -18,22 +18,11 @@ export const options = {
     default: false,
     why: "Request a program's accounts in pages by getProgramAccountsV2, where the provider has it.",
   },
-  keysPerCallMax: {
-    default: 100,
-    unit: 'addresses',
-    max: 100,
-    why: 'Addresses of one getMultipleAccounts: the maximum of providers.',
-  },
   requestsPerSecondMax: {
     default: 10,
     unit: 'requests',
     max: 10_000,
     why: 'Requests a second, one after the other: below the limit of the smallest plans.',
-  },
-  answerBeginMs: {
-    default: 120_000,
-    unit: 'milliseconds',
-    why: 'Time until the response begins. A scan of a large program takes a node up to a minute.',
   },
   splitOffset: {
     default: 8,
@@ -49,22 +38,19 @@ export const options = {
     max: 100_000,
     why: 'Stored accounts compared with the upstream per second; 0 disables the sweep. A million take 2.8 hours.',
   },
-  requestsMax: {
-    default: 1_000_000,
-    unit: 'count',
-    why: 'Requests of one bootstrap. At ten a second that many take a day.',
-  },
-  splitPrefixBytesMax: {
-    default: 3,
-    unit: 'bytes',
-    max: 8,
-    why: "Longest prefix by which a program's accounts are split: three bytes make 16.7 million parts.",
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /** Addresses of one getMultipleAccounts: the maximum of providers. */
+  keysPerCallMax: 100,
+  /** Time until the response begins. A scan of a large program takes a node up to a minute. */
+  answerBeginMs: 120_000,
+  /** Requests of one bootstrap. At ten a second that many take a day. */
+  requestsMax: 1_000_000,
+  /** Longest prefix by which a program's accounts are split: 16.7 million parts. */
+  splitPrefixBytesMax: 3,
   /** Accounts of one page. Providers return up to 10,000. */
   pageRowsMax: 5_000,
   /** Time for DNS, TCP and TLS. */

@@ -52,13 +52,6 @@ export const options = {
     max: 2 ** 40,
     why: 'Bytes of all incomplete slots. A mainnet block is tens of MB. Over it: reconnect.',
   },
-  queueBytesMax: {
-    default: 512 * 1024 ** 2,
-    unit: 'bytes',
-    min: 11 * 1024 ** 2,
-    max: 2 ** 40,
-    why: 'Bytes of complete blocks that wait for the writer. Over it: reconnect once they are written.',
-  },
   decodeBytesMax: {
     default: 64 * 1024 ** 2,
     unit: 'bytes',
@@ -71,6 +64,11 @@ export const options = {
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /**
+   * Bytes of complete blocks that wait for the writer: seconds of mainnet. Over it: reconnect once
+   * they are written.
+   */
+  queueBytesMax: 512 * 1024 ** 2,
   /** Threads of the reader's runtime: one for the socket's frames, one for decoding. */
   threads: 2,
   /** Offer zstd to the server, which may ignore it. Account data shrinks to a quarter. */

@@ -22,7 +22,7 @@ import { sumTips, toAddressSet } from './tips.js'
 
 /** Options of the dev lander. */
 export const defaults = {
-  /** The accepted credential: header `x-api-key`, or `?api-key=`. */
+  /** The accepted credential: header `x-api-key`, `?api-key=`, or `?c=`. */
   apiKey: CREDENTIALS.lander as string,
   /** False accepts requests without a key; a wrong key is refused in any case. */
   isKeyRequired: true,
@@ -88,6 +88,7 @@ class Lander {
     'GET /ping': () => answerText({ status: 200, text: 'pong' }),
     'POST /send': jsonRoute('sendTransaction', call => this.sendTransaction(call)),
     'POST /send-bin': request => this.sendBinary(request),
+    'POST /api/sendTransaction2': request => this.sendText(request),
     'POST /sendBundle': jsonRoute('sendBundle', call => this.sendBundle(call)),
     'POST /sendBatch': request => this.sendBatch(request),
   }
@@ -175,6 +176,13 @@ class Lander {
       : answerText({ status: 200, text: bs58.encode(firstSignature(sent)) })
   }
 
+  /** As a sender that takes base64: its answer is the status alone. */
+  private sendText({ body }: UpstreamRequest): UpstreamAnswer {
+    const bytes = decodeTransaction(body.toString(), undefined, 'base64')
+    const sent = bytes === undefined ? invalidPayload('not base64') : this.submit(bytes)
+    return answerText(isRejection(sent) ? sent : { status: 200, text: '' })
+  }
+
   /** Records before a framing error are submitted: the real lander reads the body as a stream. */
   private sendBatch({ body }: UpstreamRequest): UpstreamAnswer {
     const {
@@ -211,7 +219,7 @@ export const openDevLander = (
     const { method, pathname, headers, query } = request
     const route = routes[`${method} ${pathname}`]
     if (route === undefined) return answerText({ status: 404, text: 'not found' })
-    const key = headers['x-api-key'] ?? query.get('api-key') ?? undefined
+    const key = headers['x-api-key'] ?? query.get('api-key') ?? query.get('c') ?? undefined
     const isKnown = key === limits.apiKey || (key === undefined && !limits.isKeyRequired)
     if (!isKnown) return answerText(UNAUTHORIZED)
     return rate.count() === undefined ? route(request) : answerText(TOO_MANY)

@@ -6,6 +6,7 @@ export const EXPOSED_HEADERS = [
   'X-Bundle-ID',
   'X-Relay-Submission-ID',
   'X-Lander-Findings',
+  'X-Race-Lanes',
   'X-RateLimit-Method-Limit',
   'X-RateLimit-Method-Remaining',
 ] as const

@@ -1,13 +1,13 @@
 import type { Upstream } from '../../upstream/client.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
-import type { Answers, LanderKnowledge, LanderRequest } from '../link/messages.js'
+import type { Answers, LanderRequest } from '../link/messages.js'
 import type { MayStart } from '../relay/relay-types.js'
-import type { LanderRoute } from '../store/submission.js'
+import { isTransactionRoute, type LanderRoute, type TransactionRoute } from '../store/submission.js'
 import { readLanderAnswer, type LanderAnswer } from './answer.js'
 import type { Options } from './options.js'
-import { LanderRecord, type LanderRecordParts } from './records.js'
+import { LanderRecord } from './records.js'
 import { readSendAnswer } from './send-answer.js'
-import type { SentTransactions } from './sent-transactions.js'
+import { sendOnce, type OnceParts } from './send-once.js'
 
 const JSON_HEADERS = { 'content-type': 'application/json' }
 const BYTES_HEADERS = { 'content-type': 'application/octet-stream' }
@@ -20,7 +20,7 @@ const ROUTES = {
     path: 'batchPath',
     headers: BYTES_HEADERS,
   },
-} as const satisfies Record<Exclude<LanderRoute, '/send'>, object>
+} as const satisfies Record<Exclude<LanderRoute, TransactionRoute>, object>
 
 /** The call of one transaction. */
 const toCall = (transaction: Uint8Array): Buffer => {
@@ -37,11 +37,7 @@ type Call = {
   readonly body: Uint8Array
 }
 
-export type ForwarderParts = LanderRecordParts & {
-  readonly upstream: Pick<Upstream, 'send'>
-  /** Of all networks. */
-  readonly sent: SentTransactions
-}
+export type ForwarderParts = OnceParts & { readonly upstream: Pick<Upstream, 'send'> }
 
 export type ForwardEvents = {
   /** Gets the record of a request that is forwarded, which waits for what follows it. */
@@ -67,7 +63,7 @@ export class LanderForwarder {
     events: ForwardEvents,
   ): Promise<Answers['forward']> {
     const { route } = request
-    if (route === '/send') return this.forwardTransaction(request, mayStart, events)
+    if (isTransactionRoute(route)) return this.forwardTransaction(request, mayStart, events)
     const record = new LanderRecord(this.parts, request)
     events.onRecord(record)
     const may = mayStart(request.version)
@@ -79,29 +75,19 @@ export class LanderForwarder {
     return answer
   }
 
-  /** The same transaction of the same access is sent once. */
-  private async forwardTransaction(
+  private forwardTransaction(
     request: LanderRequest,
     mayStart: MayStart,
     events: ForwardEvents,
   ): Promise<Answers['forward']> {
-    const { body, from, network, signature = '', version } = request
-    const may = mayStart(version)
-    if (!(may === true || (await may))) return 'ended'
+    const { body, signature = '' } = request
     const isBinary = this.options.binaryPath !== ''
     const call: Call = isBinary
       ? { path: this.options.binaryPath, headers: BYTES_HEADERS, body }
       : { path: this.options.transactionPath, headers: JSON_HEADERS, body: toCall(body) }
-    const transaction = { accessId: from.accessId, network, signature, bytes: body }
-    return this.parts.sent.run(transaction, async onFindings => {
-      const onKnown = ({ findings = '' }: LanderKnowledge): void => onFindings(findings)
-      const record = new LanderRecord(this.parts, request, onKnown)
-      events.onRecord(record)
-      const answer = await this.send(call, record, events)
-      const read = readSendAnswer(answer, { isBinary, signature })
-      record.onAnswered(() => read)
-      return read
-    })
+    return sendOnce(request, { ...this.parts, ...events, mayStart }, async record =>
+      readSendAnswer(await this.send(call, record, events), { isBinary, signature }),
+    )
   }
 
   private async send(

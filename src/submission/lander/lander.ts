@@ -1,30 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RpcError, type ErrorName } from '../../shared/errors.js'
+import { RpcError } from '../../shared/errors.js'
 import { isReply, type Reply } from '../../shared/http.js'
 import { isRefusal } from '../../shared/jsonrpc.js'
-import type { TransactionChecks, Verdict } from '../../native/transactions.js'
+import type { Verdict } from '../../native/transactions.js'
 import type { Grant } from '../../shared/grant.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import { parseSubmission } from '../call.js'
 import type { SubmissionReply } from '../failure.js'
 import type { LanderKnowledge } from '../link/messages.js'
-import type { CallHooks, SenderClient } from '../link/sender-client.js'
-import type { LanderRoute } from '../store/submission.js'
-import {
-  findAll,
-  formatFindings,
-  gravest,
-  UNCHECKED,
-  type Finding,
-  type FindingKind,
-} from './findings.js'
+import type { CallHooks } from '../link/sender-client.js'
+import { toRaceReply } from '../race/reply.js'
+import type { LanderRoute, TransactionRoute } from '../store/submission.js'
+import { findAll, formatFindings, gravest, UNCHECKED, type Finding } from './findings.js'
 import { Knowledge } from './knowledge.js'
+import type {
+  LanderModules,
+  LanderOrigin,
+  LanderOutcome,
+  RaceForm,
+  Recheck,
+  TransactionForm,
+} from './lander-types.js'
 import type { Options } from './options.js'
 import { LANDER_TRANSACTION_BYTES_MAX, toBundle, toSingle } from './params.js'
 import { knowledgeOf, toLost, toRefused } from './records.js'
 import { sendError, toSendReply } from './send-answer.js'
-import { toTransaction, type SendEncoding } from './send-params.js'
+import { toTransaction } from './send-params.js'
 import type { SentAnswer } from './sent-transactions.js'
 import {
   countsReply,
@@ -35,45 +37,6 @@ import {
   toReply,
   withFindings,
 } from './replies.js'
-
-/** How a request of a lander route ended. */
-export type LanderOutcome =
-  'forwarded' | 'repeated' | 'framing' | 'refused' | 'no-sender' | ErrorName
-
-/** Counts what happens on one network's lander routes. */
-export type LanderMeter = {
-  /**
-   * A request was answered: `forwarded`, whatever the upstream said, `framing` for a malformed
-   * batch, `repeated` where it was sent before, `refused` where its access ended meanwhile,
-   * `no-sender` while there is none, or an error.
-   */
-  onEnd(route: LanderRoute, outcome: LanderOutcome, elapsedMs: number): void
-  /** `unchecked`: the reply was sent before the findings. Those are counted as well, later. */
-  onFinding(route: LanderRoute, kind: FindingKind | typeof UNCHECKED): void
-}
-
-/** What one network's lander routes work with. */
-export type LanderModules = {
-  readonly network: string
-  readonly sender: Pick<SenderClient, 'call' | 'record'>
-  /** The reply while there is no sender. */
-  readonly noSender: Reply
-  readonly newId: () => Uint8Array
-  /** Value of accessVersion. */
-  readonly version: () => number
-  readonly checks: TransactionChecks
-  readonly meter: LanderMeter
-  /** Monotonic milliseconds. */
-  readonly now: () => number
-  /** Of a call: see `MessageLimits`. */
-  readonly nestingMax: number
-}
-
-/** The reply where an access has ended since its request was admitted. */
-export type Recheck = () => Reply | undefined
-
-/** Who submits. */
-export type LanderOrigin = { readonly grant: Grant; readonly recheck: Recheck }
 
 /** How the two routes with a JSON body differ. */
 const CALLS = {
@@ -94,8 +57,9 @@ type Received = {
 /** One request whose form is right. */
 type Work = Received & {
   readonly body: Uint8Array
-  /** Of `/send`. */
+  /** Of `/send` and `/race`. */
   readonly signature?: string
+  readonly race?: RaceForm | undefined
   readonly check: () => Verdict | Promise<Verdict>
   readonly refuse: (error: RpcError, finding?: Finding) => SubmissionReply
   readonly toReply: (answer: UpstreamReply | SentAnswer) => SubmissionReply | RpcError
@@ -117,7 +81,7 @@ export class Lander {
 
   /** Handles one whole body, which is copied before this returns if it is used later. */
   submit(
-    route: Exclude<LanderRoute, '/send'>,
+    route: Exclude<LanderRoute, TransactionRoute>,
     body: Uint8Array,
     origin: LanderOrigin,
   ): SubmissionReply | Promise<SubmissionReply> {
@@ -132,10 +96,10 @@ export class Lander {
   /** Sends one transaction, which is copied if its bytes are those of the body. */
   submitTransaction(
     body: Uint8Array,
-    encoding: SendEncoding,
+    { encoding, race }: TransactionForm,
     origin: LanderOrigin,
   ): SubmissionReply | Promise<SubmissionReply> {
-    const admitted = this.admit('/send', origin)
+    const admitted = this.admit(race === undefined ? '/send' : '/race', origin)
     if (isReply(admitted)) return { reply: admitted }
     const { received, version } = admitted
     const { checks } = this.modules
@@ -147,10 +111,15 @@ export class Lander {
       const work: Work = {
         ...received,
         body: transaction,
-        signature,
+        ...{ signature, race },
         check: () => checks.checkTransaction(transaction),
         refuse: sendError,
-        toReply: answer => ('sent' in answer ? toSendReply(answer.sent, signature) : NO_REPLY),
+        toReply: answer => {
+          if (!('sent' in answer)) return NO_REPLY
+          return race === undefined
+            ? toSendReply(answer.sent, signature)
+            : toRaceReply(answer.sent, signature, race)
+        },
       }
       return this.forward(work, version)
     } catch (error) {
@@ -277,10 +246,11 @@ export class Lander {
     const { route, body, receivedAtMs, recheck } = work
     const { accessId, tokenId, location } = work.grant
     const from = { accessId, tokenId, location }
-    const { signature } = work
+    const { race, signature } = work
     const request = {
       ...{ id: newId(), network, route, from, receivedAtMs, body, version },
       ...(signature !== undefined && { signature }),
+      ...(race !== undefined && { race: toTerms(race, known) }),
     }
     const knowledge = new Knowledge(known)
     let pending: Promise<string> | undefined
@@ -384,6 +354,12 @@ export class Lander {
     meter.onEnd(route, outcome, now() - startMs)
   }
 }
+
+/** What a transaction that was checked is raced on. */
+const toTerms = ({ isProtected }: RaceForm, { tips: [paid = []] = [] }: LanderKnowledge = {}) => ({
+  isProtected,
+  paid,
+})
 
 /** Of an answer to another route than the one that was called. */
 const NO_REPLY = FAILURES['no-response']

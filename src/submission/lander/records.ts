@@ -3,7 +3,7 @@ import type { Grant } from '../../shared/grant.js'
 import type { LanderKnowledge, LanderRequest } from '../link/messages.js'
 import { membersOf } from '../store/members.js'
 import type { SubmissionStore } from '../store/submission-store.js'
-import type { LanderRoute, Submission } from '../store/submission.js'
+import type { LanderRoute, LaneReports, Submission } from '../store/submission.js'
 import type { EngineAnswer } from '../relay/engine-answer.js'
 
 const NOT_CHECKED = 'not checked: too many checks in flight'
@@ -70,7 +70,7 @@ export const toLost = (
 ): Submission => ({ ...toPending(request), ...known, outcome: 'unknown', answeredAtMs })
 
 export type LanderRecordParts = {
-  readonly store: Pick<SubmissionStore, 'record'>
+  readonly store: Pick<SubmissionStore, 'record' | 'amend'>
   /** The newest slot of the index of a network. */
   readonly tipSlot: (network: string) => number | undefined
   /** Unix milliseconds. */
@@ -87,6 +87,8 @@ export class LanderRecord {
   private forwardedAtMs: number | null = null
   private timer: NodeJS.Timeout | undefined
   private isRecorded = false
+  private isEnded = false
+  private lanes: LaneReports | undefined
   private readonly onKnown: (known: LanderKnowledge) => void
   private known: LanderKnowledge | undefined
   private answer: { readonly read: () => EngineAnswer; readonly atMs: number } | undefined
@@ -125,6 +127,12 @@ export class LanderRecord {
     this.endIfKnown()
   }
 
+  /** Every lane has ended, which may follow the answer. */
+  onLanes(lanes: LaneReports): void {
+    this.lanes = lanes
+    if (this.isEnded) void this.parts.store.amend(this.request.id, { lanes })
+  }
+
   private endIfKnown(): void {
     const { answer: answered } = this
     if (answered === undefined || this.known === undefined) return
@@ -133,13 +141,15 @@ export class LanderRecord {
     setImmediate(() => {
       const { read, atMs } = answered
       this.record({ ...read(), answeredAtMs: atMs })
+      this.isEnded = true
     })
   }
 
   private record(ending: Partial<Submission>): void {
     this.isRecorded = true
-    const { forwardedAtMs, known, receivedSlot } = this
+    const { forwardedAtMs, known, lanes, receivedSlot } = this
     const whole = { ...toPending(this.request), receivedSlot, forwardedAtMs }
-    this.parts.store.record(this.request.id, { ...whole, ...known, ...ending })
+    const ended = lanes === undefined ? ending : { ...ending, lanes }
+    this.parts.store.record(this.request.id, { ...whole, ...known, ...ended })
   }
 }

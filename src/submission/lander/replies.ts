@@ -20,6 +20,7 @@ export const STATUSES: Readonly<Partial<Record<ErrorName, number>>> = {
   landerUnauthorized: 401,
   landerForbidden: 403,
   landerFull: 429,
+  lanesFull: 429,
 }
 
 /** The error of each way in which an upstream gives no answer. */

@@ -1,4 +1,5 @@
 import { RpcError, type ErrorName } from '../../shared/errors.js'
+import { isMap } from '../../shared/values.js'
 import { failureOfStored, type SubmissionReply } from '../failure.js'
 import { parseJson } from '../parse-json.js'
 import type { EngineAnswer } from '../relay/engine-answer.js'
@@ -10,15 +11,34 @@ import { FAILURES, STATUSES } from './replies.js'
 const SLOW_DOWN = 419
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
 
+/** The signature in an answer, in any of the forms in which senders have it. */
+const namedIn = (value: unknown): string | undefined => {
+  if (typeof value === 'string') return SIGNATURE.test(value) ? value : undefined
+  if (isMap(value)) return namedIn(value['result'] ?? value['signature'])
+  if (!Array.isArray(value)) return undefined
+  const [first]: readonly unknown[] = value
+  return typeof first === 'string' ? namedIn(first) : undefined
+}
+
 /** True where an answer names another transaction than the one that was sent. */
-const namesAnother = (value: unknown, signature: string): boolean =>
-  typeof value === 'string' && SIGNATURE.test(value) && value !== signature
+const namesAnother = (text: string, signature: string): boolean => {
+  const named = namedIn(parseJson(text) ?? text.trim())
+  return named !== undefined && named !== signature
+}
+
+/** True for an error in another form than that of JSON-RPC. */
+const hasError = (text: string): boolean => {
+  const parsed = parseJson(text)
+  const error = isMap(parsed) ? parsed['error'] : undefined
+  return isMap(error) || (typeof error === 'string' && error !== '')
+}
 
 /** Of a route that takes bytes the status counts: it may answer a signature, a word or nothing. */
 const readBinaryAnswer = (answer: UpstreamReply): EngineAnswer => {
   const read = readLanderAnswer('/send', answer)
   const isJson = read.result !== null || read.error !== null
   if (isJson || read.outcome !== 'unknown' || answer.status >= 300) return read
+  if (hasError(answer.body.toString())) return { ...read, outcome: 'refused' }
   const words = answer.body.toString('latin1', 0, 128).trim()
   return { ...read, outcome: 'accepted', result: words === '' ? null : JSON.stringify(words) }
 }
@@ -35,8 +55,7 @@ export const readSendAnswer = (
   const status = answer.status === SLOW_DOWN ? 429 : answer.status
   const told = { ...answer, status }
   const read = isBinary ? readBinaryAnswer(told) : readLanderAnswer('/send', told)
-  const isOther =
-    read.outcome === 'accepted' && namesAnother(parseJson(read.result ?? ''), signature)
+  const isOther = read.outcome === 'accepted' && namesAnother(told.body.toString(), signature)
   return isOther ? { ...read, outcome: 'unknown', result: null } : read
 }
 

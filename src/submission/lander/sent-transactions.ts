@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EngineAnswer } from '../relay/engine-answer.js'
 import { NotBegun, type SendResult } from '../single-flight.js'
-import type { Submission } from '../store/submission.js'
+import { isTransactionRoute, type Submission } from '../store/submission.js'
 
 /**
  * How long a transaction is remembered. 150 blocks of 400 ms take 60 s, and longer where slots are
@@ -13,7 +13,7 @@ const BYTES_MAX = 64 * 1024 ** 2
 /** Of one transaction, beside the texts of its answer. */
 const ENTRY_BYTES = 512
 
-/** The answer to a transaction of `/send`. */
+/** The answer to a transaction of `/send` or `/race`. */
 export type SentAnswer = {
   readonly sent: EngineAnswer
   /** It was sent before, by a request of the same access. */
@@ -63,8 +63,12 @@ const keyOf = ({ network, bytes }: SentTransaction): string =>
 
 const recoveredKey = (network: string, signature: string): string => `${network} ${signature}`
 
-const lengthOf = ({ result, error, engine }: EngineAnswer): number =>
-  2 * ((result?.length ?? 0) + (error?.length ?? 0) + (engine?.words.length ?? 0))
+/** Of what is known of one lane, beside its words. */
+const LANE_BYTES = 256
+
+const lengthOf = ({ result, error, engine, lanes = [] }: EngineAnswer): number =>
+  2 * ((result?.length ?? 0) + (error?.length ?? 0) + (engine?.words.length ?? 0)) +
+  lanes.reduce((sum, { words = '' }) => sum + LANE_BYTES + 2 * words.length, 0)
 
 export type SentParts = {
   /** Whether this process begins what is new. */
@@ -119,10 +123,11 @@ export class SentTransactions {
   /** What a sender that was killed has sent, as its record says. */
   recover({ accessId, network, outcome, ...of }: Submission): void {
     const [signature] = of.signatures
-    if (of.route !== '/send' || signature === undefined || !RECOVERED.has(outcome)) return
-    const { result, error, engine } = of
+    const isOther = !isTransactionRoute(of.route)
+    if (isOther || signature === undefined || !RECOVERED.has(outcome)) return
+    const { result, error, engine, lanes } = of
     const known = outcome === 'pending' ? 'unknown' : outcome
-    const ended = Promise.resolve({ outcome: known, result, error, engine })
+    const ended = Promise.resolve({ outcome: known, result, error, engine, lanes })
     this.add(accessId, recoveredKey(network, signature), ended)
   }
 
@@ -149,8 +154,8 @@ export class SentTransactions {
     const sending = result.then((ended): EngineAnswer | 'ended' => {
       if (ended === 'full') return 'ended'
       if (ended === 'unknown') return unknown
-      const { outcome, result: told, error, engine } = ended.ending
-      return { outcome, result: told, error, engine }
+      const { outcome, result: told, error, engine, lanes } = ended.ending
+      return { outcome, result: told, error, engine, lanes }
     })
     this.add(accessId, key, sending)
     return true

@@ -2,6 +2,7 @@ import type { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import type { CheckedBundle, StatusQuery, SubmissionQuery } from '../relay/relay-types.js'
 import type { RememberedTransaction, SentAnswer } from '../lander/sent-transactions.js'
+import type { RaceTerms } from '../race/race-lane.js'
 import type { SendResult } from '../single-flight.js'
 import type { FoundSubmission, LanderRoute, RelayRoute, Submission } from '../store/submission.js'
 
@@ -15,8 +16,10 @@ export type LanderRequest = {
   /** Unix milliseconds. */
   readonly receivedAtMs: number
   readonly body: Uint8Array
-  /** Of the transaction, where the route is `/send`. */
+  /** Of the transaction, where the route is `/send` or `/race`. */
   readonly signature?: string
+  /** Of a transaction that is raced. */
+  readonly race?: RaceTerms
   /** The accessVersion under which the edge has admitted it. */
   readonly version: number
 }
@@ -47,7 +50,7 @@ export type Answers = {
   readonly find: FoundSubmission | undefined
   /**
    * `ended`: nothing was sent, because the access has ended meanwhile. A SentAnswer where the route
-   * is `/send`.
+   * is `/send` or `/race`.
    */
   readonly forward: UpstreamReply | SentAnswer | UpstreamFailure['kind'] | 'ended'
 }

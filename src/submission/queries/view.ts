@@ -55,6 +55,7 @@ export const toView = (
   writtenAtMs: submission.forwardedAtMs,
   answeredAtMs: submission.answeredAtMs,
   tipLamports: tipsPaid(submission),
+  ...(submission.lanes !== undefined && { lanes: submission.lanes }),
   transactions: submission.signatures.map((signature, at) =>
     transactionOf(submission, signature, at),
   ),

@@ -4,7 +4,7 @@ import type { Submission } from '../store/submission.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 
 /** How a submission ended, as the engine's answer says. */
-export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'engine'>
+export type EngineAnswer = Pick<Submission, 'outcome' | 'result' | 'error' | 'engine' | 'lanes'>
 
 /** A `result` longer than this is no bundle id and no list of signatures. */
 const RESULT_CHARS_MAX = 1_024

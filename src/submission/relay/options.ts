@@ -45,9 +45,23 @@ export const options = {
   },
 } satisfies Declaration
 
+/** Programs that are no application (the exempt ones of the tip rule). */
+export const EXEMPT_PROGRAMS: readonly string[] = [
+  '11111111111111111111111111111111',
+  'ComputeBudget111111111111111111111111111111',
+  'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo',
+  'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr',
+  'Vote111111111111111111111111111111111111111',
+  'Ed25519SigVerify111111111111111111111111111',
+  'KeccakSecp256k11111111111111111111111111111',
+  'Secp256r1SigVerify1111111111111111111111111',
+  'AddressLookupTab1e1111111111111111111111111',
+]
+
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  exemptPrograms: EXEMPT_PROGRAMS,
   /** Bundles of one access that wait for the rate; also status queries, apart. */
   queuedPerAccessMax: 64,
   /** The same of all accesses. */
@@ -74,18 +88,3 @@ export const engineDefaults: Partial<typeof upstreamDefaults> = {
   // The longest real answers are the statuses of five bundles, some KiB.
   replyBytesMax: 256 * 1024,
 }
-
-/**
- * Programs that are no application (the exempt ones of the tip rule), where none are configured.
- */
-export const EXEMPT_PROGRAMS: readonly string[] = [
-  '11111111111111111111111111111111',
-  'ComputeBudget111111111111111111111111111111',
-  'Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo',
-  'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr',
-  'Vote111111111111111111111111111111111111111',
-  'Ed25519SigVerify111111111111111111111111111',
-  'KeccakSecp256k11111111111111111111111111111',
-  'Secp256r1SigVerify1111111111111111111111111',
-  'AddressLookupTab1e1111111111111111111111111',
-]

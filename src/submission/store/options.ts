@@ -19,17 +19,13 @@ export const options = {
     unit: 'milliseconds',
     why: 'Older submissions are removed. No client is expected to ask for one after seven days.',
   },
-  inFlightMax: {
-    default: 1_024,
-    unit: 'submissions',
-    max: 2_048,
-    why: 'Submissions that may be in flight at once, 4 KiB each. One more is answered with -32010.',
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /** Submissions that may be in flight at once, 4 KiB each. One more is answered with -32010. */
+  inFlightMax: 1_024,
   /** Address space of the map, set once and sparse: all kept records at their longest. */
   mapBytes: 2 * 1024 ** 3,
   /**

@@ -7,6 +7,10 @@ const packr = new Packr({ useRecords: false })
 export const pack = (value: object): Buffer => packr.pack(value)
 export const unpack = (bytes: Uint8Array): unknown => packr.unpack(bytes)
 
+/** An entry of the write-ahead log. */
+export const toEntry = (id: Uint8Array, submission: object): Buffer =>
+  Buffer.concat([id, pack(submission)])
+
 /** Bytes of an access in a key. */
 export const KEY_BYTES = 16
 

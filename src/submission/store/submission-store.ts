@@ -4,8 +4,8 @@ import { decodeRecoveredEntry } from './recovered-entry.js'
 import { GatheredWrites } from './gathered-writes.js'
 import { formatId, parseId } from './submission-id.js'
 import { isAwaited } from './state.js'
-import type { Ending, Landing, StoredSubmission, Submission } from './submission.js'
-import { pack } from './rows.js'
+import type { Ending, StoredSubmission, Submission } from './submission.js'
+import { pack, toEntry } from './rows.js'
 import {
   openTables,
   TABLE_NAMES,
@@ -178,15 +178,15 @@ export class SubmissionStore {
     })
   }
 
-  /** Adds what the index knows of the transactions of a submission. */
-  async addLanding(id: Uint8Array, landing: Landing): Promise<void> {
+  /** Adds what is known later: by the index of its transactions, or by the lanes of a race. */
+  async amend(id: Uint8Array, known: Pick<Submission, 'landing' | 'lanes'>): Promise<void> {
     if (this.isClosed) return
     const buffered = this.buffered.get(formatId(id))
     const submission = buffered?.submission ?? this.tables.get(id)
     // It may have been removed meanwhile.
     if (submission === undefined) return
     const record = buffered ?? this.buffer(id, submission, submission)
-    record.submission = { ...submission, landing }
+    record.submission = { ...submission, ...known }
     await this.write(id, record, this.landed.wait())
   }
 
@@ -332,6 +332,7 @@ export class SubmissionStore {
       engine: _engine,
       error,
       findings,
+      lanes,
       nonces,
       result,
       tips,
@@ -343,8 +344,8 @@ export class SubmissionStore {
     )
     if (slot === undefined) return undefined
     const ending = { signatures, blockhashes, nonces, error }
-    // Tips and findings matter least.
-    if (this.wal.appendEnding(slot, pack({ ...ending, tips, findings }))) return slot
+    // Tips, findings and lanes matter least.
+    if (this.wal.appendEnding(slot, pack({ ...ending, tips, findings, lanes }))) return slot
     if (this.wal.appendEnding(slot, pack(ending))) return slot
     this.wal.clear(slot)
     return undefined
@@ -394,7 +395,3 @@ export class SubmissionStore {
     return true
   }
 }
-
-/** An entry of the write-ahead log. */
-const toEntry = (id: Uint8Array, submission: Submission): Buffer =>
-  Buffer.concat([id, pack(submission)])

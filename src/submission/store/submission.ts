@@ -14,8 +14,16 @@ export const LANDER_ROUTES = [
   '/lander-submit-bundle',
   '/lander-submit-batch',
   '/send',
+  '/race',
 ] as const
 export type LanderRoute = (typeof LANDER_ROUTES)[number]
+
+/** Those of one transaction, as bytes or text, which is sent once. */
+const TRANSACTION_ROUTES = ['/send', '/race'] as const satisfies readonly LanderRoute[]
+export type TransactionRoute = (typeof TRANSACTION_ROUTES)[number]
+
+export const isTransactionRoute = (route: string): route is TransactionRoute =>
+  TRANSACTION_ROUTES.some(one => one === route)
 
 /** Every route that takes submissions. */
 export const SUBMISSION_ROUTES = [...LANDER_ROUTES, ...RELAY_ROUTES] as const
@@ -97,6 +105,40 @@ const toldSchema = v.object({
 /** What events have told of a submission. */
 export type Told = Readonly<v.InferOutput<typeof toldSchema>>
 
+const afterMs = v.nullable(v.pipe(v.number(), v.minValue(0)))
+
+const laneSchema = v.object({
+  lane: text,
+  /**
+   * `written`: to a lane that gives no answers. `pending`: written, and not answered yet; of a
+   * sender that was killed it stays so.
+   */
+  outcome: v.picklist([
+    'left-out',
+    'pending',
+    'accepted',
+    'written',
+    'refused',
+    'full',
+    'unreachable',
+    'unknown',
+  ]),
+  /** Why it was not used. */
+  leftOut: v.optional(v.picklist(['protection', 'size', 'tip', 'down', 'rate'])),
+  /** Milliseconds from the start of the race; null where it has not come to that. */
+  writtenAfterMs: afterMs,
+  answeredAfterMs: afterMs,
+  status: v.optional(count),
+  /** Whether an acceptance named the signature. */
+  hasSignature: v.optional(v.boolean()),
+  /** The beginning of the answer, or why there is none. */
+  words: v.optional(text),
+})
+
+/** What became of a race on one lane. */
+export type LaneReport = Readonly<v.InferOutput<typeof laneSchema>>
+export type LaneReports = readonly LaneReport[]
+
 /** How a submission is stored. */
 export const submissionSchema = v.object({
   accessId: text,
@@ -141,6 +183,8 @@ export const submissionSchema = v.object({
   engine: v.nullable(v.object({ status: v.number(), words: text })),
   /** Likely problems that were reported with the reply, as in `X-Lander-Findings`. */
   findings: v.optional(text),
+  /** The lanes of a race, used or not. Absent of other routes. */
+  lanes: v.optional(v.pipe(v.array(laneSchema), v.readonly())),
   /** Absent until the index has been asked. */
   landing: v.optional(landingSchema),
   /** Set while its last changes are in no event yet: what it was in the last one, null for none. */
@@ -162,5 +206,5 @@ export type FoundSubmission = Readonly<v.InferOutput<typeof foundSubmissionSchem
 /** How a submission ended, which is all that was not known of it when it began. */
 export type Ending = Pick<
   Submission,
-  'outcome' | 'result' | 'error' | 'engine' | 'forwardedAtMs' | 'answeredAtMs'
+  'outcome' | 'result' | 'error' | 'engine' | 'lanes' | 'forwardedAtMs' | 'answeredAtMs'
 >

@@ -113,7 +113,7 @@ const openSender = async (
         }),
       }),
     }),
-    write: (id, landing) => store.addLanding(id, landing),
+    write: (id, landing) => store.amend(id, { landing }),
     now: () => clock.ms,
     unixMs: () => clock.ms,
     onFault,

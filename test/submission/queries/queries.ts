@@ -62,7 +62,7 @@ t.test('a submission by its id and by its signature, for its access alone', asyn
   await keep()
   const id = await keep({ tips, receivedSlot: 7, network: 'main' })
   const fate = { slot: 9, index: 1, error: null, isFinal: true, seenAtMs: 1_900_000_002_500 }
-  await store.addLanding(id, { transactions: [fate, null] })
+  await store.amend(id, { landing: { transactions: [fate, null] } })
   const expected = {
     submissionId: formatId(id),
     state: 'partly-landed',

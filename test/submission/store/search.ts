@@ -130,9 +130,9 @@ t.test('what was sent is announced, and what became of it is added', async t => 
   )
   const inBlock = { slot: 9, index: 1, error: null, isFinal: true, seenAtMs: clock.ms }
   const landing = { transactions: [inBlock, inBlock] } as const
-  await first.addLanding(ended, landing)
+  await first.amend(ended, { landing })
   t.strictSame(first.get(ended), { ...ACCEPTED, landing })
-  await first.addLanding(newId(), landing)
+  await first.amend(newId(), { landing })
   await first.close()
   sent.length = 0
   const second = await reopen()

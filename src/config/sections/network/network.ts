@@ -8,6 +8,7 @@ import { accountsRpcSection } from './accounts-rpc.js'
 import { feedSection } from './feed.js'
 import { forwardSection } from './forward.js'
 import { landerSection } from './lander.js'
+import { lanesSection } from './lane.js'
 import { relaySection } from './relay.js'
 
 const scope = v.strictObject({
@@ -65,6 +66,10 @@ export const network = v.strictObject({
   lander: described(
     v.optional(landerSection),
     'Upstream of the lander routes; without it they answer 404.',
+  ),
+  lanes: described(
+    lanesSection,
+    'Senders, to all of which `/race` sends a transaction at once; without one it answers 404.',
   ),
   relay: described(
     v.optional(relaySection({ path: RELAY_PATH, credentialName: 'x-api-key' })),

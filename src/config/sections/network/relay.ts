@@ -1,10 +1,5 @@
 import * as v from 'valibot'
-import {
-  defaults,
-  options,
-  engineDefaults,
-  EXEMPT_PROGRAMS,
-} from '../../../submission/relay/options.js'
+import { defaults, options, engineDefaults } from '../../../submission/relay/options.js'
 import { withDefaults } from '../../../shared/options/declaration.js'
 import { described, optionEntries, partTable } from '../../validators/options-schema.js'
 import { pubkey, secretPath } from '../../validators/validators.js'
@@ -25,10 +20,6 @@ export const relaySection = (own: { readonly path: string; readonly credentialNa
       engineTipAddresses: described(
         v.pipe(v.array(pubkey), v.minLength(1, 'at least one address')),
         'Tip accounts of the engine: what `getTipAccounts` answers.',
-      ),
-      exemptPrograms: described(
-        v.optional(v.array(pubkey), [...EXEMPT_PROGRAMS]),
-        'Programs that do not count as an application.',
       ),
       ...optionEntries(withDefaults(options, { path: own.path }), { path: secretPath }),
     },

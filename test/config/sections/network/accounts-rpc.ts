@@ -15,8 +15,8 @@ t.test('secrets of the accounts RPC are allowed only in their options', t => {
     [{ endpoint: 'https://rpc.example', credentialIn: 'body' }, false],
     [{ endpoint: 'https://rpc.example', credentialName: 'x key' }, false],
     [{ endpoint: 'https://rpc.example', encoding: 'base58' }, false],
-    [{ endpoint: 'https://rpc.example', keysPerCallMax: 101 }, false],
-    [{ endpoint: 'https://rpc.example', splitPrefixBytesMax: 0 }, false],
+    [{ endpoint: 'https://rpc.example', splitOffset: -1 }, false],
+    [{ endpoint: 'https://rpc.example', requestsPerSecondMax: 0 }, false],
   ]
   for (const [accountsRpc, right] of cases)
     t.equal(v.is(accountsRpcSection, accountsRpc), right, JSON.stringify(accountsRpc))

@@ -11,11 +11,17 @@ const TAKES: Readonly<Record<SubmissionRoute['path'], string>> = {
   '/lander-submit-bundle': 'sendBundle: 1 to 4 transactions',
   '/lander-submit-batch': '1 to 16 binary records',
   '/send': '1 transaction, as bytes or text',
+  '/race': '1 transaction, as bytes or text, to every lane whose tip it pays',
   '/relay': 'sendBundle: 1 to 4 transactions',
   '/relay-bundle': 'sendBundle: 1 to 5 transactions',
 }
 
-const PAYEES = { lander: 'Lander tip', service: 'Service tip', engine: 'Engine tip' } as const
+const PAYEES = {
+  lander: 'Lander tip',
+  lane: 'Lane tip',
+  service: 'Service tip',
+  engine: 'Engine tip',
+} as const
 
 /** Routes with the same tips, in the order of the routes. */
 const groupByTips = (routes: readonly SubmissionRoute[]) => {
@@ -48,7 +54,7 @@ const Tips = ({
       ))}
     </h3>
     {tips.map(({ payee, lamportsMin, accounts }) => (
-      <details key={payee}>
+      <details key={accounts.join()}>
         <summary>
           {PAYEES[payee]}: at least <strong>{formatCount(lamportsMin)} lamports</strong> to one of{' '}
           {formatPlural(accounts.length, 'account')}

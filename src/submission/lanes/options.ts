@@ -1,0 +1,62 @@
+import { credentialOptions } from '../../shared/options/credential.js'
+import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
+import { defaults as upstream } from '../../upstream/options.js'
+import { PRESET_NAMES } from './presets.js'
+
+/** Options and constants of one lane. */
+export type Options = Readonly<typeof defaults>
+
+export const options = {
+  preset: {
+    default: 'none',
+    words: ['none', ...PRESET_NAMES],
+    why: 'Of a QUIC kind: which sender it is, which decides on ALPN, SNI, timers, and whether a stream is answered. `lunar-lander-one-way` is Lunar Lander without answers. none for the other kinds.',
+  },
+  ...credentialOptions,
+  pingPath: {
+    default: '',
+    why: 'Requested from the host of the URL with GET on each warm connection. Empty sends no pings, so that a lane without traffic may be cold.',
+  },
+  requestsPerSecondMax: {
+    default: 5,
+    unit: 'transactions',
+    max: 1_000_000,
+    why: 'Transactions a second, and at once after a pause. Accesses that race at the same time share them.',
+  },
+  tipFloorLamports: {
+    default: 1_000_000,
+    unit: 'lamports',
+    min: 0,
+    why: 'Least sum of transfers to `tipAddresses`. It depends on the key: see the terms of the sender.',
+  },
+  transactionBytesMax: {
+    default: 1_232,
+    unit: 'bytes',
+    max: 4_096,
+    why: 'Longest transaction that the sender takes: 4096 for one that takes version 1.',
+  },
+  isProtected: {
+    default: false,
+    why: 'Whether it keeps transactions from those who would exploit them, so that it is used when `mev-protect=true` is asked for. A lane of quic-frame then asks for it in its certificate; on others, the URL or the key must say so.',
+  },
+} satisfies Declaration
+
+export const defaults = {
+  ...upstream,
+  ...defaultsOf(options),
+  /**
+   * Transactions in flight on a connection, each on its stream: what Lunar Lander and Astralane
+   * grant.
+   */
+  streamsMax: 64,
+  /** Longest wait for a stream; then another lane has long been written to. */
+  streamWaitMs: 100,
+  /** For the name and the handshake of a QUIC connection. */
+  quicConnectMs: 5_000,
+  /**
+   * Pauses between attempts to connect double between these. Lunar Lander and validators count the
+   * attempts of a minute: 10, or 8.
+   */
+  pauseMinMs: 500,
+  pauseMaxMs: 30_000,
+}

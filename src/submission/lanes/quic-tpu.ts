@@ -1,0 +1,23 @@
+import { decodeBase58 } from '../../native/transactions.js'
+import type { LaneConfig } from './lane.js'
+import type { QuicForm } from './quic.js'
+
+/** A keypair: its seed and its public key. */
+const KEYPAIR_BYTES = 64
+const SEED_BYTES = 32
+
+/** The seed of a keypair in base58; undefined where the text is none. */
+export const seedOf = (keypair: string): Uint8Array | undefined => {
+  const bytes = decodeBase58(Buffer.from(keypair), KEYPAIR_BYTES)
+  return bytes?.length === KEYPAIR_BYTES ? bytes.subarray(0, SEED_BYTES) : undefined
+}
+
+/** As a node: its key is in the certificate, and no stream is answered. */
+export const toQuicTpu = ({ credential }: LaneConfig): QuicForm => {
+  const seed = credential === undefined ? undefined : seedOf(credential)
+  return {
+    identity: { isProtected: false, ...(seed !== undefined && { seed }) },
+    readAnswer: () => ({ outcome: 'unknown', hasSignature: false, status: null, words: '' }),
+    answerBytesMax: 0,
+  }
+}
