@@ -236,6 +236,31 @@ export declare class QuicLane {
   close(): void
 }
 
+/** Transactions over QUIC. */
+export declare class QuicListener {
+  constructor(options: QuicListenerOptions)
+  /** The next events; null once the listener is closed. */
+  receive(): Promise<Array<QuicEvent> | null>
+  /** False where the connection has ended, or is one too many of its access. */
+  admit(connection: number, access: string): boolean
+  /** Closes a connection that waits to be admitted. */
+  refuse(connection: number, reason: string): void
+  /** Closes an admitted connection. After it has returned, no answer leaves on it. */
+  closeConnection(connection: number, reason: string): void
+  /** Takes no stream of a connection, or takes them again. */
+  pause(connection: number, isPaused: boolean): void
+  /** Answers a transaction, once, also one on a stream that nobody reads. */
+  answer(stream: number, status: number, words: string): void
+  /** Uses another certificate for new connections. */
+  useCertificate(chain: Uint8Array, key: Uint8Array): void
+  /** Accepts no more connections; resolves when the last one has ended, each after its answers. */
+  drain(): Promise<void>
+  stats(): QuicStats
+  port(): number
+  /** Closes every connection. */
+  close(): void
+}
+
 /**
  * Reads of one store. The point reads write into the caller's buffer and never wait; the tasks of
  * `tasks` run on pools.
@@ -952,6 +977,9 @@ export interface NonceData {
 /** Sends a message to the service manager's datagram socket. */
 export declare function notifyServiceManager(socket: string, message: string): void
 
+/** Opens a bound UDP socket, which is closed by its descriptor only. */
+export declare function openDatagrams(host: string, port: number): number
+
 /** Opens a listening TCP socket, which is closed by its descriptor only. */
 export declare function openListener(host: string, port: number): number
 
@@ -1065,6 +1093,43 @@ export interface ProgramPageQuery {
   page: PageData
 }
 
+/**
+ * What has arrived. With `token` a connection waits to be admitted; with `bytes` a transaction
+ * waits for its answer; without both an admitted connection has ended.
+ */
+export interface QuicEvent {
+  connection: number
+  /** 4 or 16 bytes. */
+  address?: Uint8Array
+  token?: string
+  wantsProtection?: boolean
+  stream?: number
+  bytes?: Uint8Array
+}
+
+export interface QuicListenerOptions {
+  /** A bound UDP socket. */
+  descriptor: number
+  /** Of this edge, among those of the machine. */
+  slot: number
+  /** The same for all edges of the machine. */
+  resetKey: Uint8Array
+  /** PEM of a certificate and its key; one is made where they are absent. */
+  chain?: Uint8Array
+  key?: Uint8Array
+}
+
+/** A listener in numbers; counts are since it was opened. */
+export interface QuicStats {
+  connections: number
+  handshakes: number
+  streams: number
+  streamBytes: number
+  handshakesRefused: number
+  streamsRefused: number
+  streamsReset: number
+}
+
 /** Ends admitted requests of an access. */
 export declare function releaseRequests(id: number, count: number): void
 
@@ -1074,6 +1139,12 @@ export interface ReplayResult {
   blocks: number
   failure?: Failure
 }
+
+/**
+ * Decides which of the UDP sockets of a port gets a packet, by the slots of the edges: those that
+ * have connections, and those that take new ones.
+ */
+export declare function routeDatagrams(descriptor: number, serving: Uint8Array, accepting: Uint8Array): void
 
 /** What an answer was, beside its rows. */
 export interface RpcAnswerEnd {

@@ -773,7 +773,7 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, QuicLane, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openListener, releaseRequests, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, QuicLane, QuicListener, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openDatagrams, openListener, releaseRequests, routeDatagrams, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
@@ -783,6 +783,7 @@ export { LimitTable }
 export { NativeReply }
 export { PointReadLane }
 export { QuicLane }
+export { QuicListener }
 export { Reader }
 export { RpcAnswer }
 export { SecretForms }
@@ -809,8 +810,10 @@ export { LEASE_END_CELL }
 export { lockDescriptor }
 export { lockFile }
 export { notifyServiceManager }
+export { openDatagrams }
 export { openListener }
 export { releaseRequests }
+export { routeDatagrams }
 export { serverFunctions }
 export { setOrdinary }
 export { setRealtime }

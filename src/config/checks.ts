@@ -121,9 +121,12 @@ const covers = (host: string, other: string): boolean =>
 function* checkPorts(config: Config): Faults {
   const earlier: ConfiguredListener[] = []
   for (const listener of listenersOf(config)) {
-    const { host, port, user, keys } = listener
+    const { host, port, protocol, user, keys } = listener
     const other = earlier.find(
-      each => each.port === port && (covers(each.host, host) || covers(host, each.host)),
+      each =>
+        each.port === port &&
+        each.protocol === protocol &&
+        (covers(each.host, host) || covers(host, each.host)),
     )
     earlier.push(listener)
     if (other === undefined) continue

@@ -7,6 +7,8 @@ import type { Config } from './schema.js'
 export type ConfiguredListener = {
   readonly host: string
   readonly port: number
+  /** Absent is TCP. */
+  readonly protocol?: 'udp' | undefined
   /** What listens there, in errors. */
   readonly user: string
   /** Path of the table or option that sets it. */
@@ -33,6 +35,24 @@ export const locationListeners = (config: Config): readonly ConfiguredListener[]
   )
 }
 
+/** Where it listens for transactions over QUIC: at the addresses of some of these listeners. */
+export const quicListeners = (config: Config): readonly ConfiguredListener[] => {
+  const own = ownLocations(config)
+  return config.locations.flatMap((location, index) =>
+    (own.includes(location) ? quicAddresses(location) : []).map(({ at, ...address }) => {
+      const keys = ['locations', String(index), 'listeners', String(at)]
+      const user = `QUIC of location ${location.id}`
+      return { ...toListener(address, user, keys, [...keys, 'quicPort']), protocol: 'udp' }
+    }),
+  )
+}
+
+/** The UDP addresses of a location, each with the position of its listener. */
+export const quicAddresses = ({ listeners }: Pick<Config['locations'][number], 'listeners'>) =>
+  listeners.flatMap(({ host, quicPort: port }, at) =>
+    port === undefined ? [] : [{ host, port, protocol: 'udp' as const, at }],
+  )
+
 /** Where this machine listens for operators, for customers in a browser, and for other machines. */
 export const controlListeners = (config: Config): readonly ConfiguredListener[] => [
   toListener(config.dashboard, 'the dashboard', ['dashboard', 'port']),
@@ -55,4 +75,5 @@ export const listenersOf = (config: Config): readonly ConfiguredListener[] => [
   metricsListener(config),
   ...controlListeners(config),
   ...locationListeners(config),
+  ...quicListeners(config),
 ]

@@ -1,5 +1,8 @@
 import type { EdgeConfig } from '../config/child-config.js'
-import { boundUnsent } from '../native/os.js'
+import { boundUnsent, openDatagrams } from '../native/os.js'
+import { quicAddresses } from '../config/listeners.js'
+import { nameOfAddress } from '../server/port.js'
+import { QuicServer } from '../server/quic/quic-server.js'
 import { openServer, type Server } from '../server/server.js'
 import { ByteBudget } from '../shared/byte-budget.js'
 import type { Log } from '../shared/log.js'
@@ -16,6 +19,8 @@ import { createEdgeRoutes } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission/submission-routes.js'
 import { Submissions } from './submission/submissions.js'
 import { SYSTEM_TIMERS } from '../shared/event-loop/timers.js'
+import { createEdgeQuic, type EdgeQuic } from './quic/connections.js'
+import { openResetKey } from './quic/reset-key.js'
 import { AccessPauses } from './websocket/access-pauses.js'
 import { createEdgeSockets, type EdgeSockets } from './websocket/routes.js'
 import { SubscriptionCounts, type SocketSubscriptions } from './websocket/subscription-counts.js'
@@ -24,7 +29,9 @@ export type LocationsModules = {
   readonly access: OpenAccess
   readonly networks: EdgeNetworks
   readonly submissions: OpenSubmissions
-  /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
+  /** This edge's slot. */
+  readonly index: number
+  /** Descriptors of listening sockets that this process inherited, by `nameOfAddress`. */
   readonly listeners: Readonly<Record<string, number>>
   /** Value of accessVersion, NaN once the lease has expired. */
   readonly version: () => number
@@ -53,7 +60,9 @@ const boundSendBuffers = (bytes: number, log: Log): void => {
 /** The servers of all locations at one edge. */
 export class EdgeLocations {
   readonly servers: Server[] = []
+  readonly quicServers: QuicServer[] = []
   private readonly sockets: EdgeSockets[] = []
+  private readonly quic: EdgeQuic[] = []
   private readonly subscriptions: SubscriptionCounts
   private readonly config: EdgeConfig
   private readonly modules: LocationsModules
@@ -88,9 +97,10 @@ export class EdgeLocations {
     for (const server of this.servers) server.publish(topic, frame)
   }
 
-  /** Revalidates all open WebSockets, and closes those whose access has ended. */
+  /** Revalidates all open WebSockets and QUIC connections: those whose access has ended close. */
   revalidateSockets(): void {
     for (const sockets of this.sockets) sockets.revalidateAll()
+    for (const quic of this.quic) quic.revalidateAll()
   }
 
   /** Reports the subscriptions of each access at this edge. */
@@ -116,10 +126,36 @@ export class EdgeLocations {
     this.connectionsMax = connectionsMax
   }
 
+  /** Opens where a location takes transactions over QUIC. */
+  private openQuic(
+    { listeners }: EdgeConfig['locations'][number],
+    parts: Parameters<typeof createEdgeQuic>[0],
+  ): void {
+    const addresses = quicAddresses({ listeners })
+    if (addresses.length === 0) return
+    const { config, modules } = this
+    const quic = createEdgeQuic(parts)
+    this.quic.push(quic)
+    const resetKey = openResetKey(config.dataDir)
+    for (const { at, ...address } of addresses) {
+      const inherited = modules.listeners[nameOfAddress(address)]
+      const server = new QuicServer({
+        descriptor: inherited ?? openDatagrams(address.host, address.port),
+        slot: modules.index,
+        resetKey,
+        tls: listeners[at]?.tls,
+        open: quic.open,
+        log: modules.log,
+      })
+      this.quicServers.push(server)
+    }
+  }
+
   private openLocation(
-    { id: location, listeners }: EdgeConfig['locations'][number],
+    place: EdgeConfig['locations'][number],
     { onRefusal, budget, pauses }: SharedByLocations,
   ): void {
+    const { id: location, listeners } = place
     const { config } = this
     const { access, networks, version, versionCells, health, log, metrics } = this.modules
     const { authenticate, limiter } = access
@@ -167,8 +203,9 @@ export class EdgeLocations {
       routes,
       sockets: sockets.routes,
       listeners: listeners.map(listener => {
-        const { host, port } = listener
-        return { ...listener, descriptor: this.modules.listeners[`${host}:${port}`] }
+        const { host, port, tls } = listener
+        const descriptor = this.modules.listeners[nameOfAddress({ host, port })]
+        return { host, port, tls, descriptor }
       }),
       log,
       now: () => performance.now(),
@@ -181,6 +218,7 @@ export class EdgeLocations {
       direct,
     })
     this.servers.push(server)
+    this.openQuic(place, { ...admission, submissions, pauses, log })
     meterCertificates(metrics, location, server)
   }
 }

@@ -1,3 +1,4 @@
+import type { QuicStats } from '../native/server/quic-listener.js'
 import type { TransactionChecks } from '../native/transactions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
 import type { CallOutcome } from '../rpc/call-runner.js'
@@ -5,6 +6,7 @@ import { METHODS } from '../rpc/registry.js'
 import { closedConnections } from '../server/compiled/closed.js'
 import { CONNECTION_LIMITS } from '../server/compiled/functions.js'
 import { measureTurns } from '../server/compiled/turns.js'
+import type { QuicServer } from '../server/quic/quic-server.js'
 import type { Server, ServerStats } from '../server/server.js'
 import { CLOSE_CODES, OTHER_CLOSE } from '../server/websocket/socket-registry.js'
 import { BUCKET_SECONDS, type Counter, type Metrics } from '../shared/metrics.js'
@@ -74,6 +76,32 @@ export const meterServers = (metrics: Metrics, servers: readonly Server[]): void
     addMessages(sumOf(stats, one => one.messagesCount))
     for (const { code, addCloses } of closes)
       addCloses(sumOf(stats, one => one.closes.get(code) ?? 0))
+  })
+}
+
+/** What is refused of QUIC: clients before their handshake, and streams. */
+const QUIC_REFUSALS = {
+  handshakes: 'handshakesRefused',
+  streams: 'streamsRefused',
+  'unfinished-streams': 'streamsReset',
+} as const satisfies Record<string, keyof QuicStats>
+
+/** Reports the QUIC connections of an edge. */
+export const meterQuic = (metrics: Metrics, servers: readonly QuicServer[]): void => {
+  if (servers.length === 0) return
+  const connections = metrics.gauge('quicConnections')
+  const streams = metrics.gauge('quicStreams')
+  const refusals = Object.entries(QUIC_REFUSALS).map(([what, figure]) => ({
+    figure,
+    addRefused: createGain(metrics.counter('quicRefused', { what })),
+  }))
+  metrics.beforeSnapshot(() => {
+    const stats = servers.flatMap(server => server.stats() ?? [])
+    const sum = (figure: keyof QuicStats): number =>
+      stats.reduce((total, one) => total + one[figure], 0)
+    connections.set(sum('connections'))
+    streams.set(sum('streams'))
+    for (const { figure, addRefused } of refusals) addRefused(sum(figure))
   })
 }
 

@@ -57,6 +57,28 @@ export const openListener = (host: string, port: number): number =>
   callNative(() => addon.openListener(host, port))
 
 /**
+ * Opens a bound UDP socket for child processes. Several may be bound to one port. Returns its
+ * descriptor.
+ */
+export const openDatagrams = (host: string, port: number): number =>
+  callNative(() => addon.openDatagrams(host, port))
+
+/**
+ * Decides which UDP socket of a port gets a packet of QUIC, by the slots of the edges: those that
+ * have connections, and those that take new ones. Slots count the sockets of the port in the order
+ * in which they were opened; `descriptor` is any of them.
+ */
+export const routeDatagrams = (
+  descriptor: number,
+  slots: { readonly serving: readonly number[]; readonly accepting: readonly number[] },
+): void => {
+  const { serving, accepting } = slots
+  callNative(() =>
+    addon.routeDatagrams(descriptor, Uint8Array.from(serving), Uint8Array.from(accepting)),
+  )
+}
+
+/**
  * Creates or extends a file so that its first `byteLength` bytes are on disk. A hole in a mapped
  * file would end the process (SIGBUS) if it were first written while the disk is full. Throws if
  * the disk is full. A process that has locks on the file would lose them.

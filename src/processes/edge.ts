@@ -5,6 +5,7 @@ import {
   meterPriority,
   meterLog,
   meterLoop,
+  meterQuic,
   meterServers,
   meterViews,
 } from '../edge/metrics.js'
@@ -61,7 +62,8 @@ class Edge implements Running {
     shared.enterEdge(index, process.pid)
     const health = () => this.health()
     const cells = { version, versionCells }
-    const modules = { access, networks, submissions, listeners, ...cells, health, log, metrics }
+    const opened = { access, networks, submissions, index, listeners }
+    const modules = { ...opened, ...cells, health, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
     locations.open()
@@ -74,6 +76,7 @@ class Edge implements Running {
     this.timers.push(setInterval(checkSockets, socketCheckMs))
     meterServers(metrics, locations.servers)
     meterConnections(metrics, locations.servers)
+    meterQuic(metrics, locations.quicServers)
     meterViews(metrics, networks.views.values(), locations.servers)
     // Now: what opens stores takes longer than any later turn.
     meterLoop(metrics)
@@ -107,13 +110,16 @@ class Edge implements Running {
 
   async drain(mode: DrainMode): Promise<void> {
     const { config, access, networks } = this.parts
-    const servers = this.locations?.servers ?? []
+    const { servers = [], quicServers = [] } = this.locations ?? {}
     // The service continues where a successor listens: a balancer has nothing to notice.
     if (!mode.isReplaced) {
       this.isDraining = true
       await sleep(config.processes.drainNoticeMs)
     }
-    await Promise.all(servers.map(server => server.drain(mode)))
+    await Promise.all([
+      ...servers.map(server => server.drain(mode)),
+      ...quicServers.map(server => server.drain(config.server.drainMs)),
+    ])
     for (const timer of this.timers) clearInterval(timer)
     this.stopLoopPriority()
     this.isClosed = true

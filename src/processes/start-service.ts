@@ -23,8 +23,8 @@ const probePorts = async (
     ...listenersOf(config),
     ...(chainProvider?.listeners ?? []),
   ]
-  for (const { host, port, option } of listeners)
-    await probePort({ host, port, option: portsOption ?? option })
+  for (const { host, port, protocol, option } of listeners)
+    await probePort({ host, port, protocol, option: portsOption ?? option })
 }
 
 const tryToDisableCpuIdle = (log: Log): void => {

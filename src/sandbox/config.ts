@@ -89,9 +89,10 @@ const networkOf = (ports: Ports, tips: Tips) => {
   }
 }
 
-// web3.js derives the WebSocket port from an explicit HTTP port by adding one.
+// web3.js derives the WebSocket port from an explicit HTTP port by adding one. QUIC has the same
+// number as HTTP, of UDP.
 const listenersFrom = (port: number) => [
-  { host: HOST, port },
+  { host: HOST, port, quicPort: port },
   { host: HOST, port: port + 1 },
 ]
 

@@ -1,15 +1,14 @@
 import { closeSync } from 'node:fs'
-import { openListener } from '../native/os.js'
-import { describePort, probePort, type PortAddress } from './port.js'
+import { openDatagrams, openListener, routeDatagrams } from '../native/os.js'
+import { describePort, nameOfAddress, probePort, type PortAddress } from './port.js'
+
+const DATAGRAMS = 'udp '
 
 /** Where sockets listen, and how many of them. */
 export type ListeningAddress = PortAddress & {
-  /** Each is for one process at a time; the kernel distributes connections among them. */
+  /** Each is for one process at a time; the kernel distributes connections among those of TCP. */
   readonly count: number
 }
-
-const nameOf = ({ host, port }: Pick<ListeningAddress, 'host' | 'port'>): string =>
-  `${host}:${port}`
 
 /**
  * Listening sockets that child processes inherit. They are open as long as this process has them,
@@ -34,15 +33,16 @@ export class ListeningSockets {
    * where an address cannot be listened on, and has then opened nothing.
    */
   async open(addresses: readonly ListeningAddress[]): Promise<() => void> {
-    const missing = addresses.filter(address => !this.opened.has(nameOf(address)))
+    const missing = addresses.filter(address => !this.opened.has(nameOfAddress(address)))
     for (const address of missing) await probePort(address)
-    const undo = (): void => this.closeAll(missing.map(nameOf))
+    const undo = (): void => this.closeAll(missing.map(nameOfAddress))
     for (const address of missing) {
       const { host, port, count } = address
       const descriptors: number[] = []
-      this.opened.set(nameOf(address), descriptors)
+      this.opened.set(nameOfAddress(address), descriptors)
       try {
-        for (let index = 0; index < count; index++) descriptors.push(openListener(host, port))
+        const open = address.protocol === 'udp' ? openDatagrams : openListener
+        for (let index = 0; index < count; index++) descriptors.push(open(host, port))
       } catch {
         undo()
         throw new Error(describePort(address, undefined))
@@ -53,20 +53,29 @@ export class ListeningSockets {
 
   /** The sockets of the process at a position, by `host:port`. */
   at(
-    addresses: readonly Pick<ListeningAddress, 'host' | 'port'>[],
+    addresses: readonly Pick<ListeningAddress, 'host' | 'port' | 'protocol'>[],
     position: number,
   ): Readonly<Record<string, number>> {
     const found: Record<string, number> = {}
     for (const address of addresses) {
-      const descriptor = this.opened.get(nameOf(address))?.[position]
-      if (descriptor !== undefined) found[nameOf(address)] = descriptor
+      const descriptor = this.opened.get(nameOfAddress(address))?.[position]
+      if (descriptor !== undefined) found[nameOfAddress(address)] = descriptor
     }
     return found
   }
 
+  /** Has packets of QUIC reach the edges that are there, by their slots. */
+  route(slots: {
+    readonly serving: readonly number[]
+    readonly accepting: readonly number[]
+  }): void {
+    for (const [name, [descriptor]] of this.opened)
+      if (name.startsWith(DATAGRAMS) && descriptor !== undefined) routeDatagrams(descriptor, slots)
+  }
+
   /** Closes those of all other addresses. */
   keep(addresses: readonly ListeningAddress[]): void {
-    const kept = new Set(addresses.map(nameOf))
+    const kept = new Set(addresses.map(nameOfAddress))
     this.closeAll([...this.opened.keys()].filter(name => !kept.has(name)))
   }
 

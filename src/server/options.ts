@@ -9,11 +9,6 @@ export const options = {
     unit: 'bytes',
     why: 'Bytes in memory of request bodies that arrived in several chunks or whose reply is still awaited. Over it: 503. An access may take no more of it than it leaves free.',
   },
-  repliesInFlightBytesMax: {
-    default: 256 * 1024 ** 2,
-    unit: 'bytes',
-    why: 'Bytes in memory of replies over 384 KiB. Over it: 503. An access may take no more of it than it leaves free.',
-  },
   socketsQueuedBytesMax: {
     default: 512 * 1024 ** 2,
     unit: 'bytes',
@@ -69,6 +64,11 @@ export const defaults = {
    * more than that is copied at once.
    */
   bodyStepBytesMax: 8 * 1024 ** 2,
+  /**
+   * Bytes in memory of replies over 384 KiB. Over it: 503. An access may take no more of it than it
+   * leaves free: half for one alone, which is more than its largest pages in flight.
+   */
+  repliesInFlightBytesMax: 256 * 1024 ** 2,
   /** Bytes of buffers of bodies that are kept for reuse. */
   bodiesPooledBytesMax: 64 * 1024 ** 2,
   /** Those that were not needed for this long are given back to the system. */

@@ -17,8 +17,8 @@ import type { MetricsSnapshot } from '../shared/metrics.js'
 export type Role = 'edge' | 'sender' | 'indexer' | 'control' | 'follower' | 'chain-provider'
 
 /**
- * Descriptors of listening sockets that a child inherits, by `host:port`. One that is missing is
- * opened by the child itself.
+ * Descriptors of listening sockets that a child inherits, by `nameOfAddress`. One that is missing
+ * is opened by the child itself.
  */
 export type InheritedListeners = Readonly<Record<string, number>>
 

@@ -9,6 +9,7 @@ import {
   toSenderConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
+import { quicAddresses } from '../config/listeners.js'
 import { peerListeners } from '../config/peer-listeners.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { ListeningSockets } from '../server/listening-sockets.js'
@@ -37,6 +38,8 @@ export type ServiceChildrenParts = Pick<ChildOptions, 'onEvent' | 'onExit' | 'on
   readonly sockets: ListeningSockets
   /** The chain that a chain provider has announced. */
   readonly chain: () => ChainOverride | undefined
+  /** The edges that serve or take connections are others. */
+  readonly onEdges: () => unknown
   readonly log: Log
 }
 
@@ -73,6 +76,8 @@ export class ServiceChildren {
   private readonly places = new Map<Child, EdgePlace>()
   /** Those that drain while their successors serve. */
   private readonly retiring = new Set<Child>()
+  /** Those of another supervisor, which run. */
+  private readonly adopted = new WeakSet<Child>()
 
   constructor(parts: ServiceChildrenParts) {
     this.parts = parts
@@ -90,6 +95,14 @@ export class ServiceChildren {
     return slots.filter(slot => !used.has(slot))
   }
 
+  /** Slots of the edges that have connections, and of those that take new ones. */
+  edgeSlots(): { readonly serving: readonly number[]; readonly accepting: readonly number[] } {
+    const serving = [...this.places].filter(([edge]) => edge.isReady || this.adopted.has(edge))
+    const accepting = serving.filter(([edge]) => !this.retiring.has(edge))
+    const slotsOf = (edges: typeof serving): number[] => edges.map(([, { slot }]) => slot)
+    return { serving: slotsOf(serving), accepting: slotsOf(accepting) }
+  }
+
   /** Those that a successor of this process replaces, in the order of a start. */
   describe(): readonly ChildDescription[] {
     return this.inStartOrder().map(child => {
@@ -101,6 +114,7 @@ export class ServiceChildren {
   /** Adds a child of another supervisor. */
   adopt(child: Child, place: EdgePlace | undefined): Child {
     this.all.push(child)
+    this.adopted.add(child)
     if (place !== undefined) this.places.set(child, place)
     return child
   }
@@ -207,14 +221,20 @@ export class ServiceChildren {
     const { limits, sockets } = this.parts
     const { position, slot: index } = place
     const part = toEdgeConfig(config)
-    const addresses = part.locations.flatMap(({ listeners }) => listeners)
+    const addresses = part.locations.flatMap(({ listeners }) =>
+      listeners.map(({ host, port }) => ({ host, port })),
+    )
+    const datagrams = part.locations.flatMap(quicAddresses)
     const edge = this.add(config, {
       role: 'edge',
       name: `edge ${position}`,
-      listeners: sockets.at(addresses, position),
+      listeners: { ...sockets.at(addresses, position), ...sockets.at(datagrams, index) },
       assignment: listeners => ({ config: part, index, position, listeners }),
       // Its requests in flight ended with it and must not count against the limits.
-      onRestart: () => limits.clearEdge(index),
+      onRestart: () => {
+        limits.clearEdge(index)
+        this.parts.onEdges()
+      },
     })
     this.places.set(edge, place)
     return edge
@@ -259,7 +279,10 @@ export class ServiceChildren {
     return replaceBeside(child, {
       ...shared,
       start: () => next({ role, name, place: place && { ...place, slot: this.freeSlot() } }),
-      retire: old => this.retiring.add(old),
+      retire: old => {
+        this.retiring.add(old)
+        this.parts.onEdges()
+      },
     })
   }
 
@@ -285,5 +308,6 @@ export class ServiceChildren {
     if (place !== undefined) this.parts.limits.clearEdge(place.slot)
     this.places.delete(child)
     this.retiring.delete(child)
+    if (place !== undefined) this.parts.onEdges()
   }
 }

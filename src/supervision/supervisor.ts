@@ -67,6 +67,9 @@ export class Supervisor implements Service {
   private readonly children
   private readonly stopping = new AbortController()
   private readonly indexedEdges = new WeakSet<Child>()
+  /** A successor of this process has the edges of both. */
+  private readonly onEdges = (): unknown =>
+    this.successor === undefined && this.sockets.route(this.children.edgeSlots())
   private chain: ChainOverride | undefined
   private detail: Readonly<Record<string, unknown>> = {}
   private tokens: Readonly<Record<string, string>> | undefined
@@ -88,6 +91,7 @@ export class Supervisor implements Service {
       limits: openLimitTable(config.dataDir, edgeSlotsOf(config), config.access.limits),
       sockets: this.sockets,
       chain: () => this.chain,
+      onEdges: this.onEdges,
       log,
       onEvent: (event, child) => this.onEvent(event, child),
       onExit: this.shared.leaveEdge,
@@ -332,6 +336,7 @@ export class Supervisor implements Service {
 
   private onReady(child: Child, { chain, detail }: Extract<Event, { kind: 'ready' }>): void {
     this.log.info({ process: child.name, childPid: child.pid }, 'process is ready')
+    if (child.role === 'edge') this.onEdges()
     if (chain !== undefined) {
       const isAnother = this.chain !== undefined
       this.chain = chain

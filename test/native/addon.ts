@@ -1,3 +1,4 @@
+import { closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
@@ -23,6 +24,8 @@ import {
   FUNCTIONS,
   INDEXER,
   LOADER,
+  QUIC,
+  quicOptions,
   READER,
   REPLY,
   SECRET_FORMS,
@@ -77,6 +80,7 @@ t.test('exports', async t => {
     'LimitedAccess',
     'LimitTable',
     'NativeReply',
+    'QuicListener',
     'Reader',
     'RpcAnswer',
     'StoreLoader',
@@ -96,6 +100,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.PointReadLane.prototype), ['answerBlockhashes', 'asFunction'])
   t.strictSame(membersOf(addon.DirectReads.prototype), ['close', 'mount', 'register', 'takeCounts'])
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
+  t.strictSame(membersOf(addon.QuicListener.prototype), namesOf(QUIC))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.AnswerErrorScan.prototype), namesOf(ANSWER_ERROR))
   t.strictSame(membersOf(addon.SecretForms.prototype), namesOf(SECRET_FORMS))
@@ -261,6 +266,31 @@ t.test('wrong arguments of a fan-out are refused', async t => {
   fanout.close()
   for (const [name, specs] of FANOUT.filter(([name]) => !/^(close|remove|stats)$/.test(name)))
     t.strictSame(notRefused(fanout, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of a QUIC listener are refused', async t => {
+  const descriptor = addon.openDatagrams('127.0.0.1', 0)
+  t.teardown(() => closeSync(descriptor))
+  const make = (options: addon.QuicListenerOptions) => new addon.QuicListener(options)
+  const options = quicOptions(descriptor)
+  const calls = wrongCalls([options])
+  t.strictSame(notRefused({ QuicListener: make }, 'QuicListener', calls), [])
+  const listener = make(options.right as addon.QuicListenerOptions)
+  for (const [name, specs] of QUIC)
+    t.strictSame(notRefused(listener, name, wrongCalls(specs)), [], name)
+  t.equal(listener.admit(7, 'access'), false, 'no such connection')
+  listener.refuse(7, 'invalid_auth')
+  listener.closeConnection(7, 'unavailable')
+  listener.pause(7, true)
+  listener.answer(7, 200, 'words')
+  const [first, second] = [listener.receive(), listener.receive()]
+  t.equal(await first, null, 'one waits at a time')
+  t.match(listener.stats(), { connections: 0, handshakes: 0, streams: 0 })
+  await listener.drain()
+  listener.close()
+  t.equal(await second, null)
+  for (const [name, specs] of QUIC.filter(([name]) => name !== 'close'))
+    t.strictSame(notRefused(listener, name, [specs.map(({ right }) => right)]), [], name)
 })
 
 t.test('wrong arguments of transaction checks are refused', async t => {

@@ -67,3 +67,19 @@ t.test('sockets are opened all or none, and closed', async t => {
   sockets.keep([])
   t.equal(await isRefused(first.port), true)
 })
+
+t.test('a UDP port has a socket for each slot, and packets reach that of their id', async t => {
+  const address = { host: HOST, port: await freePorts(), protocol: 'udp' as const, count: 3 }
+  const sockets = new ListeningSockets()
+  await sockets.open([address])
+  t.teardown(() => sockets.keep([]))
+  const name = `udp ${HOST}:${address.port}`
+  t.equal(sockets.descriptors[name]?.length, 3)
+  t.strictSame(Object.keys(sockets.at([address], 2)), [name])
+  t.strictSame(sockets.at([{ host: HOST, port: address.port }], 0), {}, 'TCP is another port')
+  sockets.route({ serving: [0, 2], accepting: [2] })
+  sockets.route({ serving: [], accepting: [] })
+  await t.rejects(new ListeningSockets().open([address]), {
+    message: /UDP .*: the port is in use$/,
+  })
+})

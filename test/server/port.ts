@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import net from 'node:net'
 import t from 'tap'
 import { probePort } from '../../src/server/port.js'
@@ -32,6 +33,13 @@ t.test('several listeners, and a port in use', async t => {
       }),
     { message: new RegExp(`^Cannot listen on 127\\.0\\.0\\.1:${taken}: [^\n]+$`) },
   )
+  const datagrams = createSocket('udp4')
+  await new Promise<void>(resolve => datagrams.bind(port, '127.0.0.1', resolve))
+  await t.rejects(probePort({ host: '127.0.0.1', port, protocol: 'udp', option: 'a.quicPort' }), {
+    message: `Cannot listen on UDP 127.0.0.1:${port} (a.quicPort): the port is in use`,
+  })
+  datagrams.close()
+  await probePort({ host: '127.0.0.1', port, protocol: 'udp' })
   plain.close()
   server.close()
   await probePort({ host: '127.0.0.1', port })

@@ -22,6 +22,7 @@ mod message;
 mod options;
 mod pages;
 mod promises;
+mod quic;
 mod reader;
 mod rpc_answer;
 mod spool;
@@ -171,6 +172,30 @@ pub fn open_listener(host: String, port: f64) -> Result<i32> {
     guard(|| {
         let port = arguments::whole(port, u32::from(u16::MAX), "a port")?;
         sys::listener::open(&host, port as u16)
+    })
+}
+
+/// Opens a bound UDP socket, which is closed by its descriptor only.
+#[napi]
+pub fn open_datagrams(host: String, port: f64) -> Result<i32> {
+    guard(|| {
+        let port = arguments::whole(port, u32::from(u16::MAX), "a port")?;
+        sys::datagram::open(&host, port as u16)
+    })
+}
+
+/// Decides which of the UDP sockets of a port gets a packet, by the slots of the edges: those that
+/// have connections, and those that take new ones.
+#[napi]
+pub fn route_datagrams(
+    descriptor: f64,
+    #[napi(ts_arg_type = "Uint8Array")] serving: Bytes<'_>,
+    #[napi(ts_arg_type = "Uint8Array")] accepting: Bytes<'_>,
+) -> Result<()> {
+    guard(|| {
+        let descriptor = arguments::whole(descriptor, i32::MAX as u32, "a descriptor")?;
+        let (serving, accepting) = (serving.to_vec()?, accepting.to_vec()?);
+        sys::datagram::route(descriptor as i32, &serving, &accepting)
     })
 }
 

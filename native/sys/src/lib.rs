@@ -4,6 +4,7 @@
 
 pub mod allocate;
 pub mod boot_clock;
+pub mod datagram;
 pub mod error;
 pub mod listener;
 pub mod loop_queue;

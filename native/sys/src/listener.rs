@@ -48,7 +48,7 @@ fn open_at(address: SocketAddr) -> std::io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn set_option(
+pub(crate) fn set_option(
     socket: &OwnedFd,
     level: libc::c_int,
     option: libc::c_int,
@@ -71,7 +71,7 @@ fn set_option(
     }
 }
 
-fn bind(socket: &OwnedFd, address: SocketAddr) -> std::io::Result<()> {
+pub(crate) fn bind(socket: &OwnedFd, address: SocketAddr) -> std::io::Result<()> {
     let descriptor = socket.as_raw_fd();
     let status = match address {
         SocketAddr::V4(v4) => {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { described, port, text } from '../validators/options-schema.js'
+import { described, port, text, udpPort } from '../validators/options-schema.js'
 import { filePath, host, id, origin } from '../validators/validators.js'
 
 /** Certificates of one listener, each with a context of its own in every edge. */
@@ -33,6 +33,10 @@ const tls = v.strictObject({
 const listener = v.strictObject({
   host: described(host, 'Address to listen on.'),
   port: described(port, 'Port to listen on.'),
+  quicPort: described(
+    v.optional(udpPort),
+    'UDP port of the same address for transactions over QUIC, with the first certificate of tls; absent is none.',
+  ),
   tls: described(v.optional(tls), 'The listener speaks TLS 1.2 or 1.3 only; absent is plain HTTP.'),
 })
 

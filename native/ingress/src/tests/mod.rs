@@ -1,0 +1,4 @@
+mod certificates;
+mod edges;
+mod fixture;
+mod streams;

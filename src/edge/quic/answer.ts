@@ -1,0 +1,48 @@
+import { RpcError } from '../../shared/errors.js'
+import type { Reply } from '../../shared/http.js'
+import { isMap } from '../../shared/values.js'
+import type { QuicAnswer } from '../../server/quic/quic-server.js'
+import { parseJson } from '../../submission/parse-json.js'
+
+/** What clients of Lunar Lander look for in the reasons of a status. */
+const CLASSES = {
+  payload: 'invalid transaction payload',
+  tip: 'tip required',
+  rate: 'rate limit exceeded',
+  unavailable: 'unavailable',
+} as const
+
+const OF_PAYLOAD = /^transaction 0 /
+const OF_TIP = /^(?:Missing|Insufficient) tip/
+
+const classOf = (status: number, message: string): string | undefined => {
+  if (status === 429) return CLASSES.rate
+  if (status === 503) return CLASSES.unavailable
+  if (status !== 400) return undefined
+  if (OF_TIP.test(message)) return CLASSES.tip
+  return OF_PAYLOAD.test(message) ? CLASSES.payload : undefined
+}
+
+/** An answer with a reason that the client knows, followed by ours. */
+export const toRefusal = (status: number, message: string): QuicAnswer => {
+  const known = classOf(status, message)
+  return { status, words: known === undefined ? message : `${known}: ${message}` }
+}
+
+/** The answer to a transaction that an error refuses. */
+export const toErrorAnswer = ({ message, row }: RpcError): QuicAnswer =>
+  toRefusal(row.status ?? 500, message)
+
+const messageOf = ({ body, status }: Reply): string => {
+  const parsed = typeof body === 'string' ? parseJson(body) : undefined
+  const error = isMap(parsed) ? parsed['error'] : undefined
+  const message = isMap(error) ? error['message'] : undefined
+  return typeof message === 'string' ? message : `HTTP ${status}`
+}
+
+/** The reply of `/send` as the answer on a stream. */
+export const toAnswer = (reply: Reply): QuicAnswer => {
+  const { body, status } = reply
+  if (status === 200 && typeof body === 'string') return { status, words: body }
+  return toRefusal(status, messageOf(reply))
+}
