@@ -15,6 +15,12 @@ const ENDS = ['final', 'failed', 'expired', 'replaced', 'unseen']
 
 type Change = { readonly state: string; readonly signature?: string; readonly cursor: string }
 
+/** Those of the sandbox. */
+const LANES = ['json-rpc', 'octets', 'text']
+
+/** What the dev lander has received; the body is latin1. */
+type Received = { readonly body: string }
+
 type Listed = { readonly submissions?: readonly { readonly state: string }[] }
 
 t.test('a killed sender still finds what landed and what expired', { timeout: 90_000 }, async t => {
@@ -99,4 +105,29 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
   t.match(page, { next: null })
   t.equal((page as { submissions: unknown[] }).submissions.length, 2)
   for (const one of [told, caller, again]) one.close()
+
+  // Its lanes are open again at the next one, which knows what was raced.
+  const raced = await submitter.forLander()
+  const race = (): Promise<unknown> =>
+    submitter.post('/race?response=json', raced.bytes, 'application/octet-stream')
+  const answer = { result: raced.signature, lanes: LANES.map(lane => ({ lane })) }
+  t.match(await race(), answer)
+  const last = requirePid(deployment.pidsOf('sender')[0])
+  process.kill(last, 'SIGKILL')
+  await until('yet another sender runs', () => {
+    const [pid] = deployment.pidsOf('sender')
+    return pid !== undefined && pid !== last
+  })
+  t.match(await race(), answer, 'it is known there')
+  const next = await submitter.forLander()
+  t.match(await submitter.post('/race?response=json', next.bytes, 'application/octet-stream'), {
+    result: next.signature,
+  })
+  const control = await fetch(`${deployment.description.landerUrl}/_control`)
+  const { received } = (await control.json()) as { readonly received: readonly Received[] }
+  const forms = ['latin1', 'base64'].map(form =>
+    Buffer.from(raced.bytes).toString(form as 'base64'),
+  )
+  const count = received.filter(({ body }) => forms.some(form => body.includes(form))).length
+  t.equal(count, LANES.length, 'each lane was written to once')
 })

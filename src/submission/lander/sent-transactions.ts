@@ -125,6 +125,9 @@ export class SentTransactions {
     const [signature] = of.signatures
     const isOther = !isTransactionRoute(of.route)
     if (isOther || signature === undefined || !RECOVERED.has(outcome)) return
+    // A repeat that was lost says nothing about the first.
+    const former = this.find(accessId, recoveredKey(network, signature))
+    if (former?.answer?.outcome === 'accepted') return
     const { result, error, engine, lanes } = of
     const known = outcome === 'pending' ? 'unknown' : outcome
     const ended = Promise.resolve({ outcome: known, result, error, engine, lanes })
