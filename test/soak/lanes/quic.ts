@@ -130,6 +130,5 @@ t.test('lanes of each kind are written to within a millisecond', { skip }, async
   await until('the streams without answers have come', () => count(peer, 'uni') === 50)
   spreads.sort((one, other) => one - other)
   t.comment(`between the first and the last: ${spreads[25]} ms, p90 ${spreads[45]} ms`)
-  // Threads wait longer for a turn on a machine that does something else as well.
-  t.ok((spreads[12] ?? NaN) <= 1)
+  t.ok((spreads[25] ?? NaN) <= 1)
 })
