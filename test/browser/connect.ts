@@ -50,8 +50,9 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Hide /relay URL', exact: true }).click()
 
     const sections = page.locator('.tips')
-    t.equal(await sections.count(), 2, 'the routes of a kind have one list')
+    t.equal(await sections.count(), 3, 'the routes of a kind have one list')
     t.match(await sections.first().textContent(), /at least 1,000,000 lamports/)
+    t.match(await sections.nth(1).textContent(), /^Tips of \/race.*Lane tip: at least /)
     t.match(await sections.last().textContent(), /Engine tip: at least 1,000 lamports/)
     await sections
       .last()

@@ -311,7 +311,7 @@ if (browser !== undefined) {
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ben')
     const tabTo = async (selector: string): Promise<void> => {
-      for (let step = 0; step < 40; step += 1) {
+      for (let step = 0; step < 60; step += 1) {
         if (
           (await page.evaluate(`document.activeElement?.matches(${JSON.stringify(selector)})`)) ===
           true

@@ -112,6 +112,8 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     submitter.post('/race?response=json', raced.bytes, 'application/octet-stream')
   const answer = { result: raced.signature, lanes: LANES.map(lane => ({ lane })) }
   t.match(await race(), answer)
+  // Records are gathered for a moment, and those of a killed sender are lost with it.
+  await until('it is stored', async () => (await stateOf(raced.signature)) !== undefined)
   const last = requirePid(deployment.pidsOf('sender')[0])
   process.kill(last, 'SIGKILL')
   await until('yet another sender runs', () => {

@@ -52,6 +52,9 @@ const NO_VECTOR: ReadonlySet<string> = new Set([
   'landerRefused',
   'landerFull',
   'submissionKey',
+  'noLane',
+  'lanesRefused',
+  'lanesFull',
 ])
 
 t.test('every read error of the contract is in a vector', async t => {

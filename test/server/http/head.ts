@@ -16,7 +16,7 @@ t.test('status and headers are written as expected', async t => {
       'HTTP/1.1 201 Created',
       'Content-Type: text/plain',
       'Access-Control-Allow-Origin: *',
-      'Access-Control-Expose-Headers: Retry-After, X-Bundle-ID, X-Relay-Submission-ID, X-Lander-Findings, X-RateLimit-Method-Limit, X-RateLimit-Method-Remaining',
+      'Access-Control-Expose-Headers: Retry-After, X-Bundle-ID, X-Relay-Submission-ID, X-Lander-Findings, X-Race-Lanes, X-RateLimit-Method-Limit, X-RateLimit-Method-Remaining',
       'Retry-After: 1',
       'X-Bundle-ID: b',
       'Keep-Alive: timeout=75',
