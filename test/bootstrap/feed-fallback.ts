@@ -49,7 +49,11 @@ t.test('a service switches to the next server, logs it, and prints no secrets', 
   })
   await injectFeedFault(first.geyserUrl, { fault: 'drop', code: 13, details: 'catching up' })
   first.chain.tick()
-  await until('the last source brings the block', async () => (await status()).tipSlot === 2)
+  // The block is committed before its source counts as healthy.
+  await until('the last source brings the block', async () => {
+    const { isHealthy, tipSlot } = await status()
+    return isHealthy && tipSlot === 2
+  })
   t.match(await status(), { isHealthy: true, repair: null })
   const metrics = await (await fetch(prepared.metricsUrl)).text()
   t.match(metrics, /slotline_feed_source\{[^}]*network="one"[^}]*\} 2\n/)
