@@ -71,6 +71,8 @@ export type ToSender =
 
 /** From the sender to an edge. */
 export type ToEdge =
+  /** The first message. A sender that was killed may still be connected to, and never sends it. */
+  | { readonly kind: 'open' }
   | { readonly kind: 'answer'; readonly call: number; readonly answer: Answers[CallKind] }
   /** The sender has failed at the call, whose outcome is not known. */
   | { readonly kind: 'failed'; readonly call: number }

@@ -201,18 +201,6 @@ export class SenderClient {
     const reader = new FrameReader(this.options.answerBytesMax, message =>
       this.onMessage(connection, message as ToEdge),
     )
-    socket.on('connect', () => {
-      this.connecting = undefined
-      this.current = connection
-      this.options.onTold()
-      for (const frame of this.records) socket.write(frame)
-      this.records = []
-      this.recordsBytes = 0
-      for (const call of this.waiting) {
-        this.waiting.delete(call)
-        this.write(connection, call)
-      }
-    })
     socket.on('data', chunk => {
       try {
         reader.push(chunk)
@@ -224,6 +212,22 @@ export class SenderClient {
     // `close` follows.
     socket.on('error', () => {})
     socket.on('close', () => this.onClose(connection))
+  }
+
+  /** Until then, what is written might go to a process that is ending. */
+  private onOpen(connection: Connection): void {
+    const { socket } = connection
+    if (this.connecting !== socket) return
+    this.connecting = undefined
+    this.current = connection
+    this.options.onTold()
+    for (const frame of this.records) socket.write(frame)
+    this.records = []
+    this.recordsBytes = 0
+    for (const call of this.waiting) {
+      this.waiting.delete(call)
+      this.write(connection, call)
+    }
   }
 
   private onClose(connection: Connection): void {
@@ -242,6 +246,7 @@ export class SenderClient {
 
   private onMessage(connection: Connection, message: ToEdge): void {
     const { pending, socket } = connection
+    if (message.kind === 'open') return this.onOpen(connection)
     if (message.kind === 'moved') return this.onMoved(connection, message.call)
     if (message.kind === 'told') return this.options.onTold(message.accessIds)
     const waiting = pending.get(message.call)

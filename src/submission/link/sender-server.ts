@@ -142,6 +142,7 @@ export class SenderServer {
       this.onMessage(edge, message as ToSender | ToPredecessor),
     )
     this.edges.add(edge)
+    send(edge, { kind: 'open' })
     socket.on('data', chunk => {
       try {
         reader.push(chunk)

@@ -61,7 +61,7 @@ const receive = (socket: Socket, onFault: (fault: unknown) => void): Promise<Pre
       const told = message as ToSuccessor
       if (told.kind === 'inFlight') resolve({ inFlight: toMap(told.keys), remembered, ended })
       else if (told.kind === 'remembered') remembered.push(...told.sent)
-      else settlers.get(told.key)?.(told.result)
+      else if (told.kind === 'ended') settlers.get(told.key)?.(told.result)
     })
     socket.on('data', chunk => {
       try {

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { FrameReader, toFrame } from '../../../src/submission/link/frames.js'
 import { SenderClient } from '../../../src/submission/link/sender-client.js'
 import { SenderServer } from '../../../src/submission/link/sender-server.js'
 import { openSocketPath } from '../../../src/submission/link/socket-path.js'
@@ -15,22 +17,31 @@ const MIB = 1024 ** 2
 const ID = Buffer.alloc(16)
 
 const LISTENER = `
-require('node:net').createServer().listen(process.argv[1], () => process.stdout.write('ready'))
+const [path, hello] = process.argv.slice(1)
+const onConnection = socket => socket.write(Buffer.from(hello, 'hex'))
+require('node:net').createServer(onConnection).listen(path, () => process.stdout.write('ready'))
 `
 
-/** A sender that is stopped before it has read anything: connections wait in its queue. */
+/** A sender that reads nothing, until it is stopped. */
 const openStopped = async (t: Test) => {
   // The path of a socket is short.
   const dir = mkdtempSync(join(tmpdir(), 'sender-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const path = join(dir, 'sock')
-  const child = spawn(process.execPath, ['-e', LISTENER, path], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['-e', LISTENER, path, toFrame({ kind: 'open' }).toString('hex')],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   t.teardown(() => child.kill('SIGKILL'))
   await once(child.stdout, 'data')
-  child.kill('SIGSTOP')
-  return { path, end: () => child.kill('SIGKILL') }
+  return {
+    path,
+    stop: () => void child.kill('SIGSTOP'),
+    end: () => void child.kill('SIGKILL'),
+  }
 }
 
 const heldBytes = (): number => {
@@ -50,7 +61,7 @@ const toRequest = (body: Buffer) =>
   }) as const
 
 t.test('a sender that is stopped costs an edge no more than its bound', async t => {
-  const { path, end } = await openStopped(t)
+  const { path, end, stop } = await openStopped(t)
   const client = new SenderClient({
     path,
     waitMs: 60_000,
@@ -72,6 +83,7 @@ t.test('a sender that is stopped costs an edge no more than its bound', async t 
     const hooks = { onWritten: () => resolve() }
     first = client.call('forward', toRequest(Buffer.alloc(1)), hooks).catch(fail)
   })
+  stop()
   const body = Buffer.alloc(MIB)
   const beforeBytes = heldBytes()
   const calls = Array.from({ length: 1_000 }, () =>
@@ -90,7 +102,8 @@ t.test('a sender that is stopped costs an edge no more than its bound', async t 
 })
 
 t.test('small calls are bounded by their number', async t => {
-  const { path } = await openStopped(t)
+  const { path, stop } = await openStopped(t)
+  stop()
   const client = new SenderClient({
     path,
     waitMs: 60_000,
@@ -110,6 +123,48 @@ t.test('small calls are bounded by their number', async t => {
   await client.close()
   await Promise.all(calls)
   t.equal(fullCount, 900)
+})
+
+t.test('what a process that is ending takes is for the next sender', async t => {
+  const dir = mkdtempSync(join(tmpdir(), 'sender-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  const path = join(dir, 'sock')
+  // It takes connections as the system does for one that was killed, and drops them.
+  let droppedCount = 0
+  const ending = createServer(socket => {
+    setTimeout(() => socket.destroy(), 5)
+    droppedCount++
+  })
+  await new Promise<void>(resolve => ending.listen(path, resolve))
+  const client = new SenderClient({
+    path,
+    waitMs: 60_000,
+    callsMax: 10,
+    bytesMax: MIB,
+    answerBytesMax: MIB,
+    onTold: () => {},
+    onFault: fault => t.fail(String(fault)),
+  })
+  t.teardown(() => client.close())
+  client.record(ID, PENDING)
+  const call = client.call('find', { query: { key: 'a', accessId: 'a', network: 'main' } })
+  await until('it has dropped some', () => droppedCount > 3)
+  await new Promise(resolve => ending.close(resolve))
+  const kinds: unknown[] = []
+  const next = createServer(socket => {
+    const reader = new FrameReader(MIB, message => {
+      const { kind, call } = message as { kind: string; call?: number }
+      kinds.push(kind)
+      if (call !== undefined) socket.write(toFrame({ kind: 'answer', call, answer: undefined }))
+    })
+    socket.on('data', chunk => reader.push(chunk))
+    socket.write(toFrame({ kind: 'open' }))
+  })
+  await new Promise<void>(resolve => next.listen(path, resolve))
+  t.equal(await call, undefined)
+  t.strictSame(kinds, ['record', 'find'], 'each once')
+  await client.close()
+  await new Promise(resolve => next.close(resolve))
 })
 
 t.test('only the user of the service reaches the socket of the sender', async t => {
