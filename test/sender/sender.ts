@@ -58,8 +58,8 @@ t.test('a successor that ends before the former sender is told to changes nothin
   const reader = new FrameReader(1_000, message => told.push(message))
   socket.on('data', chunk => reader.push(chunk))
   socket.write(toFrame({ kind: 'takeOver' }))
-  await until('it has taken over', () => told.length > 0)
-  t.strictSame(told, [{ kind: 'inFlight', keys: [] }])
+  await until('it has taken over', () => told.length > 1)
+  t.strictSame(told, [{ kind: 'open' }, { kind: 'inFlight', keys: [] }])
   // No sender takes it now.
   const waiting = submit(0, 'waiting')
   await sleep(50)
@@ -83,13 +83,13 @@ t.test('a bundle whose access is asked for meanwhile goes to the successor', asy
   const bundle = { submissionId, startMs: 0, transactions, bundleId, pending, version: 0 }
   const of = { network: 'main', route: '/relay-bundle', bundle }
   socket.write(toFrame({ kind: 'bundle', call: 7, of }))
-  await until('it asks', () => told.length === 1)
-  t.strictSame(told, [{ kind: 'recheck', call: 7 }])
+  await until('it asks', () => told.length === 2)
+  t.strictSame(told, [{ kind: 'open' }, { kind: 'recheck', call: 7 }])
   const replaced = machine.replaceSender()
-  await until('it has a successor', () => told.length === 2)
+  await until('it has a successor', () => told.length === 3)
   socket.write(toFrame({ kind: 'rechecked', call: 7, isEnded: false }))
-  await until('it declines', () => told.length === 3)
-  t.strictSame(told.slice(1), [{ kind: 'moved' }, { kind: 'moved', call: 7 }])
+  await until('it declines', () => told.length === 4)
+  t.strictSame(told.slice(2), [{ kind: 'moved' }, { kind: 'moved', call: 7 }])
   t.equal(engine.received.length, 0)
   socket.destroy()
   await replaced
@@ -145,6 +145,7 @@ t.test('what is no message ends one connection, and no other', async t => {
     const socket = connect(openSocketPath(machine.dataDir))
     const isClosed = new Promise(resolve => socket.once('close', resolve))
     socket.on('error', () => {})
+    socket.resume()
     socket.write(bytes)
     await isClosed
   }
