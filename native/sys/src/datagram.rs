@@ -1,10 +1,10 @@
 //! UDP sockets of all edges of a machine on one port, and which of them a packet of QUIC is for.
 
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
-use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::net::UdpSocket;
+use std::os::fd::{BorrowedFd, RawFd};
 
 use crate::error::{Error, Result};
-use crate::listener::{bind, set_option};
+use crate::listener::{open_bound, open_first};
 
 /// Length of the connection ids that edges give out; the first byte is the slot of the edge. The id
 /// that a client invents for its first packet has at least 8 bytes (RFC 9000 §7.2), so that the
@@ -18,36 +18,10 @@ const RECEIVE_BYTES: libc::c_int = 4 * 1024 * 1024;
 /// Opens a bound UDP socket and returns its descriptor, which is never closed here. Several may be
 /// bound to one port (SO_REUSEPORT).
 pub fn open(host: &str, port: u16) -> Result<RawFd> {
-    let mut last = std::io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
-    for address in (host, port).to_socket_addrs()? {
-        match open_at(address) {
-            Ok(socket) => return Ok(socket.into_raw_fd()),
-            Err(error) => last = error,
-        }
-    }
-    Err(Error::Internal(last.to_string()))
-}
-
-fn open_at(address: SocketAddr) -> std::io::Result<OwnedFd> {
-    let family = match address {
-        SocketAddr::V4(_) => libc::AF_INET,
-        SocketAddr::V6(_) => libc::AF_INET6,
-    };
-    let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: plain integers.
-    let descriptor = unsafe { libc::socket(family, kind, 0) };
-    if descriptor == -1 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: just opened, and owned by nothing else.
-    let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BYTES)?;
-    if address.is_ipv6() {
-        set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
-    }
-    bind(&socket, address)?;
-    Ok(socket)
+    let option = (libc::SO_RCVBUF, RECEIVE_BYTES);
+    open_first(host, port, |address| {
+        open_bound(address, libc::SOCK_DGRAM, option)
+    })
 }
 
 /// A copy of a socket that this process has or has inherited.
@@ -151,7 +125,7 @@ fn program(serving: &[u8], accepting: &[u8]) -> Vec<libc::sock_filter> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsRawFd, FromRawFd};
     use std::time::Duration;
 
     use super::*;

@@ -12,6 +12,22 @@ const BACKLOG: libc::c_int = 4_096;
 /// Opens a listening socket and returns its descriptor, which is never closed here. Several may
 /// listen on one port (SO_REUSEPORT), and the kernel distributes connections among them.
 pub fn open(host: &str, port: u16) -> Result<RawFd> {
+    open_first(host, port, |address| {
+        let socket = open_bound(address, libc::SOCK_STREAM, (libc::SO_REUSEADDR, 1))?;
+        // SAFETY: an open socket.
+        if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(socket)
+    })
+}
+
+/// Opens a socket at the first address of a host at which that is possible.
+pub(crate) fn open_first(
+    host: &str,
+    port: u16,
+    open_at: impl Fn(SocketAddr) -> std::io::Result<OwnedFd>,
+) -> Result<RawFd> {
     let mut last = std::io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
     for address in (host, port).to_socket_addrs()? {
         match open_at(address) {
@@ -22,12 +38,17 @@ pub fn open(host: &str, port: u16) -> Result<RawFd> {
     Err(Error::Internal(last.to_string()))
 }
 
-fn open_at(address: SocketAddr) -> std::io::Result<OwnedFd> {
+/// Opens a bound socket of a kind, with one option beside SO_REUSEPORT. One of IPv6 takes IPv4, too.
+pub(crate) fn open_bound(
+    address: SocketAddr,
+    kind: libc::c_int,
+    (option, value): (libc::c_int, libc::c_int),
+) -> std::io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => libc::AF_INET,
         SocketAddr::V6(_) => libc::AF_INET6,
     };
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: plain integers.
     let descriptor = unsafe { libc::socket(family, kind, 0) };
     if descriptor == -1 {
@@ -35,20 +56,16 @@ fn open_at(address: SocketAddr) -> std::io::Result<OwnedFd> {
     }
     // SAFETY: just opened, and owned by nothing else.
     let socket = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1)?;
+    set_option(&socket, libc::SOL_SOCKET, option, value)?;
     set_option(&socket, libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
     if address.is_ipv6() {
         set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
     }
     bind(&socket, address)?;
-    // SAFETY: an open socket.
-    if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } != 0 {
-        return Err(std::io::Error::last_os_error());
-    }
     Ok(socket)
 }
 
-pub(crate) fn set_option(
+fn set_option(
     socket: &OwnedFd,
     level: libc::c_int,
     option: libc::c_int,
@@ -71,7 +88,7 @@ pub(crate) fn set_option(
     }
 }
 
-pub(crate) fn bind(socket: &OwnedFd, address: SocketAddr) -> std::io::Result<()> {
+fn bind(socket: &OwnedFd, address: SocketAddr) -> std::io::Result<()> {
     let descriptor = socket.as_raw_fd();
     let status = match address {
         SocketAddr::V4(v4) => {
