@@ -38,7 +38,7 @@ pub(crate) fn open_first(
     Err(Error::Internal(last.to_string()))
 }
 
-/// Opens a bound socket of a kind, with one option beside SO_REUSEPORT. One of IPv6 takes IPv4, too.
+/// Opens a bound socket of a kind, with one option beside SO_REUSEPORT. IPv6 takes IPv4, too.
 pub(crate) fn open_bound(
     address: SocketAddr,
     kind: libc::c_int,
