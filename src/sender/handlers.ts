@@ -94,8 +94,11 @@ export const createHandlers = ({
       const stored = store.get(id)
       const isLess = stored?.outcome === 'unknown' && stored.signatures.length === 0
       if (stored !== undefined && !isLess) return
-      store.record(id, submission, stored !== undefined)
-      sent.recover(submission)
+      // An edge does not know how far a race had come.
+      const whole =
+        stored?.lanes === undefined ? submission : { ...submission, lanes: stored.lanes }
+      store.record(id, whole, stored !== undefined)
+      sent.recover(whole)
     },
   }
 }

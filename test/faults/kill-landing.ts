@@ -21,6 +21,9 @@ const LANES = ['json-rpc', 'octets', 'text']
 /** What the dev lander has received; the body is latin1. */
 type Received = { readonly body: string }
 
+/** A submission that was raced. */
+type Raced = { readonly lanes?: readonly { readonly outcome: string }[] }
+
 type Listed = { readonly submissions?: readonly { readonly state: string }[] }
 
 t.test('a killed sender still finds what landed and what expired', { timeout: 90_000 }, async t => {
@@ -106,30 +109,65 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
   t.equal((page as { submissions: unknown[] }).submissions.length, 2)
   for (const one of [told, caller, again]) one.close()
 
+  const race = (one: { readonly bytes: Uint8Array }): Promise<unknown> =>
+    submitter.post('/race?response=json', one.bytes, 'application/octet-stream')
+  const killSender = async (): Promise<void> => {
+    const former = requirePid(deployment.pidsOf('sender')[0])
+    process.kill(former, 'SIGKILL')
+    await until('another sender runs', () => {
+      const [pid] = deployment.pidsOf('sender')
+      return pid !== undefined && pid !== former
+    })
+  }
+
   // Its lanes are open again at the next one, which knows what was raced.
   const raced = await submitter.forLander()
-  const race = (): Promise<unknown> =>
-    submitter.post('/race?response=json', raced.bytes, 'application/octet-stream')
   const answer = { result: raced.signature, lanes: LANES.map(lane => ({ lane })) }
-  t.match(await race(), answer)
+  t.match(await race(raced), answer)
   // Records are gathered for a moment, and those of a killed sender are lost with it.
   await until('it is stored', async () => (await stateOf(raced.signature)) !== undefined)
-  const last = requirePid(deployment.pidsOf('sender')[0])
-  process.kill(last, 'SIGKILL')
-  await until('yet another sender runs', () => {
-    const [pid] = deployment.pidsOf('sender')
-    return pid !== undefined && pid !== last
-  })
-  t.match(await race(), answer, 'it is known there')
+  await killSender()
+  t.match(await race(raced), answer, 'it is known there')
   const next = await submitter.forLander()
-  t.match(await submitter.post('/race?response=json', next.bytes, 'application/octet-stream'), {
-    result: next.signature,
-  })
-  const control = await fetch(`${deployment.description.landerUrl}/_control`)
-  const { received } = (await control.json()) as { readonly received: readonly Received[] }
-  const forms = ['latin1', 'base64'].map(form =>
-    Buffer.from(raced.bytes).toString(form as 'base64'),
-  )
-  const count = received.filter(({ body }) => forms.some(form => body.includes(form))).length
-  t.equal(count, LANES.length, 'each lane was written to once')
+  t.match(await race(next), { result: next.signature })
+
+  const lander = `${deployment.description.landerUrl}/_control`
+  const inject = (fault: object): Promise<Response> =>
+    fetch(lander, { method: 'POST', body: JSON.stringify(fault) })
+  const reads = await openSubscriber(wsUrl)
+  const outcomesOf = async (signature: string): Promise<string[]> => {
+    const found = (await reads.call('getSubmission', [signature]).catch(() => null)) as Raced | null
+    return (found?.lanes ?? []).map(({ outcome }) => outcome).toSorted()
+  }
+  /** Kills the sender while this transaction is in flight on a lane. */
+  const killAmid = async (signature: string): Promise<void> => {
+    await until('a lane waits', async () => (await outcomesOf(signature)).includes('pending'))
+    await killSender()
+    await until('none does', async () => !(await outcomesOf(signature)).includes('pending'))
+  }
+  const [answered, lost] = [await submitter.forLander(), await submitter.forLander()]
+  // A ping may take one of them.
+  await inject({ delayMs: 60_000, times: 2 })
+  t.match(await race(answered), { result: answered.signature })
+  await killAmid(answered.signature)
+  const outcomes = new Set(await outcomesOf(answered.signature))
+  t.strictSame(outcomes, new Set(['accepted', 'unknown']))
+  t.match(await race(answered), { result: answered.signature }, 'it is known there')
+
+  await inject({ delayMs: 60_000 })
+  const losing = race(lost)
+  await killAmid(lost.signature)
+  t.strictSame(await outcomesOf(lost.signature), ['unknown', 'unknown', 'unknown'])
+  t.match(await losing, { error: { message: /outcome/ } })
+  t.match(await race(lost), { error: { message: /outcome/ } }, 'it is not sent again')
+  reads.close()
+
+  const { received } = (await (await fetch(lander)).json()) as {
+    readonly received: readonly Received[]
+  }
+  for (const { bytes } of [raced, answered, lost]) {
+    const forms = (['latin1', 'base64'] as const).map(form => Buffer.from(bytes).toString(form))
+    const count = received.filter(({ body }) => forms.some(form => body.includes(form))).length
+    t.equal(count, LANES.length, 'each lane was written to once')
+  }
 })

@@ -88,6 +88,8 @@ export class LanderRecord {
   private timer: NodeJS.Timeout | undefined
   private isRecorded = false
   private isEnded = false
+  /** The lanes of a race as they were at its start, and once all have ended. */
+  private started: LaneReports | undefined
   private lanes: LaneReports | undefined
   private readonly onKnown: (known: LanderKnowledge) => void
   private known: LanderKnowledge | undefined
@@ -104,8 +106,9 @@ export class LanderRecord {
     this.onKnown = onKnown
   }
 
-  /** Its bytes are written to the lander. */
-  onSent(): void {
+  /** Its bytes are written to the lander, or to these lanes. */
+  onSent(lanes?: LaneReports): void {
+    this.started = lanes
     this.forwardedAtMs = this.parts.now()
     this.timer = setTimeout(() => this.record({}), this.parts.pendingMs)
     this.timer.unref()
@@ -147,8 +150,12 @@ export class LanderRecord {
 
   private record(ending: Partial<Submission>): void {
     this.isRecorded = true
-    const { forwardedAtMs, known, lanes, receivedSlot } = this
-    const whole = { ...toPending(this.request), receivedSlot, forwardedAtMs }
+    const { forwardedAtMs, known, lanes, receivedSlot, started } = this
+    const whole = {
+      ...toPending(this.request),
+      ...{ receivedSlot, forwardedAtMs },
+      ...(started !== undefined && { lanes: started }),
+    }
     const ended = lanes === undefined ? ending : { ...ending, lanes }
     this.parts.store.record(this.request.id, { ...whole, ...known, ...ended })
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EngineAnswer } from '../relay/engine-answer.js'
 import { NotBegun, type SendResult } from '../single-flight.js'
+import { toAbandoned } from '../store/state.js'
 import { isTransactionRoute, type Submission } from '../store/submission.js'
 
 /**
@@ -53,7 +54,7 @@ export type RememberedTransaction = {
 /** Outcomes after which the same transaction is not sent again. */
 const FINAL: ReadonlySet<Submission['outcome']> = new Set(['accepted', 'refused', 'unknown'])
 /** Of a sender that was killed: the bytes are not known, and a refusal may be of others. */
-const RECOVERED: ReadonlySet<Submission['outcome']> = new Set(['accepted', 'unknown', 'pending'])
+const RECOVERED: ReadonlySet<Submission['outcome']> = new Set(['accepted', 'unknown'])
 
 /** Begins the keys of transactions that one sender tells the next are in flight. */
 const IN_FLIGHT = 'send '
@@ -121,16 +122,16 @@ export class SentTransactions {
   }
 
   /** What a sender that was killed has sent, as its record says. */
-  recover({ accessId, network, outcome, ...of }: Submission): void {
-    const [signature] = of.signatures
-    const isOther = !isTransactionRoute(of.route)
+  recover(submission: Submission): void {
+    const { accessId, network, outcome, route, signatures, ...of } = toAbandoned(submission)
+    const [signature] = signatures
+    const isOther = !isTransactionRoute(route)
     if (isOther || signature === undefined || !RECOVERED.has(outcome)) return
     // A repeat that was lost says nothing about the first.
     const former = this.find(accessId, recoveredKey(network, signature))
     if (former?.answer?.outcome === 'accepted') return
     const { result, error, engine, lanes } = of
-    const known = outcome === 'pending' ? 'unknown' : outcome
-    const ended = Promise.resolve({ outcome: known, result, error, engine, lanes })
+    const ended = Promise.resolve({ outcome, result, error, engine, lanes })
     this.add(accessId, recoveredKey(network, signature), ended)
   }
 

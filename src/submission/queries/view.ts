@@ -1,6 +1,6 @@
 import { explainChainError, reasonOf } from '../store/reason.js'
 import { delayOf } from '../store/changes.js'
-import { stateOf, transactionStateOf } from '../store/state.js'
+import { lanesOf, stateOf, transactionStateOf } from '../store/state.js'
 import { formatId } from '../store/submission-id.js'
 import { isInBlock, type StoredSubmission, type Submission } from '../store/submission.js'
 
@@ -55,7 +55,7 @@ export const toView = (
   writtenAtMs: submission.forwardedAtMs,
   answeredAtMs: submission.answeredAtMs,
   tipLamports: tipsPaid(submission),
-  ...(submission.lanes !== undefined && { lanes: submission.lanes }),
+  ...(submission.lanes !== undefined && { lanes: lanesOf(submission, times) }),
   transactions: submission.signatures.map((signature, at) =>
     transactionOf(submission, signature, at),
   ),

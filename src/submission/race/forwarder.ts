@@ -29,7 +29,7 @@ export class RaceForwarder {
         transaction: { bytes, signature },
         terms,
         accessId: from.accessId,
-        onStart: () => record.onSent(),
+        onStart: lanes => record.onSent(lanes),
         onEnded: lanes => record.onLanes(lanes),
       }),
     )

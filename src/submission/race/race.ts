@@ -11,8 +11,8 @@ export type RaceTask = {
   readonly transaction: SignedTransaction
   readonly terms: RaceTerms
   readonly accessId: string
-  /** Called before the first byte is written to any lane. */
-  readonly onStart: () => void
+  /** Called before the first byte is written to any of these lanes. */
+  readonly onStart: (lanes: LaneReports) => void
   /** Called with what every lane has come to, once all have ended. */
   readonly onEnded: (lanes: LaneReports) => void
 }
@@ -75,7 +75,7 @@ export class Race {
     })
     if (reports.every(({ leftOut }) => leftOut !== undefined))
       return Promise.resolve({ ...NOTHING, outcome: outcomeOf(reports), lanes: reports })
-    task.onStart()
+    task.onStart([...reports])
     return this.write(task, reports, startMs)
   }
 

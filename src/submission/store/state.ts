@@ -16,6 +16,27 @@ export const transactionStateOf = (fate: Fate | undefined): TransactionState => 
   return fate.error === null ? 'final' : 'failed'
 }
 
+/**
+ * A submission whose sender has ended: what was in flight then is `unknown`. The same object where
+ * nothing was.
+ */
+export const toAbandoned = (submission: Submission): Submission => {
+  const { lanes, outcome } = submission
+  const isPending = outcome === 'pending'
+  if (!isPending && !isRacing(submission)) return submission
+  return {
+    ...submission,
+    ...(isPending && { outcome: 'unknown' }),
+    ...(lanes !== undefined && {
+      lanes: lanes.map(one => (one.outcome === 'pending' ? { ...one, outcome: 'unknown' } : one)),
+    }),
+  }
+}
+
+/** Whether it is in flight on a lane. */
+export const isRacing = ({ lanes = [] }: Submission): boolean =>
+  lanes.some(({ outcome }) => outcome === 'pending')
+
 /** From the end of the search for a submission to the record of it. */
 const GRACE_MS = 60_000
 
@@ -25,6 +46,14 @@ type Times = {
   /** How long transactions are searched for in the index. */
   readonly awaitedMs: number
 }
+
+/** Whether nothing is in flight any more: of a sender that was killed, or of an older build. */
+const isOver = ({ receivedAtMs }: Submission, { nowMs, awaitedMs }: Times): boolean =>
+  nowMs - receivedAtMs > awaitedMs + GRACE_MS
+
+/** What is known of the lanes of a race. */
+export const lanesOf = (submission: Submission, times: Times): Submission['lanes'] =>
+  (isOver(submission, times) ? toAbandoned(submission) : submission).lanes
 
 /** The state of a submission of which at least one transaction is in a block. */
 const stateInBlocks = ({ transactions }: Landing): SubmissionState | undefined => {
@@ -37,13 +66,11 @@ const stateInBlocks = ({ transactions }: Landing): SubmissionState | undefined =
 }
 
 /** The state where its answer was, or may become, that it lands. */
-const stateNotInBlocks = (submission: Submission, { nowMs, awaitedMs }: Times): SubmissionState => {
-  const { forwardedAtMs, landing, outcome, receivedAtMs } = submission
+const stateNotInBlocks = (submission: Submission, times: Times): SubmissionState => {
+  const { forwardedAtMs, landing, outcome } = submission
   const ends = landing?.transactions.map(transactionStateOf) ?? []
   const isEnded = landing !== undefined && !ends.includes('waiting')
-  // Of a sender that was killed, or of an older build.
-  const isOver = nowMs - receivedAtMs > awaitedMs + GRACE_MS
-  if ((isEnded && ends.includes('unseen')) || (!isEnded && isOver)) return 'unseen'
+  if (isEnded ? ends.includes('unseen') : isOver(submission, times)) return 'unseen'
   if (isEnded) return ends.includes('replaced') ? 'replaced' : 'expired'
   if (outcome === 'pending') return forwardedAtMs === null ? 'received' : 'written'
   return outcome === 'accepted' ? 'accepted' : 'unknown'

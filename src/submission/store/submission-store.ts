@@ -3,7 +3,7 @@ import { defaults, type Options } from './options.js'
 import { decodeRecoveredEntry } from './recovered-entry.js'
 import { GatheredWrites } from './gathered-writes.js'
 import { formatId, parseId } from './submission-id.js'
-import { isAwaited } from './state.js'
+import { isAwaited, isRacing, toAbandoned } from './state.js'
 import type { Ending, StoredSubmission, Submission } from './submission.js'
 import { pack, toEntry } from './rows.js'
 import {
@@ -102,6 +102,8 @@ export class SubmissionStore {
   private endedCount = 0
   /** Ids of pending records that `record` has written, as text: their end is to come. */
   private readonly pending = new Set<string>()
+  /** Ids of records with lanes that have not ended, as text: these are to come. */
+  private readonly racing = new Set<string>()
   /** Of the tables of what a check refused. */
   private readonly invalidCounts = new Map<TableName, number>()
   private pruneTimer: NodeJS.Timeout | undefined
@@ -169,6 +171,7 @@ export class SubmissionStore {
     const slot = isAwaited(watched) ? this.appendEnded(id, watched) : undefined
     if (submission.outcome === 'pending') this.pending.add(name)
     else this.pending.delete(name)
+    if (isRacing(submission)) this.racing.add(name)
     const written = this.write(id, record, this.gathered.wait())
     if (slot === undefined) return
     this.endedCount++
@@ -181,7 +184,9 @@ export class SubmissionStore {
   /** Adds what is known later: by the index of its transactions, or by the lanes of a race. */
   async amend(id: Uint8Array, known: Pick<Submission, 'landing' | 'lanes'>): Promise<void> {
     if (this.isClosed) return
-    const buffered = this.buffered.get(formatId(id))
+    const name = formatId(id)
+    if (known.lanes !== undefined) this.racing.delete(name)
+    const buffered = this.buffered.get(name)
     const submission = buffered?.submission ?? this.tables.get(id)
     // It may have been removed meanwhile.
     if (submission === undefined) return
@@ -245,8 +250,7 @@ export class SubmissionStore {
       // What this process has in hand is its own.
       if (this.buffered.has(name) || this.pending.has(name)) continue
       // Nobody waits for its reply any more. What is in the write-ahead log is stored already.
-      const isLost = submission.outcome === 'pending'
-      const known: Submission = isLost ? { ...submission, outcome: 'unknown' } : submission
+      const known = this.racing.has(name) ? submission : toAbandoned(submission)
       const watched = this.watched(id, known, true)
       if (watched !== submission || submission.untold !== undefined)
         void this.write(id, this.buffer(id, watched, submission))
@@ -267,8 +271,7 @@ export class SubmissionStore {
       try {
         const [id, found] = decodeRecoveredEntry(entry, onFault)
         const stored = this.tables.get(id)
-        const isPending = found.outcome === 'pending'
-        const submission: Submission = isPending ? { ...found, outcome: 'unknown' } : found
+        const submission = toAbandoned(found)
         if (stored === undefined || stored.outcome === 'pending')
           await this.write(id, this.buffer(id, submission, stored))
       } catch (error) {

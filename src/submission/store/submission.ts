@@ -111,7 +111,7 @@ const laneSchema = v.object({
   lane: text,
   /**
    * `written`: to a lane that gives no answers. `pending`: written, and not answered yet; of a
-   * sender that was killed it stays so.
+   * sender that was killed, `unknown`.
    */
   outcome: v.picklist([
     'left-out',

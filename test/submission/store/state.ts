@@ -1,6 +1,6 @@
 import t from 'tap'
 import { explainChainError, reasonOf } from '../../../src/submission/store/reason.js'
-import { isAwaited, stateOf } from '../../../src/submission/store/state.js'
+import { isAwaited, lanesOf, stateOf, toAbandoned } from '../../../src/submission/store/state.js'
 import type { Fate, Submission } from '../../../src/submission/store/submission.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
 
@@ -47,6 +47,23 @@ t.test('the state of a submission', async t => {
     t.equal(stateOf({ ...ACCEPTED, ...change }, TIMES), state, name)
     t.equal(stateOf({ ...ACCEPTED, ...change }, LATER), later, `${name}, much later`)
   }
+})
+
+t.test('what a killed sender had in flight is unknown', async t => {
+  t.equal(toAbandoned(ACCEPTED), ACCEPTED, 'nothing was')
+  t.equal(toAbandoned(PENDING).outcome, 'unknown')
+  const times = { writtenAfterMs: null, answeredAfterMs: null }
+  const OUTCOMES = ['left-out', 'accepted', 'written', 'refused', 'full', 'unreachable'] as const
+  const lanes = [...OUTCOMES, 'pending', 'unknown'].map(outcome => ({
+    ...{ lane: outcome, outcome: outcome as 'pending' },
+    ...times,
+  }))
+  const raced: Submission = { ...ACCEPTED, lanes }
+  const outcomesOf = ({ lanes: all = [] }: Submission) => all.map(({ outcome }) => outcome)
+  t.strictSame(outcomesOf(toAbandoned(raced)), [...OUTCOMES, 'unknown', 'unknown'])
+  t.equal(toAbandoned(raced).outcome, 'accepted')
+  t.equal(lanesOf(raced, TIMES), lanes, 'they are in flight')
+  t.strictSame(lanesOf(raced, LATER), toAbandoned(raced).lanes, 'much later nothing is')
 })
 
 t.test('what was sent is looked for until it is known', async t => {
