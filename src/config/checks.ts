@@ -93,8 +93,13 @@ const explainLane = ({ credential, kind, preset, tipAddresses, ...lane }: Lane) 
     : undefined
 }
 
-function* checkLanes({ lanes }: Network, index: number): Faults {
+function* checkLanes({ lanes, transactionRoute }: Network, index: number): Faults {
   const seen = new Set<string>()
+  if (transactionRoute === 'race' && lanes.length === 0)
+    yield {
+      keys: ['networks', String(index), 'transactionRoute'],
+      message: `networks[${index}].transactionRoute: race needs lanes`,
+    }
   for (const [at, lane] of lanes.entries()) {
     const why = seen.has(lane.id) ? `id is ${lane.id} a second time` : explainLane(lane)
     const keys = ['networks', String(index), 'lanes', String(at)]

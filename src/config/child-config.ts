@@ -30,7 +30,14 @@ const EDGE = [
  * What an edge needs of each network: the upstream of its reads, and how its store is opened. Of
  * its submission routes all but where they lead, which is the sender's.
  */
-const EDGE_NETWORK = ['id', 'changedPrograms', 'scope', 'rpc', 'signatureRule'] as const
+const EDGE_NETWORK = [
+  'id',
+  'changedPrograms',
+  'scope',
+  'rpc',
+  'signatureRule',
+  'transactionRoute',
+] as const
 
 const SENDER = ['dataDir', 'store', 'pools', 'submissionStore', 'processes', 'log'] as const
 /** What the sender needs of each network: its upstreams, and the index of what has landed. */

@@ -83,20 +83,13 @@ function* checkReaders(config: Config): Generator<Fault> {
   // An edge that is replaced runs beside its successor.
   const slots = edgeSlotsOf(config)
   const { scanThreads, streamThreads } = config.pools
-  const needed = {
-    store: slots * (1 + scanThreads + streamThreads) + OTHER_READERS,
-    'access.store': slots + OTHER_READERS,
-  }
-  const given = {
-    store: config.store.readersMax,
-    'access.store': config.access.store.readersMax,
-  }
-  for (const store of ['store', 'access.store'] as const)
-    if (given[store] < needed[store])
-      yield {
-        keys: [...store.split('.'), 'readersMax'],
-        message: `${store}.readersMax is ${given[store]}, but ${edges} edges and the other processes need ${needed[store]}`,
-      }
+  const needed = slots * (1 + scanThreads + streamThreads) + OTHER_READERS
+  const given = config.store.readersMax
+  if (given < needed)
+    yield {
+      keys: ['store', 'readersMax'],
+      message: `store.readersMax is ${given}, but ${edges} edges and the other processes need ${needed}`,
+    }
 }
 
 function* warnings(config: Config, cores: number): Generator<Fault> {

@@ -62,6 +62,11 @@ t.test('an error names the line and a valid value', t => {
     ['id = "dev"', 'id = "main"', '11: networks[1].id is main a second time'],
     [
       'id = "dev"',
+      'id = "dev"\ntransactionRoute = "race"',
+      '12: networks[1].transactionRoute: race needs lanes',
+    ],
+    [
+      'id = "dev"',
       'id = "../dev"',
       '11: networks[1].id must be up to 32 of a–z, 0–9 and -, not beginning with -, but is "../dev"',
     ],

@@ -11,13 +11,13 @@ export const options = {
     max: 2 ** 46,
     why: 'Address space of the map, fixed so that no reader has to remap it. Enough for over a million tokens.',
   },
-  readersMax: {
-    default: 256,
-    unit: 'count',
-    min: 16,
-    max: 32_768,
-    why: 'LMDB reader slots over all processes: one for each edge and control, with spare ones for tools and ended processes.',
-  },
 } satisfies Declaration
 
-export const defaults = defaultsOf(options)
+export const defaults = {
+  ...defaultsOf(options),
+  /**
+   * LMDB reader slots over all processes, 64 bytes each: as many edges as there may be, each beside
+   * its successor, and control, with spare ones for tools and ended processes.
+   */
+  readersMax: 1_024,
+}

@@ -1,4 +1,4 @@
-import { RpcError } from '../../shared/errors.js'
+import { ERRORS, RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { isMap } from '../../shared/values.js'
 import type { QuicAnswer } from '../../server/quic/quic-server.js'
@@ -12,6 +12,7 @@ const CLASSES = {
   unavailable: 'unavailable',
 } as const
 
+const { message: NO_LANE } = ERRORS.noLane
 const OF_PAYLOAD = /^transaction 0 /
 const OF_TIP = /^(?:Missing|Insufficient) tip/
 
@@ -33,16 +34,20 @@ export const toRefusal = (status: number, message: string): QuicAnswer => {
 export const toErrorAnswer = ({ message, row }: RpcError): QuicAnswer =>
   toRefusal(row.status ?? 500, message)
 
-const messageOf = ({ body, status }: Reply): string => {
-  const parsed = typeof body === 'string' ? parseJson(body) : undefined
-  const error = isMap(parsed) ? parsed['error'] : undefined
-  const message = isMap(error) ? error['message'] : undefined
-  return typeof message === 'string' ? message : `HTTP ${status}`
+/** Of an error of a race: whether a tip to a lane would have it sent. */
+const lacksTip = (data: unknown): boolean => {
+  const lanes = isMap(data) ? data['lanes'] : undefined
+  return Array.isArray(lanes) && lanes.some(lane => isMap(lane) && lane['leftOut'] === 'tip')
 }
 
-/** The reply of `/send` as the answer on a stream. */
-export const toAnswer = (reply: Reply): QuicAnswer => {
-  const { body, status } = reply
+/** The reply of `/send` or `/race` as the answer on a stream. */
+export const toAnswer = ({ body, status }: Reply): QuicAnswer => {
   if (status === 200 && typeof body === 'string') return { status, words: body }
-  return toRefusal(status, messageOf(reply))
+  const parsed = typeof body === 'string' ? parseJson(body) : undefined
+  const error = isMap(parsed) && isMap(parsed['error']) ? parsed['error'] : {}
+  const { message, data } = error
+  const words = typeof message === 'string' ? message : `HTTP ${status}`
+  return words === NO_LANE && lacksTip(data)
+    ? { status, words: `${CLASSES.tip}: ${words}` }
+    : toRefusal(status, words)
 }

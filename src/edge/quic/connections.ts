@@ -20,7 +20,7 @@ const keyOf = ({ address, token }: Pick<SocketGroup, 'address' | 'token'>): stri
 
 /** Transactions over QUIC. A connection counts as a WebSocket of its access. */
 export const createEdgeQuic = (parts: QuicHost & { readonly log: Log }): EdgeQuic => {
-  const { authenticate, limiter, location, now, onRefusal, version } = parts
+  const { authenticate, limiter, location, now, onRefusal, submissions, version } = parts
   const groups = new Map<string, SocketGroup>()
 
   const markSeen = (group: SocketGroup, nowMs: number): void => {
@@ -45,7 +45,7 @@ export const createEdgeQuic = (parts: QuicHost & { readonly log: Log }): EdgeQui
       return grant.reason === 'leaseExpired' ? 'unavailable' : 'invalid_auth'
     }
     // A promise that the lander's route does not make, whatever the lander does.
-    if (wantsProtection) return 'protection_unavailable'
+    if (wantsProtection && !submissions.isRaced(grant)) return 'protection_unavailable'
     const principal = limiter.principalOf(grant)
     const exceeded = limiter.acquireSocket(principal, nowMs)
     if (exceeded !== undefined) {
@@ -57,7 +57,7 @@ export const createEdgeQuic = (parts: QuicHost & { readonly log: Log }): EdgeQui
       groups.get(key) ?? new SocketGroup(parts, { token, address, grant, version: current })
     groups.set(key, group)
     markSeen(group, nowMs)
-    return new QuicSubmitter(parts, group, principal, onEnd)
+    return new QuicSubmitter(parts, group, { principal, wantsProtection, onEnd })
   }
 
   return {

@@ -6,7 +6,7 @@ import type { Reply } from '../../shared/http.js'
 import { CLOSE, type CloseCode } from '../../shared/socket.js'
 import { FULL } from '../../access/limiter/limit-table.js'
 import { UNAUTHORIZED, type AdmissionParts } from '../admission.js'
-import type { Submissions, Submitter } from '../submission/submissions.js'
+import type { SubmissionForm, Submissions, Submitter } from '../submission/submissions.js'
 import type { AccessPause, AccessPauses } from '../websocket/access-pauses.js'
 import type { GroupMember, SocketGroup } from '../websocket/group.js'
 import { toAnswer, toErrorAnswer, toRefusal } from './answer.js'
@@ -32,13 +32,21 @@ const OVERLOADED = toErrorAnswer(new RpcError('unavailable'))
 /** On a connection that is closed, where nobody reads it. */
 const ENDED = toErrorAnswer(new RpcError('unauthorized'))
 
-/** Transactions over one QUIC connection: each is what a request to `/send` is. */
+type SubmitterParts = {
+  readonly principal: Principal
+  /** Transactions may be raced by lanes that protect them only. */
+  readonly wantsProtection: boolean
+  readonly onEnd: (session: QuicSubmitter) => void
+}
+
+/** Transactions over one QUIC connection: each is what a request to `/send` or `/race` is. */
 export class QuicSubmitter implements QuicSession, GroupMember {
   readonly group: SocketGroup
   /** Who opened the connection. It is charged to this principal until it closes. */
   readonly principal: Principal
   readonly subscriptionCount = 0
   private readonly host: QuicHost
+  private readonly form: SubmissionForm
   private readonly onEnd: (session: QuicSubmitter) => void
   private connection: QuicConnection | undefined
   private access: AccessPause | undefined
@@ -46,12 +54,12 @@ export class QuicSubmitter implements QuicSession, GroupMember {
   constructor(
     host: QuicHost,
     group: SocketGroup,
-    principal: Principal,
-    onEnd: (session: QuicSubmitter) => void,
+    { onEnd, principal, wantsProtection }: SubmitterParts,
   ) {
     this.host = host
     this.group = group
     this.principal = principal
+    this.form = { race: { isProtected: wantsProtection, isJson: false } }
     this.onEnd = onEnd
   }
 
@@ -86,7 +94,7 @@ export class QuicSubmitter implements QuicSession, GroupMember {
     const { connection, group, host } = this
     const { limiter, now, onRefusal, submissions } = host
     if (connection === undefined || !this.isEntitled()) return ENDED
-    const handler = submissions.handlerOf(group.grant, '/send')
+    const handler = submissions.transactionHandlerOf(group.grant)
     if (handler === undefined) return NO_LANDER
     const principal = limiter.principalOf(group.grant)
     const exceeded = limiter.acquire(principal, now)
@@ -99,7 +107,7 @@ export class QuicSubmitter implements QuicSession, GroupMember {
     const recheck = (): Reply | undefined =>
       group.revalidateOrClose(now()) ? undefined : UNAUTHORIZED
     const submitter: Submitter = { grant: group.grant, principal, recheck, request: this }
-    return this.submit(() => submissions.submit(handler, submitter, bytes), principal)
+    return this.submit(() => submissions.submit(handler, submitter, bytes, this.form), principal)
   }
 
   onClose(): void {

@@ -3,6 +3,7 @@ import type { Metrics } from '../../shared/metrics.js'
 import { createTransactionChecks } from '../../native/transactions.js'
 import type { LanderMeter } from '../../submission/lander/lander-types.js'
 import { Lander } from '../../submission/lander/lander.js'
+import type { RaceForm } from '../../submission/lander/lander-types.js'
 import { LANDER_ROUTES, type LanderRoute } from '../../submission/store/submission.js'
 import type { OpenRoutes, RouteModules, SubmissionHandler } from './submissions.js'
 
@@ -61,7 +62,7 @@ const handlerOf = (lander: Lander, route: Exclude<LanderRoute, '/race'>): Submis
 })
 
 /** What a race is not asked for. */
-const DEFAULT_RACE = { isProtected: false, isJson: false }
+const DEFAULT_RACE: RaceForm = { isProtected: false, isJson: false }
 
 /** Nothing that cannot land goes to a sender, with a key of the service. Tips are of each lane. */
 const RACE_OPTIONS = { enforce: true, findingsWaitMs: 0, tipFloorLamports: 0 }

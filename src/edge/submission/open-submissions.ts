@@ -25,6 +25,8 @@ const CALLS_BYTES_MAX = 64 * 1024 ** 2
 export type OpenSubmissions = {
   /** By network. */
   readonly handlers: ReadonlyMap<string, readonly SubmissionHandler[]>
+  /** Networks whose transactions are raced that come by no request. */
+  readonly raced: ReadonlySet<string>
   readonly newId: () => Uint8Array
   close(): Promise<void>
 }
@@ -42,7 +44,10 @@ export const openSubmissions = async (
 ): Promise<OpenSubmissions> => {
   const newId = createIds(Date.now)
   const hasRoute = config.networks.some(network => sectionsOf(network).length > 0)
-  if (!hasRoute) return { handlers: new Map(), newId, close: async () => {} }
+  const raced = new Set(
+    config.networks.flatMap(({ id, transactionRoute }) => (transactionRoute === 'race' ? id : [])),
+  )
+  if (!hasRoute) return { handlers: new Map(), raced, newId, close: async () => {} }
   const { log } = modules
   const sender = new SenderClient({
     path: openSocketPath(config.dataDir),
@@ -69,7 +74,7 @@ export const openSubmissions = async (
         opened.flatMap(({ network, handlers }) => (network === id ? handlers : [])),
       ]),
     ),
-    newId,
+    ...{ raced, newId },
     close: () => sender.close(),
   }
 }

@@ -4,6 +4,7 @@ import type { RaceForm } from '../../submission/lander/lander-types.js'
 import type { SendEncoding } from '../../submission/lander/send-params.js'
 import type { TransactionRoute } from '../../submission/store/submission.js'
 import { toReply } from '../admission.js'
+import { isProtectionAsked, toChoice } from './query.js'
 import type { AdmittedSubmission, Submissions } from './submissions.js'
 
 const BYTES = 'application/octet-stream'
@@ -21,19 +22,6 @@ type Form = {
 type Opened = { readonly admitted: AdmittedSubmission; readonly form: Form }
 
 const wrongContentType = new RpcError('contentType', { type: `${BYTES} or ${TEXT}` })
-
-/** A parameter with one of these values, of which the first is the default. */
-const toChoice = <T extends string>(
-  query: URLSearchParams,
-  name: string,
-  values: readonly [T, ...T[]],
-): T => {
-  const given = query.getAll(name)
-  if (given.length === 0) return values[0]
-  const known = given.length === 1 ? values.find(value => value === given[0]) : undefined
-  if (known !== undefined) return known
-  throw new RpcError('queryValue', { name, expected: values.join(' or ') })
-}
 
 const toEncoding = (request: Request, query: URLSearchParams): SendEncoding => {
   const [type = ''] = request.header('content-type').split(';', 1)
@@ -56,7 +44,7 @@ const toForm = (route: TransactionRoute, request: Request): Form => {
   const response = toChoice(query, 'response', RESPONSES)
   const form = { encoding: toEncoding(request, query), response }
   if (route === '/send') return form
-  const isProtected = toChoice(query, 'mev-protect', ['false', 'true']) === 'true'
+  const isProtected = isProtectionAsked(query, true)
   return { ...form, race: { isProtected, isJson: response === 'json' } }
 }
 

@@ -58,6 +58,8 @@ export type SubmissionsParts = {
   readonly location: string
   /** By network. */
   readonly handlers: ReadonlyMap<string, readonly SubmissionHandler[]>
+  /** Networks whose transactions are raced that come by no request. */
+  readonly raced: ReadonlySet<string>
   readonly newId: () => Uint8Array
   /** Unix milliseconds. */
   readonly now: () => number
@@ -107,6 +109,19 @@ export class Submissions {
   /** Undefined where the network of a grant has no such route. */
   handlerOf({ network }: Grant, route: SubmissionRoute): SubmissionHandler | undefined {
     return this.parts.handlers.get(network)?.find(handler => handler.route === route)
+  }
+
+  /**
+   * The route of transactions that come by no request: as binary messages, and over QUIC. Undefined
+   * where the network of a grant has none.
+   */
+  transactionHandlerOf(grant: Grant): SubmissionHandler | undefined {
+    return this.handlerOf(grant, this.isRaced(grant) ? '/race' : '/send')
+  }
+
+  /** Whether these are raced, so that protection can be asked for. */
+  isRaced({ network }: Grant): boolean {
+    return this.parts.raced.has(network)
   }
 
   submit(

@@ -17,6 +17,8 @@ export type MessageSession = {
   readonly id: string
   readonly address: string
   readonly isClosed: boolean
+  /** Its transactions may be raced by lanes that protect them only. */
+  readonly wantsProtection: boolean
   /** False if its access has ended. Its socket may be closed by the client. */
   isEntitled(): boolean
   /** The connection that answers subscription methods. */
@@ -77,7 +79,8 @@ export class SocketMessage extends ChargedCalls<RpcError> {
     const { grant } = principal
     const recheck = (): Reply | undefined => (session.isEntitled() ? undefined : UNAUTHORIZED)
     const submitter = { grant, principal, recheck, request: session }
-    return findSubmission(submissions, method, submitter, turn)
+    const { wantsProtection } = session
+    return findSubmission(submissions, method, submitter, { turn, wantsProtection })
   }
 
   /**

@@ -1,7 +1,17 @@
+import { RpcError } from '../../shared/errors.js'
+import type { Grant } from '../../shared/grant.js'
 import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import { isReply, type Reply, type Request } from '../../shared/http.js'
 import type { SocketRoute } from '../../shared/socket.js'
-import { createAdmit, headerToken, pathToken, refusalOf, UNAUTHORIZED } from '../admission.js'
+import {
+  createAdmit,
+  headerToken,
+  pathToken,
+  refusalOf,
+  toReply,
+  UNAUTHORIZED,
+} from '../admission.js'
+import { isProtectionAsked } from '../submission/query.js'
 import { SocketGroup } from './group.js'
 import type { EdgeSocketsParts, SocketHost } from './host.js'
 import { SocketSession } from './session.js'
@@ -58,6 +68,17 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     limiter.principalOf(group.grant).meter.addClient(group.address, nowMs)
   }
 
+  /** Whether it is asked for; refused where nothing is raced, which a client could not notice. */
+  const toProtected = ({ query }: Request, grant: Grant): boolean | Reply => {
+    const isRaced = parts.submissions?.submissions.isRaced(grant) ?? false
+    try {
+      return isProtectionAsked(new URLSearchParams(query), isRaced)
+    } catch (error) {
+      if (error instanceof RpcError) return toReply(error)
+      throw error
+    }
+  }
+
   const open = (token: string, request: Request): SocketSession | Reply => {
     // Read before: a change after this line must revalidate the socket.
     const current = version()
@@ -66,6 +87,8 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     if (isReply(grant)) return grant
     const host = hosts.get(grant.network)
     if (host === undefined) return UNAUTHORIZED
+    const wantsProtection = toProtected(request, grant)
+    if (typeof wantsProtection !== 'boolean') return wantsProtection
     const principal = limiter.principalOf(grant)
     const exceeded = limiter.acquireSocket(principal, nowMs)
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
@@ -75,7 +98,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
       groups.get(key) ?? new SocketGroup(parts, { token, address, grant, version: current })
     groups.set(key, group)
     markSeen(group, nowMs)
-    return new SocketSession(host, group, principal)
+    return new SocketSession(host, group, { principal, wantsProtection })
   }
 
   const route = (

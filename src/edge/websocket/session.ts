@@ -9,7 +9,6 @@ import type { AccessPause } from './access-pauses.js'
 import { FailureBackoff } from './failure-backoff.js'
 import type { SocketGroup } from './group.js'
 import type { SocketHost } from './host.js'
-import { findTransactionRoute } from './submission-calls.js'
 import { isTransaction, TransactionFrames } from './transaction-frames.js'
 import { LONG_BYTES, SocketMessage, type MessageSession } from './message.js'
 
@@ -46,6 +45,7 @@ export class SocketSession implements MessageSession {
   readonly group: SocketGroup
   /** Who opened the socket. It is charged to this principal until it closes. */
   readonly principal: Principal
+  readonly wantsProtection: boolean
   private socket: Socket | undefined
   private connection: Connection | undefined
   /** Messages without a reply. */
@@ -67,10 +67,15 @@ export class SocketSession implements MessageSession {
   /** When a ping was last accepted without being charged. */
   private freePingMs = -Infinity
 
-  constructor(host: SocketHost, group: SocketGroup, principal: Principal) {
+  constructor(
+    host: SocketHost,
+    group: SocketGroup,
+    { principal, wantsProtection }: Pick<SocketSession, 'principal' | 'wantsProtection'>,
+  ) {
     this.host = host
     this.group = group
     this.principal = principal
+    this.wantsProtection = wantsProtection
   }
 
   get id(): string {
@@ -321,12 +326,12 @@ export class SocketSession implements MessageSession {
     socket.answerDirectly(token)
   }
 
-  /** True for a transaction of a network with a lander. */
+  /** True for a transaction of a network that takes them. */
   private takesTransaction(socket: Socket, body: Uint8Array): boolean {
     const { group, host } = this
     const { limiter, options, submissions } = host
     if (submissions === undefined || !isTransaction(body)) return false
-    const handler = findTransactionRoute(submissions, group.grant)
+    const handler = submissions.submissions.transactionHandlerOf(group.grant)
     if (handler === undefined) return false
     this.frames ??= new TransactionFrames(frame => {
       if (this.revalidate()) this.socket?.send(frame, true)
@@ -350,9 +355,10 @@ export class SocketSession implements MessageSession {
     this.refusedBytes = 0
     const recheck = (): Reply | undefined => (this.isEntitled() ? undefined : UNAUTHORIZED)
     const submitter = { grant: group.grant, principal, recheck, request: this }
+    const form = { race: { isProtected: this.wantsProtection, isJson: false } }
     this.callCount++
     frames
-      .add(body, () => submissions.submissions.submit(handler, submitter, body))
+      .add(body, () => submissions.submissions.submit(handler, submitter, body, form))
       .catch((fault: unknown) => {
         host.log.error({ err: fault, socketId: this.id }, 'a transaction was not answered')
         this.close(CLOSE.fault, 'internal error')

@@ -4,8 +4,9 @@ import type { Reply } from '../../shared/http.js'
 import { formatError, type Id } from '../../shared/jsonrpc.js'
 import type { RunSubmission } from '../../rpc/call-context.js'
 import { RELAY_ROUTES } from '../../submission/store/submission.js'
+import { readRaceCall, toRaceCallReply } from '../../submission/race/call.js'
 import { isReplyTo, toAnswerData } from '../../submission/reply-to.js'
-import type { SubmissionHandler, Submissions, Submitter } from '../submission/submissions.js'
+import type { Submissions, Submitter } from '../submission/submissions.js'
 
 /** Submissions by WebSocket, and the bound of a message that is one. */
 export type SocketSubmissions = {
@@ -13,18 +14,15 @@ export type SocketSubmissions = {
   readonly bytesMax: number
 }
 
-/** The route of binary messages; undefined where the network has no lander. */
-export const findTransactionRoute = (
-  { submissions }: SocketSubmissions,
-  grant: Submitter['grant'],
-): SubmissionHandler | undefined => submissions.handlerOf(grant, '/send')
-
 /** A reply to a longer message waits for its share of a turn of the event loop. */
 const LONG_BYTES = 16 * 1024
 
 /** The lander's method, which has no prefix: its call is forwarded byte for byte. */
 const LANDER_METHOD = 'sendTransaction'
 const LANDER = { route: '/lander', prefix: '' } as const
+
+/** Sends a transaction by all lanes, as `/race` does. */
+const RACE_METHOD = 'race.sendTransaction'
 
 /** Each relay route with the prefix of its methods: `relay.sendBundle` is that of `/relay`. */
 const RELAYS = RELAY_ROUTES.map(route => ({ route, prefix: `${route.slice(1)}.` }))
@@ -60,6 +58,24 @@ const toSocketReply = (id: Id, reply: Reply): string => {
   return withMembers(formatError(id, new RpcError('submissionAnswer', { status }, data)), reply)
 }
 
+/** A race that is asked for by a call. Its parameters are those of `sendTransaction`. */
+const raceOf = (
+  { submissions, bytesMax }: SocketSubmissions,
+  submitter: Submitter,
+  wantsProtection: boolean,
+): RunSubmission => {
+  const handler = submissions.handlerOf(submitter.grant, '/race')
+  return async (body, id) => {
+    if (handler === undefined) throw new RpcError('methodNotFound')
+    if (body.byteLength > bytesMax) throw new RpcError('submissionTooLong', { max: bytesMax })
+    const { text, encoding, race } = readRaceCall(body)
+    const isProtected = wantsProtection || race.isProtected
+    const form = { encoding, race: { ...race, isProtected } }
+    const reply = await submissions.submit(handler, submitter, text, form)
+    return Buffer.from(toSocketReply(id, toRaceCallReply(id, reply)))
+  }
+}
+
 /**
  * The submission that a call of this method is; undefined if it is none. `sendTransaction` is
  * the lander's where the network has one.
@@ -68,8 +84,9 @@ export const findSubmission = (
   { submissions, bytesMax }: SocketSubmissions,
   method: string,
   submitter: Submitter,
-  turn: LoopTurn,
+  { turn, wantsProtection }: { readonly turn: LoopTurn; readonly wantsProtection: boolean },
 ): RunSubmission | undefined => {
+  if (method === RACE_METHOD) return raceOf({ submissions, bytesMax }, submitter, wantsProtection)
   const target =
     method === LANDER_METHOD ? LANDER : RELAYS.find(({ prefix }) => method.startsWith(prefix))
   if (target === undefined) return undefined

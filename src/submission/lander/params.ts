@@ -13,7 +13,7 @@ export const BUNDLE_COUNT_MAX = 4
 /**
  * What is sent, and options of which only the encoding counts: others are the upstream's business.
  */
-const toPair = (params: Params): readonly [unknown, unknown] => {
+export const toPair = (params: unknown): readonly [unknown, unknown] => {
   if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
   const values: readonly unknown[] = params
   checkParamCount(values, { min: 1, max: 2 })

@@ -1,66 +1,15 @@
 // Over real sockets, with the connections of lanes as clients.
-import { closeSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { openDatagrams } from '../../../src/native/os.js'
-import { openQuicLane } from '../../../src/native/upstream/quic-lane.js'
-import { QuicServer } from '../../../src/server/quic/quic-server.js'
-import { createLog } from '../../../src/shared/log.js'
-import { parseFrame } from '../../../src/submission/lanes/quic-frame.js'
+import { listenOverQuic } from '../../fixtures/lanes/quic-clients.js'
 import { openTestLander } from '../../fixtures/submission/lander.js'
 import { ACCEPT, signatureOf } from '../../fixtures/submission/transactions.js'
 import type { Script } from '../../fixtures/submission/raw-upstream.js'
 import { FLOOR, tipping } from '../../fixtures/sandbox/tipping.js'
 import { until } from '../../fixtures/until.js'
 
-const MS = 20_000
-
 const open = async (t: Test, script: Script = ACCEPT) => {
   const opened = await openTestLander(t, script)
-  const descriptor = openDatagrams('127.0.0.1', 0)
-  const server = new QuicServer({
-    descriptor,
-    slot: 0,
-    resetKey: new Uint8Array(32),
-    open: opened.edge.quic.open,
-    log: createLog('test', () => {}),
-  })
-  t.teardown(() => {
-    server.close()
-    closeSync(descriptor)
-  })
-  const connect = (key: string, { isAnswered = true, isProtected = false } = {}) => {
-    const lane = openQuicLane({
-      host: '127.0.0.1',
-      port: server.port,
-      serverName: 'any',
-      protocol: 'lunar-lander-tpu',
-      key,
-      isProtected,
-      isAnswered,
-      answerBytesMax: 1_030,
-      streamsMax: 64,
-      streamWaitMs: MS,
-      answerWaitMs: MS,
-      connectWaitMs: MS,
-      keepAliveMs: 2_000,
-      idleMs: 6_000,
-      pauseMinMs: MS,
-      pauseMaxMs: MS,
-    })
-    t.teardown(() => lane.close())
-    const ask = async (bytes: Uint8Array): Promise<string> => {
-      const { answer, end } = await lane.send(bytes)
-      const frame = answer === undefined ? end : parseFrame(answer)
-      return typeof frame === 'string' ? frame : `${frame.status} ${frame.text}`
-    }
-    const untilUp = () => until('it is up', () => lane.state().isConnected)
-    const ended = async (): Promise<string> => {
-      await until('it has ended', () => !lane.state().isConnected && lane.state().reason !== '')
-      return lane.state().reason
-    }
-    return { lane, ask, untilUp, ended }
-  }
-  return { ...opened, connect, quicServer: server }
+  return { ...opened, ...listenOverQuic(t, opened.edge) }
 }
 
 t.test('transactions on streams of both kinds reach the lander', async t => {
@@ -112,7 +61,7 @@ t.test('a drain answers what is in flight, and closes idle connections at once',
   await Promise.all([busy.untilUp(), idle.untilUp()])
   const asked = busy.ask(tipping([FLOOR, 0]))
   await until('it is at the lander', () => held.length === 1)
-  const drained = quicServer.drain(MS)
+  const drained = quicServer.drain(20_000)
   t.match(await idle.ended(), /unavailable/)
   held[0]?.()
   t.match(await asked, /^200 /)

@@ -9,7 +9,7 @@ import {
   RACE,
   WITH_SIGNATURE,
   withText,
-} from '../../fixtures/submission/racing.js'
+} from '../../fixtures/lanes/racing.js'
 import { refusedPort, type Script } from '../../fixtures/submission/raw-upstream.js'
 import type { HttpAnswer } from '../../fixtures/submission/submission-edge.js'
 import { signatureOf } from '../../fixtures/submission/transactions.js'

@@ -1,6 +1,6 @@
-import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { openSocket, type SocketClient } from '../../fixtures/server/socket.js'
+import { answersOf } from '../../fixtures/submission/frames.js'
 import { failure, openTestLander } from '../../fixtures/submission/lander.js'
 import { answer, type Script } from '../../fixtures/submission/raw-upstream.js'
 import { ACCEPT, signatureOf, version1 } from '../../fixtures/submission/transactions.js'
@@ -22,18 +22,6 @@ const open = async (
     return client
   }
   return { ...opened, connect }
-}
-
-/** An answer in words. */
-const told = (frame: Buffer | undefined): string => {
-  if (frame === undefined) return 'none'
-  if (frame.length === 65) return `${frame.readUInt8()} ${bs58.encode(frame.subarray(1))}`
-  return frame.length === 5 ? `${frame.readUInt8()} ${frame.readInt32BE(1)}` : frame.toString('hex')
-}
-
-const answersOf = async (client: SocketClient, count: number): Promise<readonly string[]> => {
-  await until(`${count} answers`, () => client.binaries.length >= count)
-  return client.binaries.map(told)
 }
 
 t.test('a frame is one transaction, answered by its signature or a code, in order', async t => {

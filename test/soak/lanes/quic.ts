@@ -1,5 +1,5 @@
 import t from 'tap'
-import { buildPeer, openQuicPeer, type QuicPeer } from '../../fixtures/submission/quic-peer.js'
+import { buildPeer, openQuicPeer, type QuicPeer } from '../../fixtures/lanes/quic-peer.js'
 import {
   laneOf,
   LANE_KEY,
@@ -7,7 +7,7 @@ import {
   openRacing,
   OTHER_SIGNATURE,
   type TestLane,
-} from '../../fixtures/submission/racing.js'
+} from '../../fixtures/lanes/racing.js'
 import { signatureOf } from '../../fixtures/submission/transactions.js'
 import { FLOOR, tipping } from '../../fixtures/sandbox/tipping.js'
 import { isSoak } from '../../fixtures/soak.js'

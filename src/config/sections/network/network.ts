@@ -63,6 +63,10 @@ export const network = v.strictObject({
     v.optional(oneOf(SIGNATURE_RULES), DEFAULT_SIGNATURE_RULE),
     'Which signatures the checks of submissions accept: strict as the validators of mainnet, cofactored once those of this network have activated SIMD-0376. Every strictly valid signature is valid by both.',
   ),
+  transactionRoute: described(
+    v.optional(oneOf(['send', 'race']), 'send'),
+    'Where transactions go that come as binary messages of a WebSocket or over QUIC: to the lander as those of `/send`, or to all lanes as those of `/race`.',
+  ),
   lander: described(
     v.optional(landerSection),
     'Upstream of the lander routes; without it they answer 404.',
