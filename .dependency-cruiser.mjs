@@ -48,7 +48,7 @@ export const FOLDERS = {
     'storage',
     'config',
   ],
-  sender: ['shared', 'native', 'upstream', 'submission', 'storage', 'config'],
+  sender: ['shared', 'native', 'upstream', 'usage', 'submission', 'storage', 'config'],
   control: ['shared', 'usage', 'access', 'cluster', 'submission', 'dashboard', 'config'],
   supervision: [
     'shared',

@@ -484,13 +484,14 @@ export declare class UsageCells {
 export declare class UsageReader {
   constructor(path: string, edges: string, schema: UsageSchema)
   /**
-   * Resolves to the rows of a query as JSON, `rows_max` at most. Of what is not in the store
-   * yet it sees that of some accesses, in the turn of the first, or without one, everything.
+   * Resolves to the rows of a query as JSON, `rows_max` at most. With `is_live` it also sees
+   * what is not in the store yet, of some accesses, or without one, of all. It runs in the turn
+   * of the first access.
    */
-  query(sql: string, parametersJson: string, accesses: Array<string>, [limitMs, rowsMax]: [number, number]): Promise<UsageResult>
+  query(sql: string, parametersJson: string, accesses: Array<string>, [limitMs, rowsMax]: [number, number], isLive: boolean): Promise<UsageResult>
 }
 
-/** Adds what edges have counted to the store. One process of a machine has it. */
+/** Writes the store: what edges have counted, and what statements say. */
 export declare class UsageRecorder {
   /** `path`: the store. `edges`: the folder of the folders of edges. */
   constructor(path: string, edges: string, schema: UsageSchema)

@@ -1,4 +1,5 @@
 import { presetOf } from '../submission/lanes/presets.js'
+import { ROUTE_LANES } from '../submission/store/end.js'
 import { seedOf } from '../submission/lanes/quic-tpu.js'
 import { listenersOf, type ConfiguredListener } from './listeners.js'
 import type { Config } from './schema.js'
@@ -79,6 +80,7 @@ function* checkTipAddresses(network: Network, index: number): Faults {
 
 /** Why a lane cannot be as it is configured. */
 const explainLane = ({ credential, kind, preset, tipAddresses, ...lane }: Lane) => {
+  if (ROUTE_LANES.has(lane.id)) return `id: ${lane.id} is the upstream of other routes`
   const isQuic = kind === 'quic-frame' || kind === 'quic-tpu'
   if (isQuic !== lane.url.startsWith('quic://'))
     return `url: ${kind} needs ${isQuic ? 'quic://host:port' : 'an http or https URL'}`

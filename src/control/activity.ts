@@ -23,6 +23,7 @@ import type {
   Submission,
 } from '../submission/store/submission.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
+import { createLanes, type LanesOf } from './lanes.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
 import { toPageView } from './submission-view.js'
@@ -43,6 +44,8 @@ export type Activity = {
   readonly traffic: TrafficOf
   /** What is billed. */
   readonly usageDays: (query: DayQuery) => UsageDays
+  /** What operators see of lanes. */
+  readonly lanes: LanesOf
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
@@ -123,6 +126,7 @@ export const openActivity = async (
     submissions: others?.submissions ?? submissions,
     traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
+    lanes: createLanes(ask, ids, Date.now),
     find: async query => others?.peers.find(query),
     close: async () => {
       await others?.peers.close()

@@ -33,6 +33,7 @@ import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createAuditRecord } from './accesses/audit-record.js'
 import { openDeliveries } from './deliveries.js'
+import type { LanesOf } from './lanes.js'
 import { publicUrlOf } from './public-url.js'
 
 /** What the dashboard of control is made of. */
@@ -58,6 +59,7 @@ export type ControlDashboardParts = {
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
   readonly usageDays: (query: DayQuery) => UsageDays
+  readonly lanes: LanesOf
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]

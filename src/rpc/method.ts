@@ -68,6 +68,8 @@ export type SubmissionReads = {
   find(accessId: string, key: string): Promise<Uint8Array>
   /** A page of them, as JSON. */
   list(accessId: string, options: Members): Promise<Uint8Array>
+  /** What became of them by lane and tip, as JSON. */
+  performance(accessId: string, options: Members): Promise<Uint8Array>
 }
 
 /** The state of this node, and what else it serves. */

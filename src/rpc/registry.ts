@@ -4,6 +4,7 @@ import { getAccountInfo } from './methods/get-account-info.js'
 import { getBalance } from './methods/get-balance.js'
 import { getBlockHeight } from './methods/get-block-height.js'
 import { getHealth } from './methods/get-health.js'
+import { getLanePerformance } from './methods/get-lane-performance.js'
 import { getLatestBlockhash } from './methods/get-latest-blockhash.js'
 import { getMultipleAccounts } from './methods/get-multiple-accounts.js'
 import { getProgramAccountsV2 } from './methods/get-program-accounts-v2.js'
@@ -36,6 +37,7 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     isBlockhashValid,
     getSubmission,
     getSubmissions,
+    getLanePerformance,
     createDiscover(() => METHODS.values()),
   ].map(method => [method.name, method]),
 )

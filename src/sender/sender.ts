@@ -84,8 +84,8 @@ export const openSender = async (
     version,
     inFlight: () => [...singleFlight.entries(), ...sent.inFlight()],
     remembered: () => sent.remembered(),
-    onSuccessor: () => store.stopTelling(),
-    onSuccessorLost: () => store.resume(),
+    onSuccessor: () => opened.stopTelling(),
+    onSuccessorLost: () => opened.tellAgain(),
     onFault,
   })
   const predecessor = await takeOver(path, onFault)

@@ -17,6 +17,7 @@ import {
 } from '../submission/store/submission-store.js'
 import { WriteAheadLog } from '../submission/store/write-ahead-log.js'
 import type { OutcomeIndexes } from './outcome-indexes.js'
+import { createPerformanceCount } from './performance.js'
 
 export type StoreParts = {
   readonly indexes: OutcomeIndexes
@@ -36,6 +37,10 @@ export type OpenStore = {
    * so itself.
    */
   resume(): Promise<void>
+  /** Leaves it to another process to tell and count what submissions come to. */
+  stopTelling(): Promise<void>
+  /** Does so again, after that process has ended. */
+  tellAgain(): Promise<void>
   /** A block was committed: what landed in it is looked for at once. */
   onCommitted(network: string): void
   close(): Promise<void>
@@ -62,7 +67,7 @@ const openWal = (dir: string, nth: number, bytes: number) => {
 
 /** Opens the store. What no process has in flight any more becomes `unknown`. */
 export const openStore = async (
-  config: Pick<SenderConfig, 'dataDir' | 'submissionStore'>,
+  config: Pick<SenderConfig, 'dataDir' | 'networks' | 'submissionStore'>,
   parts: StoreParts,
 ): Promise<OpenStore> => {
   const { dataDir, submissionStore: options } = config
@@ -89,8 +94,13 @@ export const openStore = async (
   }
   const modules = { wal: own.wal, now: Date.now, onFault, onSent, onTold }
   const store = await openSubmissionStore(dir, modules, options)
+  const performance = createPerformanceCount({ config, store, log: parts.log, now })
   landings.start()
   reportStore(store, landings, metrics)
+  const tellAgain = async (): Promise<void> => {
+    await store.resume()
+    performance.start()
+  }
   return {
     store,
     onFault,
@@ -99,11 +109,17 @@ export const openStore = async (
       const left = existsSync(walPath(dir, other)) ? openWal(dir, other, bytes) : undefined
       if (left !== undefined) await store.recover(new WriteAheadLog(left.wal))
       left?.release()
-      await store.resume()
+      await tellAgain()
+    },
+    tellAgain,
+    stopTelling: async () => {
+      await performance.stop()
+      await store.stopTelling()
     },
     onCommitted: network => void landings.look(network),
     close: async () => {
       landings.close()
+      await performance.stop()
       await store.close()
       own.release()
     },

@@ -3,24 +3,29 @@ export const LATENCY_BUCKETS = 88
 const UNITS_PER_MS = 250
 const UNITS_MAX = 2 ** 31
 
-/**
- * The bucket of a duration: a quarter of a value wide at most. `native/edge/src/latency.rs` has the
- * same ones.
- */
-export const bucketOf = (ms: number): number => {
-  const units = Math.min(UNITS_MAX, Math.max(0, Math.floor(ms * UNITS_PER_MS)))
+/** The bucket of a whole number: a quarter of a value wide at most, and one wide below 8. */
+export const bucketOfCount = (count: number): number => {
+  const units = Math.min(UNITS_MAX, Math.max(0, Math.floor(count)))
   if (units < 4) return units
   const doubling = 31 - Math.clz32(units)
   const quarter = (units >>> (doubling - 2)) & 3
   return Math.min(LATENCY_BUCKETS - 1, 4 * (doubling - 1) + quarter)
 }
 
-/** The shortest duration of a bucket, in milliseconds. */
-export const startOf = (bucket: number): number => {
-  if (bucket < 4) return bucket / UNITS_PER_MS
+const firstOf = (bucket: number): number => {
+  if (bucket < 4) return bucket
   const doubling = Math.floor(bucket / 4) + 1
-  return ((4 + (bucket % 4)) * 2 ** (doubling - 2)) / UNITS_PER_MS
+  return (4 + (bucket % 4)) * 2 ** (doubling - 2)
 }
+
+/** The highest number of a bucket. */
+export const lastOf = (bucket: number): number => firstOf(bucket + 1) - 1
+
+/** The bucket of a duration. `native/edge/src/latency.rs` has the same ones. */
+export const bucketOf = (ms: number): number => bucketOfCount(ms * UNITS_PER_MS)
+
+/** The shortest duration of a bucket, in milliseconds. */
+export const startOf = (bucket: number): number => firstOf(bucket) / UNITS_PER_MS
 
 /**
  * The duration in milliseconds that a share of the calls took at most, taken as evenly spread in

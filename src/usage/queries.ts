@@ -1,6 +1,12 @@
 import * as v from 'valibot'
 import { addRows, type Rule } from './add-rows.js'
-import { columnOf, METHOD_FIGURE_NAMES, MINUTE_FIGURES, RECENT_MAX } from './schema.js'
+import {
+  columnOf,
+  LANE_FIGURE_NAMES,
+  METHOD_FIGURE_NAMES,
+  MINUTE_FIGURES,
+  RECENT_MAX,
+} from './schema.js'
 
 /** Rows in one answer of a machine: less than 2 MB. */
 export const ROWS_MAX = 5_000
@@ -206,6 +212,32 @@ export const QUESTIONS = {
     }),
     add: { by: ['accessId', 'network', 'location', 'method'], sum: METHOD_FIGURE_NAMES },
     accesses: ([, access = '']) => (access === '' ? [] : [String(access)]),
+  }),
+  /**
+   * Access, or an empty text for all; network and lane, or empty texts; first hour and end; 1 for
+   * each hour, 0 for all together: what became of submissions by lane and lowest tip of the band.
+   */
+  lanes: question({
+    sql: `SELECT network, lane, tips, ?6 * hour * 3600000 AS startMs, ${sums(LANE_FIGURE_NAMES)},
+        sum_counts(slots) AS slots, sum_counts(delays) AS delays
+      FROM main.lane_hour
+      WHERE access = ?1 AND hour >= ?4 AND hour < ?5
+        AND ?2 IN ('', network) AND ?3 IN ('', lane)
+      GROUP BY network, lane, tips, startMs`,
+    row: v.object({
+      network: text,
+      lane: text,
+      tips: count,
+      startMs: count,
+      ...figures(LANE_FIGURE_NAMES),
+      slots: counts,
+      delays: counts,
+    }),
+    add: {
+      by: ['network', 'lane', 'tips', 'startMs'],
+      sum: LANE_FIGURE_NAMES,
+      counts: ['slots', 'delays'],
+    },
   }),
   /** Access: what it uses at this moment, which is in the table of limits. */
   use: question({

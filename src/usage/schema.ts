@@ -17,6 +17,23 @@ export type MethodFigure = keyof typeof METHOD_FIGURES
 export type MethodFigures = Readonly<Record<MethodFigure, number>>
 export const METHOD_FIGURE_NAMES = Object.keys(METHOD_FIGURES) as MethodFigure[]
 
+/**
+ * What is counted of submissions by lane, hour and tip, and its description: tables, questions,
+ * `getLanePerformance` and the operator's page follow from this.
+ */
+export const LANE_FIGURES = {
+  landed: 'Of those whose transactions all succeeded in final blocks',
+  failed: 'Of those in final blocks, where none of the transactions succeeded',
+  partlyLanded: 'Of those of which some transactions succeeded',
+  expired: 'Of those that no block has, and none can have any more',
+  replaced: 'Of those whose durable nonce was advanced without them',
+  refused: 'Of those that the upstream refused, or had no capacity for',
+  unseen: 'Of those of which it is not known whether they landed',
+} as const
+export type LaneFigure = keyof typeof LANE_FIGURES
+export type LaneFigures = Readonly<Record<LaneFigure, number>>
+export const LANE_FIGURE_NAMES = Object.keys(LANE_FIGURES) as LaneFigure[]
+
 /** Newest failed requests of an access, and newest refused attempts and clients of a scope. */
 export const FAILURES_MAX = 1_000
 export const RECENT_MAX = 64
@@ -31,6 +48,7 @@ const counts = (...names: string[]): string[] =>
 
 const minuteColumns = MINUTE_FIGURES.map(columnOf)
 const methodColumns = METHOD_FIGURE_NAMES.map(columnOf)
+const laneColumns = LANE_FIGURE_NAMES.map(columnOf)
 const peakColumns = ['per_second', 'at_ms', 'refusals']
 
 const list = (names: readonly string[]): string => names.join(', ')
@@ -101,6 +119,23 @@ export const SCHEMA = {
       key: 'access, network, location, address',
     },
     {
+      // Of one access, and under an empty one of all. Delays are of those that landed.
+      name: 'lane_hour',
+      columns: [
+        ...texts('access', 'network', 'lane'),
+        ...counts('hour', 'tips', ...laneColumns),
+        "slots TEXT NOT NULL DEFAULT '{}'",
+        "delays TEXT NOT NULL DEFAULT '{}'",
+      ],
+      key: 'access, hour, network, lane, tips',
+    },
+    {
+      // Ids of submissions that are in `lane_hour`, as long as the sender may count them again.
+      name: 'counted',
+      columns: texts('id'),
+      key: 'id',
+    },
+    {
       // By quarter-hour and key of the access in the limit table.
       name: 'peak',
       columns: [
@@ -154,6 +189,29 @@ export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)
     per_second = max(per_second, excluded.per_second),
     refusals = add_counts(refusals, excluded.refusals)`
 
+/**
+ * Counts the submissions of a JSON array, each once: id, access, network, lane, hour, lowest tip of
+ * the band, figure, and the buckets of its delays in slots and milliseconds as counts.
+ */
+export const ADD_ENDS = [
+  `INSERT INTO lane_hour
+      (${list(['access', 'network', 'lane', 'hour', 'tips', ...laneColumns, 'slots', 'delays'])})
+    SELECT owner, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+      ${list(LANE_FIGURE_NAMES.map(name => `sum(value ->> 6 = '${name}')`))},
+      sum_counts(value ->> 7), sum_counts(value ->> 8)
+    FROM (SELECT value, value ->> 1 AS owner FROM json_each(?1)
+      UNION ALL SELECT value, '' AS owner FROM json_each(?1))
+    WHERE value ->> 0 NOT IN (SELECT id FROM counted)
+    GROUP BY 1, 2, 3, 4, 5
+    ON CONFLICT DO UPDATE SET ${adding(laneColumns)},
+      slots = add_counts(slots, excluded.slots),
+      delays = add_counts(delays, excluded.delays)`,
+  'INSERT OR IGNORE INTO counted SELECT value ->> 0 FROM json_each(?1)',
+]
+
+/** None of them is counted again from now on. */
+export const FORGET_ENDS = ['DELETE FROM counted']
+
 /** Reduces the minutes before ?1 to their hours. */
 export const TO_HOURS = [
   `INSERT INTO hour (${list([...SCOPE, 'hour', ...minuteColumns])})
@@ -163,10 +221,11 @@ export const TO_HOURS = [
   'DELETE FROM minute WHERE minute < ?1',
 ]
 
-/** Removes minutes, hours and lists before day ?1, what is billed before day ?2, old peaks. */
+/** Removes minutes, hours, lanes, lists before day ?1, what is billed before day ?2, old peaks. */
 export const REMOVE_OLD = [
   'DELETE FROM minute WHERE minute < ?1 * 1440',
   'DELETE FROM hour WHERE hour < ?1 * 24',
+  'DELETE FROM lane_hour WHERE hour < ?1 * 24',
   'DELETE FROM method_day WHERE day < ?2',
   'DELETE FROM replaced WHERE day < ?1',
   'DELETE FROM failure WHERE at_ms < ?1 * 86400000',

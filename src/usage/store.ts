@@ -9,7 +9,15 @@ import {
   type QuestionName,
   type RowOf,
 } from './queries.js'
-import { ADD_PEAKS, REMOVE_OLD, SCHEMA, TO_HOURS } from './schema.js'
+import {
+  ADD_ENDS,
+  ADD_PEAKS,
+  FORGET_ENDS,
+  REMOVE_OLD,
+  SCHEMA,
+  TO_HOURS,
+  type LaneFigure,
+} from './schema.js'
 import { DAY_MS, dayOf, edgesPath, storePath } from './scope.js'
 
 /** Longest time of one query. */
@@ -29,7 +37,9 @@ export const openUsageReader = (dataDir: string): AskOwn => {
   return async <Q extends QuestionName>(name: Q, parameters: readonly Parameter[]) => {
     const { sql = '' } = QUESTIONS[name] as { readonly sql?: string }
     const accesses = accessesOf(name, parameters)
-    const bounds = { limitMs: QUERY_MS, rowsMax: ROWS_MAX }
+    // What edges have counted since is read only where it is asked for.
+    const isLive = sql.includes('temp.')
+    const bounds = { limitMs: QUERY_MS, rowsMax: ROWS_MAX, isLive }
     return (await query({ sql, parameters, accesses, ...bounds })) as readonly RowOf<Q>[]
   }
 }
@@ -43,7 +53,20 @@ export type PeakRow = readonly [
   refusals: string,
 ]
 
-/** Writes the store: one process of a machine has it. */
+/** How one submission ended, in the order of `ADD_ENDS`. */
+export type EndRow = readonly [
+  id: string,
+  access: string,
+  network: string,
+  lane: string,
+  hour: number,
+  tipBand: number,
+  figure: LaneFigure,
+  slots: string,
+  delays: string,
+]
+
+/** Writes the store: control what edges have counted, the sender how submissions ended. */
 export class UsageWriter {
   readonly #native: UsageRecorder
   readonly #options: Options
@@ -62,6 +85,15 @@ export class UsageWriter {
 
   async addPeaks(rows: readonly PeakRow[]): Promise<void> {
     if (rows.length > 0) await this.#native.run([ADD_PEAKS], [JSON.stringify(rows)])
+  }
+
+  /** Counts submissions, those that were counted before not again until `forgetEnds`. */
+  async addEnds(rows: readonly EndRow[]): Promise<void> {
+    await this.#native.run(ADD_ENDS, [JSON.stringify(rows)])
+  }
+
+  async forgetEnds(): Promise<void> {
+    await this.#native.run(FORGET_ENDS, [])
   }
 
   /**

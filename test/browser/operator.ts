@@ -8,6 +8,9 @@ import {
   viewsOf,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, BEN, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { HOUR_MS } from '../../src/usage/scope.js'
+import { UsageWriter, type EndRow } from '../../src/usage/store.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
 const INCIDENT = {
@@ -20,6 +23,8 @@ const INCIDENT = {
   endedAtMs: Date.now(),
 }
 
+const NO_DELAYS = ['{}', '{}'] as const
+
 const VIEWS = viewsOf(
   { width: 360, scheme: 'dark' },
   { width: 1280, scheme: 'light' },
@@ -29,7 +34,19 @@ const VIEWS = viewsOf(
 const browser = await openBrowser(t)
 if (browser !== undefined)
   await t.test('the page of operators, which others do not have', async t => {
+    const dataDir = ownDir(t)
+    const hour = Math.floor(Date.now() / HOUR_MS)
+    await new UsageWriter(dataDir).addEnds(
+      ['landed', 'landed', 'expired', 'unseen', 'failed'].flatMap((figure, nth) =>
+        ['fast', ''].map((lane): EndRow => {
+          const delays = figure === 'landed' ? (['{"1":1}', '{"30":1}'] as const) : NO_DELAYS
+          const of = [`${lane}${nth}`, 'acc', 'main', lane, hour] as const
+          return [...of, nth % 2 === 0 ? 0 : 10_000, figure as 'landed', ...delays]
+        }),
+      ),
+    )
     const dashboard = await startDashboard(t, {
+      dataDir,
       pagesDir: repositoryPath('dist/dashboard/pages/'),
       dashboard: { operators: [BEN.subject] },
       incidents: () => [INCIDENT],
@@ -63,6 +80,7 @@ if (browser !== undefined)
     await page.getByRole('radio', { name: 'Accesses' }).focus()
     for (const [name, text] of [
       ['Usage', 'for the last 30 days'],
+      ['Lanes', 'Which of them landed a transaction is not on the chain.'],
       ['Nodes', 'main at slot 7'],
       ['Incidents', 'control: ended with SIGKILL'],
       ['Audit', 'sign-in'],
@@ -71,6 +89,17 @@ if (browser !== undefined)
       await page.getByRole('region', { name }).getByText(text).first().waitFor()
       await look(t, page, `operator-${name.toLowerCase()}`, VIEWS)
     }
+    await page.getByRole('radio', { name: 'Lanes' }).check()
+    await page.getByRole('radio', { name: '7 days' }).check()
+    const lanes = page.getByRole('region', { name: 'fast on main' })
+    const cells = async (row: number): Promise<readonly string[]> => {
+      const all = await lanes.locator('tbody tr').nth(row).locator('th, td').allInnerTexts()
+      return all.map(one => one.replaceAll(/\s+/g, ' '))
+    }
+    await lanes.waitFor()
+    t.match(await cells(0), ['All', '5', /50%/, /3 .*failed: 1 .*expired: 1 .*not known: 1/])
+    t.match(await cells(2), ['10,000 to 99,999 lamports', '2', /100%/])
+    await page.getByRole('radio', { name: 'Audit' }).check()
     await page.getByText('Each machine of a cluster has a log of its own.').waitFor()
     t.strictSame(faults, [])
     await context.close()

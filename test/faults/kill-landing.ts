@@ -15,6 +15,8 @@ const ENDS = ['final', 'failed', 'expired', 'replaced', 'unseen']
 
 type Change = { readonly state: string; readonly signature?: string; readonly cursor: string }
 
+type Lane = { readonly lane: string | null; readonly sent: number }
+
 /** Those of the sandbox. */
 const LANES = ['json-rpc', 'octets', 'text']
 
@@ -170,4 +172,26 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     const count = received.filter(({ body }) => forms.some(form => body.includes(form))).length
     t.equal(count, LANES.length, 'each lane was written to once')
   }
+
+  const asker = await openSubscriber(wsUrl)
+  const countsOf = async (): Promise<Record<string, Lane>> => {
+    const { lanes } = (await asker.call('getLanePerformance', [])) as { lanes: readonly Lane[] }
+    return Object.fromEntries(lanes.map(one => [String(one.lane), one]))
+  }
+  const isCounted = async (): Promise<boolean> => (await countsOf())['null']?.sent === 4
+  await until('all ends are counted', isCounted, EXPIRY_MS)
+  t.match(
+    await countsOf(),
+    {
+      lander: { sent: 3, landed: 1, expired: 1, unseen: 1, landingRate: 0.5 },
+      relayBundle: { sent: 1, landed: 1, landingRate: 1, tips: [{ sent: 1 }] },
+      null: { sent: 4 },
+    },
+    'each once, whatever was killed',
+  )
+  const body = '{"jsonrpc":"2.0","id":1,"method":"getLanePerformance","params":[{"lane":"lander"}]}'
+  t.match(await submitter.post('', body, 'application/json'), {
+    result: { lanes: [{ lane: 'lander', sent: 3, delaySlots: { p50: Number }, tips: Array }] },
+  })
+  asker.close()
 })

@@ -220,7 +220,7 @@ fn to_result(result: Checked<String>) -> UsageResult {
     }
 }
 
-/// Adds what edges have counted to the store. One process of a machine has it.
+/// Writes the store: what edges have counted, and what statements say.
 #[napi]
 pub struct UsageRecorder(Worker<Recorder>);
 
@@ -275,8 +275,9 @@ impl UsageReader {
         })
     }
 
-    /// Resolves to the rows of a query as JSON, `rows_max` at most. Of what is not in the store
-    /// yet it sees that of some accesses, in the turn of the first, or without one, everything.
+    /// Resolves to the rows of a query as JSON, `rows_max` at most. With `is_live` it also sees
+    /// what is not in the store yet, of some accesses, or without one, of all. It runs in the turn
+    /// of the first access.
     #[napi(ts_return_type = "Promise<UsageResult>")]
     pub fn query<'env>(
         &self,
@@ -285,9 +286,11 @@ impl UsageReader {
         parameters_json: String,
         accesses: Vec<String>,
         (limit_ms, rows_max): (f64, f64),
+        is_live: bool,
     ) -> Result<Object<'env>> {
         let bounds = guard(|| {
             Ok(Bounds {
+                is_live,
                 time: Duration::from_millis(count(limit_ms, "a time")?),
                 rows: whole(rows_max, u32::MAX, "a count of rows")? as usize,
             })

@@ -63,7 +63,7 @@ export const dashboardSection = partTable(
     webhooks: constantsTable(webhooks),
     operators: described(
       v.optional(v.array(text()), []),
-      'Subjects (`sub`) of people who see the page of operators: all accesses, usage, nodes, incidents and the audit log, without any token.',
+      'Subjects (`sub`) of people who see the page of operators: all accesses, usage, lanes, nodes, incidents and the audit log, without any token.',
     ),
     ...optionEntries(options, { host }),
   },

@@ -1,6 +1,13 @@
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
-import { METHOD_FIGURE_NAMES, METHOD_FIGURES, type MethodFigure } from '../../usage/schema.js'
+import {
+  LANE_FIGURE_NAMES,
+  LANE_FIGURES,
+  METHOD_FIGURE_NAMES,
+  METHOD_FIGURES,
+  type LaneFigure,
+  type MethodFigure,
+} from '../../usage/schema.js'
 
 export const described = <S extends v.GenericSchema>(schema: S, description: string) =>
   v.pipe(schema, v.description(description))
@@ -15,6 +22,13 @@ const figure = (name: MethodFigure) => described(whole, METHOD_FIGURES[name])
 export const methodFigures = Object.fromEntries(
   METHOD_FIGURE_NAMES.map(name => [name, figure(name)]),
 ) as Record<MethodFigure, ReturnType<typeof figure>>
+
+const laneFigure = (name: LaneFigure) => described(whole, LANE_FIGURES[name])
+
+/** What is counted of submissions by lane. */
+export const laneFigures = Object.fromEntries(
+  LANE_FIGURE_NAMES.map(name => [name, laneFigure(name)]),
+) as Record<LaneFigure, ReturnType<typeof laneFigure>>
 
 export const limits = v.object(mapLimits(() => count))
 

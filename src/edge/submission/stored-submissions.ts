@@ -4,8 +4,12 @@ import { LoopTurn } from '../../shared/event-loop/loop-turn.js'
 import type { Log } from '../../shared/log.js'
 import type { FollowSubmissions } from '../../shared/socket.js'
 import { SubmissionFeed } from '../../submission/queries/feed.js'
+import type { PerformanceQuery } from '../../submission/queries/filters.js'
 import { SubmissionQueries, type QueryParts } from '../../submission/queries/queries.js'
 import { StoreReader } from '../../submission/store/store-reader.js'
+import { toPerformance } from '../../usage/performance.js'
+import { HOUR_MS } from '../../usage/scope.js'
+import { openUsageReader, type AskOwn } from '../../usage/store.js'
 
 /** Followers are sent pages for so long in one turn of the event loop. */
 const TURN_MS = 1
@@ -16,7 +20,9 @@ type Network = EdgeConfig['networks'][number]
 export class StoredSubmissions {
   /** Looks a submission up at the sender, which asks other machines; set once there is one. */
   findElsewhere: QueryParts['findElsewhere'] = async () => undefined
-  private readonly config: Pick<EdgeConfig, 'submissionStore'>
+  private readonly config: Pick<EdgeConfig, 'dataDir' | 'submissionStore'>
+  /** Opened on first use: it has a thread. */
+  private usage: AskOwn | undefined
   private readonly reader: StoreReader
   private readonly feed: SubmissionFeed
 
@@ -47,8 +53,24 @@ export class StoredSubmissions {
       options: this.config.submissionStore,
       now: Date.now,
       findElsewhere: query => this.findElsewhere(query),
+      lanes: (accessId, query) => this.lanes(accessId, network, query),
     })
     return { queries, follow: this.feed.follow(network) }
+  }
+
+  private async lanes(
+    accessId: string,
+    network: string,
+    { from, isByHour, lane = '', until }: PerformanceQuery,
+  ): Promise<object> {
+    this.usage ??= openUsageReader(this.config.dataDir)
+    const parameters = [accessId, network, lane, from, until, Number(isByHour)]
+    const rows = await this.usage('lanes', parameters)
+    const fromMs = from * HOUR_MS
+    const lanes = toPerformance(rows).map(({ network: _network, startMs, ...one }) =>
+      Object.assign(one, { startMs: isByHour ? startMs : fromMs }),
+    )
+    return { fromMs, untilMs: until * HOUR_MS, lanes }
   }
 
   onTold(accessIds: readonly string[] | undefined): void {

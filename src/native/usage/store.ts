@@ -20,6 +20,8 @@ export type UsageQuery = {
   readonly accesses: readonly string[]
   readonly limitMs: number
   readonly rowsMax: number
+  /** Whether it asks for what edges have counted since, too. */
+  readonly isLive: boolean
 }
 
 const finished = async (result: Promise<addon.UsageResult>): Promise<unknown> => {
@@ -46,10 +48,10 @@ export const openReader = (
   schema: UsageSchema,
 ): ((query: UsageQuery) => Promise<unknown>) => {
   const native = callNative(() => new addon.UsageReader(store, edges, schema))
-  return ({ sql, parameters, accesses, limitMs, rowsMax }) =>
+  return ({ sql, parameters, accesses, isLive, limitMs, rowsMax }) =>
     finished(
       callNative(() =>
-        native.query(sql, JSON.stringify(parameters), [...accesses], [limitMs, rowsMax]),
+        native.query(sql, JSON.stringify(parameters), [...accesses], [limitMs, rowsMax], isLive),
       ),
     )
 }

@@ -197,6 +197,50 @@ export const SUBMISSION_FILTERS = options({
   untilMs: INTEGER_OR_NULL,
 })
 
+/** Which hours and lane `getLanePerformance` tells of. */
+export const PERFORMANCE_OPTIONS = options({
+  fromMs: INTEGER_OR_NULL,
+  untilMs: INTEGER_OR_NULL,
+  grain: orNull({ enum: ['range', 'hour'], default: 'range' }),
+  lane: TEXT_OR_NULL,
+})
+
+const SHARES = orNull(record({ p50: INTEGER, p90: INTEGER, p99: INTEGER }))
+
+const PERFORMANCE = {
+  sent: INTEGER,
+  landed: INTEGER,
+  failed: INTEGER,
+  partlyLanded: INTEGER,
+  expired: INTEGER,
+  replaced: INTEGER,
+  refused: INTEGER,
+  unseen: INTEGER,
+  landingRate: orNull({ type: 'number', minimum: 0, maximum: 1 }),
+  delaySlots: SHARES,
+  delayMs: SHARES,
+}
+
+/** What became of submissions by lane. */
+export const LANES_VIEW = record({
+  fromMs: INTEGER,
+  untilMs: INTEGER,
+  lanes: list(
+    record({
+      lane: TEXT_OR_NULL,
+      startMs: INTEGER,
+      ...PERFORMANCE,
+      tips: list(
+        record({
+          tipFromLamports: INTEGER,
+          tipUntilLamports: INTEGER_OR_NULL,
+          ...PERFORMANCE,
+        }),
+      ),
+    }),
+  ),
+})
+
 /** What a notification of `submissionSubscribe` tells. */
 export const SUBMISSION_CHANGE = record(
   {

@@ -63,6 +63,41 @@ const earlier = (one: Uint8Array | undefined, other: Uint8Array | undefined) => 
   return Buffer.compare(one, other) <= 0 ? one : other
 }
 
+const HOUR_MS = 3_600_000
+/** Most hours of a call of `getLanePerformance`: told together, and each. */
+const HOURS_MAX = { range: 744, hour: 24 } as const
+const LANE = /^[a-zA-Z0-9-]{1,32}$/
+
+/** Which hours one call of `getLanePerformance` asks for, and of which lane. */
+export type PerformanceQuery = {
+  /** Hours since 1970, up to but not including the second. */
+  readonly from: number
+  readonly until: number
+  readonly isByHour: boolean
+  readonly lane: string | undefined
+}
+
+/** Checks the options of `getLanePerformance`. */
+export const toPerformanceQuery = (members: Members, nowMs: number): PerformanceQuery => {
+  const instant = toInteger(0, INSTANT_MAX)
+  const grains = Object.keys(HOURS_MAX) as (keyof typeof HOURS_MAX)[]
+  const grain = read(members, 'grain', `one of ${grains.join(', ')}`, oneOf(grains)) ?? 'range'
+  const lane = read(members, 'lane', 'the name of a lane', value =>
+    typeof value === 'string' && LANE.test(value) ? value : undefined,
+  )
+  const untilMs = read(members, 'untilMs', 'Unix milliseconds', instant)
+  const until = Math.ceil((untilMs ?? nowMs) / HOUR_MS)
+  const hoursMax = HOURS_MAX[grain]
+  const fromMs = read(members, 'fromMs', 'Unix milliseconds', instant)
+  const from = fromMs === undefined ? Math.max(0, until - 24) : Math.floor(fromMs / HOUR_MS)
+  if (from >= until || until - from > hoursMax)
+    throw new RpcError('submissionFilter', {
+      name: 'fromMs',
+      expected: `before \`untilMs\`, in at most ${hoursMax} hours with it`,
+    })
+  return { from, until, isByHour: grain === 'hour', lane }
+}
+
 /** Checks the options of `getSubmissions`. */
 export const toPageQuery = (members: Members): PageQuery => {
   const instant = toInteger(0, INSTANT_MAX)

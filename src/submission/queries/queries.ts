@@ -7,7 +7,7 @@ import type { Options } from '../store/options.js'
 import type { StoreReader } from '../store/store-reader.js'
 import { formatId, parseId } from '../store/submission-id.js'
 import type { FoundSubmission, StoredSubmission, Submission } from '../store/submission.js'
-import { isSignature, toPageQuery } from './filters.js'
+import { isSignature, toPageQuery, toPerformanceQuery, type PerformanceQuery } from './filters.js'
 import { toView } from './view.js'
 
 /** Longest search for one page, which then continues with the next one. */
@@ -25,6 +25,8 @@ export type QueryParts = {
   readonly now: () => number
   /** Looks it up at the sender, which asks other machines. */
   readonly findElsewhere: (query: SubmissionQuery) => Promise<FoundSubmission | undefined>
+  /** What became of the submissions of an access, by lane. */
+  readonly lanes: (accessId: string, query: PerformanceQuery) => Promise<object>
 }
 
 const NULL = Buffer.from('null')
@@ -56,6 +58,11 @@ export class SubmissionQueries {
       submissions: found.map(one => toView(one, this.times)),
       next: next === undefined ? null : formatId(next),
     })
+  }
+
+  async performance(accessId: string, members: Members): Promise<Uint8Array> {
+    const query = toPerformanceQuery(members, this.parts.now())
+    return toBytes(await this.parts.lanes(accessId, query))
   }
 
   private get times(): Parameters<typeof toView>[1] {

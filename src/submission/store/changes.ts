@@ -26,6 +26,23 @@ export type StateChange = {
   readonly delayMs?: number | null
 }
 
+/** How a submission is written. */
+export type PutParts = {
+  /** As it is stored; undefined of a new one. */
+  readonly before: Submission | undefined
+  /** Unix milliseconds. */
+  readonly nowMs: number
+}
+
+/** A write that has begun. */
+export type Put = {
+  readonly stored: Submission
+  /** What is told of it then. */
+  readonly told: readonly StateChange[]
+  /** Resolves when other processes can read both. */
+  readonly written: Promise<void>
+}
+
 /** What a new event is compared with. */
 export const toldOf = ({ forwardedAtMs, landing, outcome }: Submission): Told => ({
   forwardedAtMs,

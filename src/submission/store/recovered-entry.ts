@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { isMap } from '../../shared/values.js'
 import { ID_BYTES } from './submission-id.js'
 import { submissionSchema, type Submission } from './submission.js'
-import { unpack } from './rows.js'
+import { toEntry, unpack } from './rows.js'
 import type { RecoveredEntry } from './write-ahead-log.js'
 
 /**
@@ -27,4 +27,31 @@ export const decodeRecoveredEntry = (
   }
   const submission = v.parse(submissionSchema, { ...pending, ...ended })
   return [Buffer.from(entry.subarray(0, ID_BYTES)), submission]
+}
+
+/**
+ * The entry of a submission that has ended, and its endings, of which the first that fits is taken.
+ * The members that may be long are in the ending; tips, findings and lanes matter least.
+ */
+export const entryOfEnded = (
+  id: Uint8Array,
+  submission: Submission,
+): { readonly entry: Buffer; readonly endings: readonly object[] } => {
+  const {
+    blockhashes,
+    engine: _engine,
+    error,
+    findings,
+    lanes,
+    nonces,
+    result,
+    tips,
+    ...rest
+  } = submission
+  const { landing: _landing, signatures, ...entry } = rest
+  const ending = { signatures, blockhashes, nonces, error }
+  return {
+    entry: toEntry(id, { ...entry, signatures: [], result, error: null, engine: null }),
+    endings: [{ ...ending, tips, findings, lanes }, ending],
+  }
 }

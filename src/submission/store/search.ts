@@ -19,6 +19,21 @@ export type SubmissionPage = {
   readonly next: Uint8Array | undefined
 }
 
+/** Bounds of one search. */
+export type SearchBounds = {
+  /** The search is for submissions before this id, and from this one on. */
+  readonly before?: Uint8Array | undefined
+  readonly from?: Uint8Array | undefined
+  readonly countMax: number
+  readonly visitMax: number
+}
+
+/** A quick test of a row, which may be true of others, and one of a submission. */
+export type SearchTests = {
+  readonly isRow: (row: Buffer) => boolean
+  readonly isFound: (submission: Submission) => boolean
+}
+
 /** A quick test of a stored row, which may be true of further rows. */
 export const createRowTest = ({
   accessId,

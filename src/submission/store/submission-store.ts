@@ -1,6 +1,6 @@
 import type { StateChange } from './changes.js'
 import { defaults, type Options } from './options.js'
-import { decodeRecoveredEntry } from './recovered-entry.js'
+import { decodeRecoveredEntry, entryOfEnded } from './recovered-entry.js'
 import { GatheredWrites } from './gathered-writes.js'
 import { formatId, parseId } from './submission-id.js'
 import { isAwaited, isRacing, toAbandoned } from './state.js'
@@ -209,6 +209,11 @@ export class SubmissionStore {
     return this.tables.newest(sinceMs, countMax)
   }
 
+  /** How submissions ended that are not counted yet; they are removed once they are. */
+  get ends(): Pick<SubmissionTables, 'waitingEnds' | 'removeEnds'> | undefined {
+    return this.isClosed ? undefined : this.tables
+  }
+
   stats(): StoreStats {
     const { inFlight, tables } = this
     if (this.isClosed)
@@ -327,29 +332,12 @@ export class SubmissionStore {
     return record
   }
 
-  /** The members that may be long are in the part of the ending. */
   private appendEnded(id: Uint8Array, submission: Submission): number | undefined {
     if (this.inFlight + this.endedCount > this.options.inFlightMax / 2) return undefined
-    const {
-      blockhashes,
-      engine: _engine,
-      error,
-      findings,
-      lanes,
-      nonces,
-      result,
-      tips,
-      ...rest
-    } = submission
-    const { landing: _landing, signatures, ...entry } = rest
-    const slot = this.wal.append(
-      toEntry(id, { ...entry, signatures: [], result, error: null, engine: null }),
-    )
+    const { entry, endings } = entryOfEnded(id, submission)
+    const slot = this.wal.append(entry)
     if (slot === undefined) return undefined
-    const ending = { signatures, blockhashes, nonces, error }
-    // Tips, findings and lanes matter least.
-    if (this.wal.appendEnding(slot, pack({ ...ending, tips, findings, lanes }))) return slot
-    if (this.wal.appendEnding(slot, pack(ending))) return slot
+    if (endings.some(ending => this.wal.appendEnding(slot, pack(ending)))) return slot
     this.wal.clear(slot)
     return undefined
   }

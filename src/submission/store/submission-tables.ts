@@ -12,11 +12,13 @@ import {
   type LmdbTable,
 } from '../../storage/lmdb.js'
 import { AccessBounds } from './access-bounds.js'
-import { changesOf, toldOf, type StateChange } from './changes.js'
+import { endSince } from './end.js'
+import { EndTable } from './end-table.js'
+import { changesOf, toldOf, type Put, type PutParts } from './changes.js'
 import { EventLog, lastPosition, readChanges, type ChangePage, type Position } from './event-log.js'
 import type { Options } from './options.js'
 import { accessRow, FIRST_ID, KEY_BYTES, LAST_ID, pack, signatureKey, unpack } from './rows.js'
-import type { SubmissionPage } from './search.js'
+import type { SearchBounds, SearchTests, SubmissionPage } from './search.js'
 import { ID_BYTES, timeOfId } from './submission-id.js'
 import {
   isLanderRoute,
@@ -38,38 +40,6 @@ const TABLES_MAX = 8
 export const TABLE_NAMES = ['forwarded', 'invalid', 'lander', 'landerInvalid'] as const
 export type TableName = (typeof TABLE_NAMES)[number]
 type Table = LmdbTable<Uint8Array>
-
-/** Bounds of one search. */
-export type SearchBounds = {
-  /** The search is for submissions before this id, and from this one on. */
-  readonly before?: Uint8Array | undefined
-  readonly from?: Uint8Array | undefined
-  readonly countMax: number
-  readonly visitMax: number
-}
-
-/** A quick test of a row, which may be true of others, and one of a submission. */
-export type SearchTests = {
-  readonly isRow: (row: Buffer) => boolean
-  readonly isFound: (submission: Submission) => boolean
-}
-
-/** How a submission is written. */
-export type PutParts = {
-  /** As it is stored; undefined of a new one. */
-  readonly before: Submission | undefined
-  /** Unix milliseconds. */
-  readonly nowMs: number
-}
-
-/** A write that has begun. */
-export type Put = {
-  readonly stored: Submission
-  /** What is told of it then. */
-  readonly told: readonly StateChange[]
-  /** Resolves when other processes can read both. */
-  readonly written: Promise<void>
-}
 
 const Owned = v.object({ accessId: v.string(), signatures: v.array(v.string()) })
 /** Rows that are read at once where all are. */
@@ -119,6 +89,8 @@ export class SubmissionTables {
   /** Access ‖ number → what submissions have come to, in order. */
   private events: Table | undefined
   private log: EventLog | undefined
+  /** Ends that are to be counted; only of a writer. */
+  private ended: EndTable | undefined
 
   constructor(path: string, options: Options, readOnly: boolean) {
     const { mapBytes, readersMax } = options
@@ -134,7 +106,10 @@ export class SubmissionTables {
     this.bounds = new Map(TABLE_NAMES.map(name => [name, new AccessBounds(options.accessMax)]))
     for (const name of TABLE_NAMES) this.openTable(name)
     this.openIndexes()
-    if (!readOnly) root.readerCheck()
+    if (readOnly) return
+    const ends = openLmdbTable<Uint8Array>(root, 'ends', 'binary')
+    this.ended = ends && new EndTable(ends)
+    root.readerCheck()
   }
 
   /** Learns which records each access has. A writer calls it before it writes. */
@@ -184,6 +159,7 @@ export class SubmissionTables {
     const { byAccess, bySignature } = this
     const table = this.tables.get(name)
     if (table === undefined || byAccess === undefined || bySignature === undefined) return undefined
+    if (before !== undefined && this.ended?.wasRemoved(id) === true) return undefined
     this.unpruned.add(name)
     const { accessId, network, route, signatures } = submission
     const known = before === undefined || before.untold === null ? undefined : before
@@ -192,6 +168,7 @@ export class SubmissionTables {
     const isUntold = this.log === undefined && changes.length > 0
     const { untold: _untold, ...rest } = submission
     const stored: Submission = isUntold ? { ...rest, untold: told ?? null } : rest
+    const end = endSince(before, submission)
     const evicted =
       before === undefined ? this.bounds.get(name)?.add(accessId, toHex(id)) : undefined
     const evictedId = evicted === undefined ? undefined : Buffer.from(evicted, 'hex')
@@ -208,6 +185,7 @@ export class SubmissionTables {
       ...(changes.length > 0
         ? (this.log?.append(accessId, { id, network, route, changes }, nowMs) ?? [])
         : []),
+      ...((end && this.ended?.put(id, end)) ?? []),
       ...(evictedId === undefined ? [] : this.removeRow(table, evictedId)),
     ])
     return { stored, written, told: isUntold ? [] : changes }
@@ -295,6 +273,17 @@ export class SubmissionTables {
     return table === undefined ? 0 : v.parse(Entries, table.getStats()).entryCount
   }
 
+  /** Ends that wait to be counted, at most `countMax`. */
+  waitingEnds(countMax: number): ReturnType<EndTable['page']> {
+    this.refresh()
+    return this.ended?.page(countMax) ?? { ids: [], ends: [] }
+  }
+
+  /** Resolves when ends that were counted are removed. */
+  removeEnds(ids: readonly string[]): Promise<void> {
+    return this.write(() => this.ended?.remove(ids) ?? [])
+  }
+
   usage(): LmdbStats {
     return readLmdbStats(this.root)
   }
@@ -359,16 +348,18 @@ export class SubmissionTables {
     return name && (this.tables.get(name) ?? this.openTable(name))
   }
 
-  /** Removes a submission with its rows in the indexes. Its events stay. */
+  /** Removes a submission with its rows in the indexes. Its events stay, and its end is known. */
   private removeRow(table: Table, id: Uint8Array): readonly Promise<boolean>[] {
     const row = table.getBinary(id)
     if (row === undefined) return []
-    const { accessId, signatures } = v.parse(Owned, unpack(row))
+    const raw = unpack(row)
+    const { accessId, signatures } = v.parse(Owned, raw)
     const keys = signatures.map(signature => signatureKey(signature, accessId, id))
     return [
       table.remove(id),
       ...[this.byAccess?.remove(accessRow(accessId, id)) ?? []].flat(),
       ...keys.flatMap(key => this.bySignature?.remove(key) ?? []),
+      ...(this.ended?.putRemoved(id, raw) ?? []),
     ]
   }
 

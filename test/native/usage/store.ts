@@ -81,13 +81,16 @@ t.test('wrong arguments of the store are refused', async t => {
   t.match(await recorder.run([], '{'), { failure: { code: 'internal' } })
   const reader = new addon.UsageReader(join(dir, 'store'), join(dir, 'edges'), none)
   const endless = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'
-  t.match(await reader.query(`SELECT count(*) FROM (${endless})`, '[]', [], [50, 1]), {
+  t.match(await reader.query(`SELECT count(*) FROM (${endless})`, '[]', [], [50, 1], true), {
     failure: { code: 'readTimeout' },
   })
-  t.match(await reader.query(endless, '[]', [], [10_000, 3]), {
+  t.match(await reader.query(endless, '[]', [], [10_000, 3], true), {
     json: '[{"i":1},{"i":2},{"i":3}]',
   })
-  t.match(await reader.query('SELECT ?1 AS a, ?2 AS b', '["x", 7, null, {}]', ['acc'], [50, 9]), {
-    json: '[{"a":"x","b":7}]',
-  })
+  t.match(
+    await reader.query('SELECT ?1 AS a, ?2 AS b', '["x", 7, null, {}]', ['acc'], [50, 9], false),
+    {
+      json: '[{"a":"x","b":7}]',
+    },
+  )
 })

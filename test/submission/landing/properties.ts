@@ -15,6 +15,15 @@ import {
 import { senderPath, StoreReader } from '../../../src/submission/store/store-reader.js'
 import { defaults, type Options } from '../../../src/submission/store/options.js'
 import { isSoak } from '../../fixtures/soak.js'
+import { createPerformanceCount } from '../../../src/sender/performance.js'
+import { createLog } from '../../../src/shared/log.js'
+import type {
+  LaneReport,
+  LaneReports,
+  SubmissionRoute,
+} from '../../../src/submission/store/submission.js'
+import { LANE_FIGURE_NAMES } from '../../../src/usage/schema.js'
+import { openUsageReader } from '../../../src/usage/store.js'
 import { ACCEPTED, ENDING, PENDING } from '../../fixtures/submission/submission.js'
 
 /** Blocks for which the blockhashes of the test are valid. */
@@ -25,9 +34,13 @@ type Sent = {
   readonly id: Uint8Array
   readonly bytes: string
   readonly signature: string
+  readonly lane: string
   readonly lastValid: number
   record: PendingRecord | undefined
   isAnswered: boolean
+  /** Of a race: what its second lane has come to; undefined before that. */
+  readonly isRaced: boolean
+  second: LaneReport['outcome'] | undefined
 }
 type Block = { readonly slot: number; readonly found: ReadonlyMap<Sent, string | null> }
 
@@ -55,6 +68,26 @@ class Chain {
   }
 }
 
+/** Of a race that one lane has accepted. */
+const LANES = (second: LaneReport['outcome']): LaneReports => {
+  const times = { writtenAfterMs: 0, answeredAfterMs: 1 }
+  const outcomes = { first: 'accepted', second, third: 'left-out' } as const
+  return Object.entries(outcomes).map(([lane, outcome]) => ({ lane, outcome, ...times }))
+}
+
+/** What was counted, by lane and end, as often as it was. */
+const countsIn = async (dir: string): Promise<readonly string[]> => {
+  const ask = openUsageReader(dir)
+  const of = [ACCEPTED.accessId, ACCEPTED.network, '', 0, 1e6, 0]
+  const [own, all] = await Promise.all([ask('lanes', of), ask('lanes', ['', ...of.slice(1)])])
+  t.strictSame(all, own, 'it is the only access')
+  return own
+    .flatMap(({ lane, ...row }) =>
+      LANE_FIGURE_NAMES.flatMap(figure => Array(row[figure]).fill(`${lane} ${figure}`) as string[]),
+    )
+    .toSorted()
+}
+
 /** What must have been told of a transaction in the end. */
 const expected = (chain: Chain, sent: Sent): string => {
   const block = chain.blockOf(sent)
@@ -62,6 +95,16 @@ const expected = (chain: Chain, sent: Sent): string => {
   if (block === undefined) return chain.finalCount > sent.lastValid ? 'expired' : 'accepted'
   if (chain.blocks.indexOf(block) >= chain.finalCount) return 'in-block'
   return block.found.get(sent) === null ? 'final' : 'failed'
+}
+
+const ENDS = ['final', 'failed', 'expired']
+
+/** What is counted of it: its lane and its end. A lane of a killed sender may have had it. */
+const counted = (chain: Chain, sent: Sent): readonly string[] => {
+  const end = expected(chain, sent)
+  if (!ENDS.includes(end) || (sent.isRaced && sent.second === undefined)) return []
+  const lane = sent.isRaced ? (sent.second === 'unreachable' ? 'first' : '') : sent.lane
+  return [`${lane} ${end === 'final' ? 'landed' : end}`]
 }
 
 /** States that may follow each other. */
@@ -75,7 +118,16 @@ const NEXT: Readonly<Record<string, readonly string[]>> = {
 }
 
 const step = fc.oneof(
-  fc.record({ do: fc.constant('submit' as const), isLander: fc.boolean() }),
+  fc.record({
+    do: fc.constant('submit' as const),
+    route: fc.constantFrom('/relay-bundle' as const, '/lander' as const, '/race' as const),
+  }),
+  fc.record({
+    do: fc.constant('lane' as const),
+    which: fc.nat(9),
+    outcome: fc.constantFrom('unreachable' as const, 'written' as const, 'full' as const),
+  }),
+  fc.record({ do: fc.constant('count' as const), isCut: fc.boolean() }),
   fc.record({ do: fc.constant('answer' as const), which: fc.nat(9) }),
   fc.record({
     do: fc.constant('block' as const),
@@ -121,7 +173,22 @@ const openSender = async (
   const modules = { wal, now: () => clock.ms, onFault, onSent: tracker.watch.bind(tracker) }
   const store: SubmissionStore = await openSubmissionStore(senderPath(dir), modules, options)
   await store.resume()
-  return { store, tracker }
+  // A process that is killed in between has counted them, and has not removed them.
+  const cut = { isCut: false }
+  const ends: SubmissionStore['ends'] = {
+    waitingEnds: () => store.ends?.waitingEnds(2) ?? { ids: [], ends: [] },
+    removeEnds: async ids => {
+      if (cut.isCut) throw new Error('killed')
+      await store.ends?.removeEnds(ids)
+    },
+  }
+  const performance = createPerformanceCount({
+    config: { dataDir: dir, networks: [] },
+    store: { ends },
+    log: createLog('test', () => {}),
+    now: () => clock.ms,
+  })
+  return { store, tracker, performance, cut }
 }
 
 const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void> => {
@@ -133,7 +200,8 @@ const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void>
   const sents: Sent[] = []
   const faults: unknown[] = []
   let sender = await openSender(parts, chain, sents, faults)
-  const start = (isLander: boolean): void => {
+  const start = (route: SubmissionRoute): void => {
+    const isLander = route !== '/relay-bundle'
     const raw = randomBytes(64)
     const signature = bs58.encode(raw)
     const submission = { ...PENDING, signatures: [signature], blockhashes: [''] }
@@ -144,9 +212,13 @@ const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void>
       lastValid: chain.blocks.length + VALID,
       record: undefined,
       isAnswered: isLander,
+      lane: isLander ? 'lander' : 'relayBundle',
+      isRaced: route === '/race',
+      second: undefined,
     }
+    const lanes = sent.isRaced ? { lanes: LANES('pending') } : {}
     if (isLander) {
-      sender.store.record(sent.id, { ...submission, ...ENDING, route: '/lander' })
+      sender.store.record(sent.id, { ...submission, ...ENDING, ...lanes, route })
     } else sent.record = sender.store.begin(sent.id, submission)
     sents.push(sent)
   }
@@ -154,7 +226,7 @@ const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void>
     clock.ms += 10
     switch (one.do) {
       case 'submit':
-        return start(one.isLander)
+        return start(one.route)
       case 'answer': {
         const sent = sents[one.which]
         if (sent?.record === undefined || sent.isAnswered) return
@@ -182,11 +254,23 @@ const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void>
         for (const { slot } of lost) chain.blocks.push({ slot, found: new Map() })
         return
       }
+      case 'lane': {
+        const sent = sents[one.which]
+        if (sent?.isRaced !== true || sent.second !== undefined) return
+        sent.second = one.outcome
+        return sender.store.amend(sent.id, { lanes: LANES(one.outcome) })
+      }
+      case 'count':
+        sender.cut.isCut = one.isCut
+        return sender.performance.count()
       case 'look':
         return sender.tracker.look()
       case 'restart': {
         await sender.store.close()
-        for (const sent of sents) sent.isAnswered = true
+        for (const sent of sents) {
+          sent.isAnswered = true
+          sent.second ??= 'unknown'
+        }
         sender = await openSender(parts, chain, sents, faults)
         return
       }
@@ -194,8 +278,18 @@ const play = async (t: Test, steps: readonly Step[], dir: string): Promise<void>
   }
   for (const one of steps) await run(one)
   await sender.tracker.look()
+  // What was to be written is written, and what is known of lanes is known.
+  await run({ do: 'restart' })
+  await sender.tracker.look()
+  await run({ do: 'restart' })
+  for (const isCut of [true, false]) await run({ do: 'count', isCut })
   await sender.store.close()
   t.strictSame(faults, [])
+  t.strictSame(
+    await countsIn(dir),
+    sents.flatMap(sent => counted(chain, sent)).toSorted(),
+    'each is counted once',
+  )
   const reader = new StoreReader(dir, options)
   const told = new Map<string, string[]>()
   let from = START

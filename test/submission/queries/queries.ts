@@ -25,6 +25,7 @@ const open = async (t: Test) => {
       asked.push(key)
       return elsewhere.get(key)
     },
+    lanes: async (accessId, query) => ({ accessId, ...query }),
   })
   const keep = async (more: Partial<Submission> = {}): Promise<Uint8Array> => {
     clock.ms += 1_000
@@ -141,4 +142,39 @@ t.test('pages of the newest first, by route, state, signature and time', async t
   for (const [name, ...values] of wrong)
     for (const value of values)
       await t.rejects(queries.list('acc', { [name]: value }), { name: 'submissionFilter' }, name)
+})
+
+t.test('hours and lane of getLanePerformance', async t => {
+  const { clock, queries } = await open(t)
+  const hour = 3_600_000
+  const now = Math.floor(clock.ms / hour)
+  clock.ms = now * hour + 1
+  const ask = async (members: object): Promise<unknown> =>
+    JSON.parse(Buffer.from(await queries.performance('acc', { ...members })).toString())
+  const day = { accessId: 'acc', from: now - 23, until: now + 1, isByHour: false }
+  t.strictSame(await ask({}), day, 'the last 24 hours with this one')
+  t.strictSame(await ask({ fromMs: null, untilMs: null, grain: null, lane: null }), day)
+  t.strictSame(await ask({ untilMs: now * hour, lane: 'lander', grain: 'hour', x: 1 }), {
+    ...day,
+    ...{ from: now - 24, until: now, isByHour: true, lane: 'lander' },
+  })
+  t.match(await ask({ fromMs: 1, untilMs: 2 }), { from: 0, until: 1 }, 'whole hours')
+  t.match(await ask({ fromMs: (now - 743) * hour }), { from: now - 743, until: now + 1 })
+  const refused = (members: object, name: string, expected: string): Promise<unknown> =>
+    t.rejects(queries.performance('acc', { ...members }), {
+      name: 'submissionFilter',
+      message: `Invalid param: ${name} must be ${expected}`,
+    })
+  for (const value of [-1, '1', 1.5, 2 ** 60, {}, [], true])
+    for (const name of ['fromMs', 'untilMs'])
+      await refused({ [name]: value }, name, 'Unix milliseconds')
+  for (const lane of ['', 'a b', 7, {}, 'x'.repeat(70_000), "'; DROP TABLE lane_hour"])
+    await refused({ lane }, 'lane', 'the name of a lane')
+  await refused({ grain: 'minute' }, 'grain', 'one of range, hour')
+  const range = (max: number): string => `before \`untilMs\`, in at most ${max} hours with it`
+  await refused({ fromMs: (now - 744) * hour }, 'fromMs', range(744))
+  await refused({ fromMs: (now - 24) * hour, grain: 'hour' }, 'fromMs', range(24))
+  await refused({ fromMs: 2 * hour, untilMs: 2 * hour }, 'fromMs', range(744))
+  await refused({ untilMs: 0 }, 'fromMs', range(744))
+  await refused({ fromMs: (now + 1) * hour }, 'fromMs', range(744))
 })

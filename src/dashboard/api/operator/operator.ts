@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import { stateOf } from '../../../access/accesses/access-manager.js'
 import type { AuditLog } from '../../../access/audit/audit-log.js'
 import type { AccessService } from '../../../access/service.js'
@@ -17,6 +18,8 @@ export type OperatorParts = {
   readonly accessService: AccessService
   readonly auditLog: AuditLog
   readonly usageDays: (query: DayQuery) => UsageDays
+  /** What became of all submissions, by lane, over the last hours. */
+  readonly lanes: (hours: number) => Promise<v.InferOutput<typeof shapes.lanes>>
   readonly incidents: ListIncidents
   /** Ids of all locations of the configuration. */
   readonly locationIds: readonly string[]
@@ -137,7 +140,7 @@ const listRoutes = (parts: OperatorParts): readonly Route[] => {
 
 /** Routes of the operator's page, for the subjects that the configuration names. */
 export const createOperatorRoutes = (parts: OperatorParts): readonly Route[] => {
-  const { locationIds, locationStates, machines } = parts
+  const { lanes, locationIds, locationStates, machines } = parts
   return [
     ...listRoutes(parts),
     route({
@@ -148,6 +151,17 @@ export const createOperatorRoutes = (parts: OperatorParts): readonly Route[] => 
       summary: 'Requests of all accesses in each of the last 30 days, of all machines',
       answers: { 200: { description: 'Days of UTC, the oldest first', body: shapes.usage } },
       handle: async () => ok(await sumDays(parts)),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/operator/lanes',
+      guard: 'session',
+      needsOperator: true,
+      summary: 'Landing rate and delay of all submissions, by lane and tip, of all machines',
+      query: shapes.laneQuery,
+      answers: { 200: { description: 'Of the last hours with this one', body: shapes.lanes } },
+      errors: ['wrongInput'],
+      handle: async ({ query: { hours } }) => ok(await lanes(Number(hours))),
     }),
     route({
       method: 'GET',

@@ -99,6 +99,8 @@ const createOperatorCalls = (read: Read) => ({
     return read(operatorShapes.accesses, 'GET', `/api/operator/accesses?${query}`)
   },
   operatorUsage: () => read(operatorShapes.usage, 'GET', '/api/operator/usage'),
+  operatorLanes: (hours: string) =>
+    read(operatorShapes.lanes, 'GET', `/api/operator/lanes?${new URLSearchParams({ hours })}`),
   operatorNodes: () => read(operatorShapes.nodes, 'GET', '/api/operator/nodes'),
   operatorIncidents: (before: string) =>
     read(

@@ -26,6 +26,9 @@ const exactTime = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
+
+export const formatPercent = (share: number): string => percent.format(share)
 export const formatCount = (value: number): string => number.format(value)
 /** Formats a rate, with one decimal below 10. */
 export const formatRate = (value: number): string =>

@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot'
 import type * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import type * as operatorShapes from '../../api/operator/operator-shapes.js'
 import type * as overviewShapes from '../../api/overview/overview-shapes.js'
 import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
@@ -14,6 +15,7 @@ export type Overview = InferOutput<typeof overviewShapes.overview>
 export type OverviewPlace = Overview['places'][number]
 export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
+export type LanePerformance = InferOutput<typeof operatorShapes.lanes>['lanes'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */
 export type ActivePanel = Exclude<Panel, { token: null }>

@@ -3,10 +3,12 @@ import type { IncidentView } from '../../../../src/dashboard/api/incidents/incid
 import { createOperatorRoutes } from '../../../../src/dashboard/api/operator/operator.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
+import { HOUR_MS } from '../../../../src/usage/scope.js'
+import { UsageWriter } from '../../../../src/usage/store.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
 import { NO_FIGURES, openUsage } from '../../../fixtures/usage/usage.js'
 
-const PATHS = ['accesses', 'usage', 'nodes', 'incidents', 'audit'].map(
+const PATHS = ['accesses', 'usage', 'lanes', 'nodes', 'incidents', 'audit'].map(
   end => `/api/operator/${end}`,
 )
 
@@ -102,10 +104,28 @@ t.test('usage by day, nodes, incidents and the audit log', async t => {
     meter.addCall('getSlot', {}, clock.nowMs)
     meter.addCall('getSlot', { failure: { code: -32_602 } }, clock.nowMs)
   }
-  const day = new Date(clock.nowMs).toISOString().slice(0, 10)
+  const today = new Date(clock.nowMs).toISOString().slice(0, 10)
   t.strictSame((await ben.ask('/api/operator/usage')).json, {
-    days: [{ day, ...NO_FIGURES, requests: 4, errors: 2 }],
+    days: [{ day: today, ...NO_FIGURES, requests: 4, errors: 2 }],
   })
+  const hour = Math.floor(clock.nowMs / HOUR_MS)
+  await new UsageWriter(dataDir).addEnds([
+    ['1', 'acc', 'main', 'lander', hour, 0, 'landed', '{"1":1}', '{"30":1}'],
+    ['2', 'acc', 'main', 'lander', hour - 100, 0, 'expired', '{}', '{}'],
+  ])
+  const day = await ben.ask('/api/operator/lanes')
+  t.match(day.json, {
+    fromMs: (hour - 23) * HOUR_MS,
+    untilMs: (hour + 1) * HOUR_MS,
+    lanes: [{ network: 'main', lane: 'lander', sent: 1, landed: 1, tips: [{ sent: 1 }] }],
+  })
+  t.notMatch(JSON.stringify(day.json), 'canary')
+  t.match((await ben.ask('/api/operator/lanes?hours=168')).json, { lanes: [{ sent: 2 }] })
+  for (const hours of ['1', '0', 'x', '24,168', '']) {
+    const refused = await ben.ask(`/api/operator/lanes?hours=${hours}`)
+    t.equal(refused.status, 400, hours)
+    t.match(refused.json, { error: { code: 'wrongInput' } })
+  }
   t.match((await ben.ask('/api/operator/nodes')).json, {
     locations: [{ id: 'fra', state: 'behind' }, { id: 'nyc' }],
     machines: null,

@@ -8,6 +8,7 @@ import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
+import { Lanes } from './lanes.js'
 import { Paged } from './paged.js'
 
 /** How often the states of nodes are loaded again. */
@@ -243,6 +244,7 @@ const AuditLog = () => {
 const VIEWS = {
   accesses: { name: 'Accesses', View: Accesses },
   usage: { name: 'Usage', View: Usage },
+  lanes: { name: 'Lanes', View: Lanes },
   nodes: { name: 'Nodes', View: Nodes },
   incidents: { name: 'Incidents', View: Incidents },
   audit: { name: 'Audit', View: AuditLog },

@@ -1,0 +1,139 @@
+import { useState } from 'preact/hooks'
+import { useServices } from '../../hooks/context.js'
+import { useLoaded } from '../../hooks/use-loaded.js'
+import { formatCount, formatDuration, formatPercent } from '../../lib/format.js'
+import type { LanePerformance } from '../../lib/wire.js'
+import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { Segments } from '../shared/segments.js'
+import { StackedTable } from '../shared/stacked-table.js'
+
+const RANGES = [
+  { id: '24', name: '24 hours' },
+  { id: '168', name: '7 days' },
+  { id: '720', name: '30 days' },
+]
+
+const COLUMNS = ['Sent', 'Landed', 'Not landed', 'Delay p50', 'p90', 'p99'] as const
+
+type Performance = LanePerformance['tips'][number] | LanePerformance
+
+/** What did not land, by why. */
+const OTHERS = [
+  ['failed', 'failed'],
+  ['partlyLanded', 'partly landed'],
+  ['expired', 'expired'],
+  ['replaced', 'replaced'],
+  ['refused', 'refused'],
+  ['unseen', 'not known'],
+] as const
+
+const NotLanded = ({ of }: { readonly of: Performance }) => {
+  const some = OTHERS.filter(([figure]) => of[figure] > 0)
+  return (
+    <>
+      {formatCount(of.sent - of.landed)}
+      {some.map(([figure, name]) => (
+        <span key={figure} class="sub">
+          {name}: {formatCount(of[figure])}
+        </span>
+      ))}
+    </>
+  )
+}
+
+const Delay = ({
+  of,
+  share,
+}: {
+  readonly of: Performance
+  readonly share: 'p50' | 'p90' | 'p99'
+}) => {
+  const { delayMs, delaySlots } = of
+  return (
+    <>
+      {delayMs === null ? '–' : formatDuration(delayMs[share])}
+      {delaySlots !== null && <span class="sub">slots: {formatCount(delaySlots[share])}</span>}
+    </>
+  )
+}
+
+const tipName = ({
+  tipFromLamports: from,
+  tipUntilLamports: until,
+}: LanePerformance['tips'][number]): string => {
+  if (from === 0) return 'No tip'
+  if (until === null) return `From ${formatCount(from)} lamports`
+  return `${formatCount(from)} to ${formatCount(until - 1)} lamports`
+}
+
+const Row = ({ name, of }: { readonly name: string; readonly of: Performance }) => {
+  const rate = of.landingRate === null ? '–' : formatPercent(of.landingRate)
+  const cells = [
+    formatCount(of.sent),
+    <>
+      {rate}
+      <span class="sub">{formatCount(of.landed)}</span>
+    </>,
+    <NotLanded of={of} />,
+    <Delay of={of} share="p50" />,
+    <Delay of={of} share="p90" />,
+    <Delay of={of} share="p99" />,
+  ]
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      {cells.map((cell, index) => (
+        <td key={COLUMNS[index]} class="is-number" data-label={COLUMNS[index]}>
+          <div>{cell}</div>
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+const Lane = ({ of }: { readonly of: LanePerformance }) => {
+  const name = of.lane === null ? 'Several lanes' : of.lane
+  return (
+    <>
+      <h2>
+        {name} <span class="muted">{of.network}</span>
+      </h2>
+      {of.lane === null && (
+        <p class="muted">
+          Raced on several lanes. Which of them landed a transaction is not on the chain.
+        </p>
+      )}
+      <StackedTable label={`${name} on ${of.network}`} columns={['Tip', ...COLUMNS]}>
+        <Row name="All" of={of} />
+        {of.tips.map(tip => (
+          <Row key={tip.tipFromLamports} name={tipName(tip)} of={tip} />
+        ))}
+      </StackedTable>
+    </>
+  )
+}
+
+/** How submissions of all accesses went, by what alone had them. */
+export const Lanes = () => {
+  const { api } = useServices()
+  const [hours, setHours] = useState('24')
+  const { value, failure, reload } = useLoaded(`operator-lanes-${hours}`, () =>
+    api.operatorLanes(hours),
+  )
+  return (
+    <>
+      <Segments legend="Range" options={RANGES} chosen={hours} onChoose={setHours} />
+      <p class="muted">
+        Submissions of all accesses that have ended, in the hours of their receipt. Delays are of
+        those that landed, to their block.
+      </p>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
+      {value !== undefined && value.lanes.length === 0 && <p class="muted">None.</p>}
+      {value?.lanes.map(lane => (
+        <Lane key={`${lane.network} ${lane.lane ?? ''}`} of={lane} />
+      ))}
+    </>
+  )
+}
