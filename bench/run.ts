@@ -20,6 +20,7 @@ import { benchLayers } from './load/layers.js'
 import { benchMixed } from './load/mixed.js'
 import { benchNotifications } from './load/notifications.js'
 import { benchStoppedReaders } from './load/stopped-readers.js'
+import { benchRawSubmission } from './load/raw-submission.js'
 import { benchSubmission } from './load/submission.js'
 import { benchTls } from './load/tls.js'
 import { benchWebsockets } from './load/websockets.js'
@@ -45,6 +46,7 @@ const PARTS: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   latency: benchLatency,
   'large-replies': benchLargeReplies,
   submission: benchSubmission,
+  'raw-submission': benchRawSubmission,
   tls: benchTls,
   websockets: benchWebsockets,
   'stopped-readers': benchStoppedReaders,
@@ -68,6 +70,7 @@ const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { sca
 const WITHOUT_CPU_IDLE: ReadonlySet<string> = new Set([
   'latency',
   'mixed',
+  'raw-submission',
   'submission',
   'tls',
   'notifications',

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 export type Exchange = {
   /** JSON, or bytes of `contentType`. */
   readonly body: string | Uint8Array
-  /** Body of the reply, byte for byte. */
+  /** Body of the reply, byte for byte. To a binary message each character is a byte. */
   readonly reply: string
   /** Of a chain that advances: the digits of each `"slot":` of the reply may be others. */
   readonly isOfAnySlot?: boolean
@@ -23,6 +23,8 @@ export type Target = {
   readonly contentType?: string
   /** Calls are messages of WebSockets. */
   readonly isWebSocket?: boolean
+  /** Calls are streams of one QUIC connection; the path is the token. */
+  readonly isQuic?: boolean
   readonly isTls?: boolean
 }
 

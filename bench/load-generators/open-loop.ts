@@ -4,7 +4,15 @@
 import { setRealtime, setSlice } from '../../src/native/os.js'
 import { onStart } from '../child.js'
 import { toBackground } from './background.js'
-import { Connection, toWire, type Exchange, type Outcome, type Target } from './connection.js'
+import {
+  Connection,
+  toWire,
+  type Exchange,
+  type Outcome,
+  type Target,
+  type Wire,
+} from './connection.js'
+import { openQuic, QuicConnection, toStreams } from './quic-connection.js'
 import { toFrames, WebSocketConnection } from './websocket-connection.js'
 
 export type OpenLoop = {
@@ -33,7 +41,7 @@ export type Latency = {
 }
 
 /** A connection with at most one request in flight. */
-type AnyConnection = Connection | WebSocketConnection
+type AnyConnection = Connection | QuicConnection | WebSocketConnection
 
 const TICK_MS = 1
 /** Failures that are described. */
@@ -45,12 +53,17 @@ const quantile = (sorted: Float64Array, share: number): number =>
 /** Microseconds. */
 const OWN_TURN = 100
 
+const toWires = (target: Target, exchanges: readonly Exchange[]): Wire[] => {
+  if (target.isQuic === true) return toStreams(exchanges)
+  return target.isWebSocket === true ? toFrames(exchanges) : toWire(target, exchanges)
+}
+
 onStart<OpenLoop, Latency>(async job => {
   // The client represents another machine: it must not wait for this one's processor.
   if (job.isBackground === true) toBackground()
   else if (!setRealtime()) setSlice(OWN_TURN)
   const { target, exchanges } = job
-  const wires = target.isWebSocket === true ? toFrames(exchanges) : toWire(target, exchanges)
+  const wires = toWires(target, exchanges)
   const samples: number[] = []
   const idle: AnyConnection[] = []
   /**
@@ -90,11 +103,13 @@ onStart<OpenLoop, Latency>(async job => {
     if (dueAt === undefined) idle.push(connection)
     else send(connection, dueAt)
   }
-  const connections: AnyConnection[] = Array.from({ length: job.connectionCount }, () =>
-    target.isWebSocket === true
+  const quic = target.isQuic === true ? openQuic(target, job.connectionCount) : undefined
+  const connections: AnyConnection[] = Array.from({ length: job.connectionCount }, () => {
+    if (quic !== undefined) return new QuicConnection(quic, onOpen, onReply)
+    return target.isWebSocket === true
       ? new WebSocketConnection(target, onOpen, onReply)
-      : new Connection(target.port, onOpen, onReply),
-  )
+      : new Connection(target.port, onOpen, onReply)
+  })
 
   const startedAt = performance.now()
   measureFrom = startedAt + job.warmMs
@@ -123,6 +138,7 @@ onStart<OpenLoop, Latency>(async job => {
   failures += unanswered
   if (unanswered > 0) failed.push(`${unanswered} unanswered at the end`)
   for (const connection of connections) connection.close()
+  quic?.close()
 
   const sorted = Float64Array.from(samples).toSorted()
   return {

@@ -18,11 +18,12 @@ export type SocketClient = {
 export const toLength = (bytes: number): [number, ...number[]] =>
   bytes < 126 ? [bytes] : [126, bytes >> 8, bytes & 0xff]
 
-/** A text frame with a mask of zeros, which leaves the payload as it is. */
-export const toFrame = (text: string | Uint8Array): Buffer => {
-  const body = Buffer.from(text)
+/** A frame of text, or of bytes, with a mask of zeros, which leaves the payload as it is. */
+export const toFrame = (payload: string | Uint8Array): Buffer => {
+  const body = Buffer.from(payload)
+  const opcode = typeof payload === 'string' ? 0x81 : 0x82
   const [length, ...rest] = toLength(body.length)
-  return Buffer.concat([Buffer.from([0x81, 0x80 | length, ...rest, 0, 0, 0, 0]), body])
+  return Buffer.concat([Buffer.from([opcode, 0x80 | length, ...rest, 0, 0, 0, 0]), body])
 }
 
 /** The request of a handshake. */

@@ -9,11 +9,13 @@ import {
 } from './connection.js'
 import { toFrame, toHandshake, toLength } from './socket.js'
 
-/** The text frames of each exchange. */
+/** The frames of each exchange: text, or bytes. */
 export const toFrames = (exchanges: readonly Exchange[]): Wire[] =>
   exchanges.map(({ body, reply, varying: [from, to] = [0, 0] }) => {
-    const head = [0x81, ...toLength(Buffer.byteLength(reply))]
-    const whole = Buffer.concat([Buffer.from(head), Buffer.from(reply)])
+    const isText = typeof body === 'string'
+    const answer = Buffer.from(reply, isText ? 'utf8' : 'latin1')
+    const head = [isText ? 0x81 : 0x82, ...toLength(answer.length)]
+    const whole = Buffer.concat([Buffer.from(head), answer])
     return {
       request: toFrame(body),
       reply: whole,

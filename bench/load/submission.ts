@@ -14,7 +14,7 @@ import { encodeBatch, signTransaction } from '../data/transactions.js'
 
 /** Targets of docs/performance.md. */
 const ADDED = { p50: 0.6, p99: 2 } as const
-const REQUESTS_PER_SECOND = 500
+export const REQUESTS_PER_SECOND = 500
 /** Of different bundles, so that none is in flight twice. */
 const EXCHANGES = 256
 const BATCH_RECORDS = 16
@@ -150,7 +150,7 @@ const askSocket = async ({ port, path }: Target, messages: readonly string[]) =>
   return exchanges
 }
 
-const probe = async (
+export const probe = async (
   { plan }: Context,
   target: Target,
   exchanges: readonly Exchange[],
@@ -166,20 +166,21 @@ const probe = async (
     durationMs: plan.openLoopMs,
     isBackground,
   })
-  if (latency.failures > 0) throw new Error(`probe: ${latency.failures} requests failed`)
+  if (latency.failures > 0)
+    throw new Error(`probe: ${latency.failures} requests failed: ${latency.failed.join('; ')}`)
   const wanted = (requestsPerSecond * plan.openLoopMs) / 1_000
   if (latency.count < SENT_AT_LEAST * wanted)
     throw new Error(`probe: ${latency.count} of ${wanted} requests were sent`)
   return latency
 }
 
-/** A way to submit, and what it has added to the latency of the upstream itself. */
-type Way = {
+/** What a way to submit has added to the latency of the upstream itself. */
+export type Costs = {
   readonly name: string
-  readonly to: Target
-  readonly exchanges: readonly Exchange[]
   readonly costs: Record<keyof typeof ADDED, number[]>
 }
+
+type Way = Costs & { readonly to: Target; readonly exchanges: readonly Exchange[] }
 
 const added = async (
   context: Context,
@@ -203,14 +204,18 @@ const added = async (
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
     for (const { to, exchanges, costs } of ways) {
       const whole = await probe(context, to, exchanges, REQUESTS_PER_SECOND)
-      for (const quantile of ['p50', 'p99'] as const)
-        costs[quantile].push(whole[quantile] - bare[quantile])
+      addCosts(costs, whole, bare)
     }
   }
   for (const way of ways) reportAdded(context, way)
 }
 
-const reportAdded = ({ report }: Context, { name, costs }: Way): void => {
+export const addCosts = (costs: Costs['costs'], whole: Latency, bare: Latency): void => {
+  for (const quantile of ['p50', 'p99'] as const)
+    costs[quantile].push(whole[quantile] - bare[quantile])
+}
+
+export const reportAdded = ({ report }: Context, { name, costs }: Costs): void => {
   for (const quantile of ['p50', 'p99'] as const)
     report({
       name: `${name}, added, ${quantile}`,

@@ -25,6 +25,12 @@ const signatureOf = (text: string): string => {
   return bs58.encode(bytes.subarray(SIGNATURE.from, SIGNATURE.to))
 }
 
+/** A lander answers with the signature. */
+const transactionReply = (body: Buffer): string => {
+  const text = body.toString('latin1')
+  return `{"jsonrpc":"2.0","result":"${signatureOf(text)}","id":${ID.exec(text)?.[1] ?? 'null'}}`
+}
+
 /** An engine answers with the bundle's id: here always of bundles of one transaction. */
 const engineReply = (body: Buffer): string => {
   const text = body.toString('latin1')
@@ -39,7 +45,7 @@ const irisReply = (body: Buffer): string => {
 }
 
 const REPLIES: Readonly<Record<string, (body: Buffer) => string>> = {
-  [PATHS.transaction]: callReply,
+  [PATHS.transaction]: transactionReply,
   [PATHS.bundle]: callReply,
   [PATHS.batch]: () => COUNTS,
   [PATHS.engine]: engineReply,

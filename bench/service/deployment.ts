@@ -85,6 +85,7 @@ export const benchConfig = async (
     requestsBurstMax: 1_000_000,
     tipCheckMs: 0,
   }
+  const port = await freePort()
   return toConfig(
     {
       dataDir,
@@ -104,7 +105,7 @@ export const benchConfig = async (
           id: LOCATION,
           name: 'Bench',
           listeners: [
-            { host: HOST, port: await freePort() },
+            { host: HOST, port, quicPort: port },
             { host: HOST, port: await freePort(), tls: makeCertificates(dataDir) },
           ],
         },

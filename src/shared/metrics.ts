@@ -101,7 +101,7 @@ export const METRICS = {
   processUp:         { name: 'slotline_process_up', type: 'gauge', unit: '0 or 1', labels: ['child'], help: 'Whether the child answered this request; 0: its metrics are those of its last answer' },
   childStuck:        { name: 'slotline_process_stuck_total', type: 'counter', unit: 'processes', labels: ['role'], help: 'Children that were restarted because they answered nothing, or one of their reads stayed open' },
   childRestarts:     { name: 'slotline_process_restarts_total', type: 'counter', unit: 'restarts', labels: ['role'], help: 'Children that ended and were started again' },
-  build:             { name: 'slotline_build_info', type: 'gauge', unit: '1', labels: ['version', 'commit', 'node', 'addon'], help: 'What runs: version, commit, version of Node.js, and the first digits of the SHA-256 of the addon' },
+  build:             { name: 'slotline_build_info', type: 'gauge', unit: '1', labels: ['version', 'commit', 'node', 'addon'], help: 'What runs: version, commit, version of Node.js, and the first digits of the build id of the addon' },
   loopPriority:      { name: 'slotline_loop_priority', type: 'gauge', unit: '0 or 1', labels: ['state'], help: 'How the event loop of an edge is scheduled: realtime, or why it is not' },
   diskFree:          { name: 'slotline_disk_free_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Free space of the disk with the data directory' },
   diskReserve:       { name: 'slotline_disk_reserve_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Free space at which indexers stop: store.diskReserveBytes' },

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +8,7 @@ export type Build = {
   /** Commit of the sources; empty if it is not known. */
   readonly commit: string
   readonly node: string
-  /** SHA-256 of the addon, which contains the compiled server. */
+  /** GNU build id of the addon, which contains the compiled server; empty if it has none. */
   readonly addon: string
 }
 
@@ -52,15 +51,32 @@ export const formatVersion = (): string => {
   return `slotline ${version}${ofCommit}, Node.js ${process.versions.node}\n`
 }
 
+/** The linker places the note of the build id behind the headers, which are shorter. */
+const NOTES_BYTES = 4_096
+/** Sizes of name and id, the note's type, its name. */
+const BUILD_ID = Buffer.from('040000001400000003000000474e5500', 'hex')
+const BUILD_ID_BYTES = 20
+
+/** What the linker made of all that it linked, as `readelf --notes` shows it. */
+const readBuildId = (file: string): string => {
+  const descriptor = openSync(file)
+  const head = Buffer.alloc(NOTES_BYTES)
+  const bytes = readSync(descriptor, head)
+  closeSync(descriptor)
+  const at = head.subarray(0, bytes).indexOf(BUILD_ID)
+  const from = at + BUILD_ID.length
+  return at < 0 ? '' : head.toString('hex', from, from + BUILD_ID_BYTES)
+}
+
 /** What runs here, from the files that it was started from. */
 export const readBuild = (): Build => {
   const { version, commit = '' } = readManifest()
-  const addon = readFileSync(join(ADDON, `slotline.${process.platform}-${process.arch}-gnu.node`))
+  const addon = join(ADDON, `slotline.${process.platform}-${process.arch}-gnu.node`)
   return {
     version,
     // A package names its commit; it has no checkout.
     commit: commit || readCommit(),
     node: process.versions.node,
-    addon: createHash('sha256').update(addon).digest('hex'),
+    addon: readBuildId(addon),
   }
 }

@@ -3,7 +3,7 @@ import { readBuild, type Build } from '../build.js'
 import type { Metrics } from '../../shared/metrics.js'
 import { freeBytes } from '../../storage/disk-space.js'
 
-/** Of the digest of the addon: enough to tell builds apart. */
+/** Of the build id of the addon: enough to tell builds apart. */
 const DIGITS = 16
 
 /** What runs, as it is logged and reported. */
