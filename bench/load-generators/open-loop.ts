@@ -2,6 +2,8 @@
 // second's requests at once, waits for each reply before the next, and counts in whole
 // milliseconds.
 import { setRealtime, setSlice } from '../../src/native/os.js'
+import type { QuicLane } from '../../src/native/upstream/quic-lane.js'
+import { openQuicClient } from '../../test/fixtures/server/quic.js'
 import { onStart } from '../child.js'
 import { toBackground } from './background.js'
 import {
@@ -12,7 +14,7 @@ import {
   type Target,
   type Wire,
 } from './connection.js'
-import { openQuic, QuicConnection, toStreams } from './quic-connection.js'
+import { QuicConnection, toStreams } from './quic-connection.js'
 import { toFrames, WebSocketConnection } from './websocket-connection.js'
 
 export type OpenLoop = {
@@ -52,6 +54,9 @@ const quantile = (sorted: Float64Array, share: number): number =>
 
 /** Microseconds. */
 const OWN_TURN = 100
+
+const openQuic = ({ port, path }: Target, streamsMax: number): QuicLane =>
+  openQuicClient({ port, token: path.slice(1), streamsMax })
 
 const toWires = (target: Target, exchanges: readonly Exchange[]): Wire[] => {
   if (target.isQuic === true) return toStreams(exchanges)

@@ -1,40 +1,10 @@
-import { openQuicLane, type QuicLane } from '../../src/native/upstream/quic-lane.js'
-import {
-  isRight,
-  SHOWN_BYTES,
-  type Exchange,
-  type Outcome,
-  type Target,
-  type Wire,
-} from './connection.js'
+import type { QuicLane } from '../../src/native/upstream/quic-lane.js'
+import { untilConnected } from '../../test/fixtures/server/quic.js'
+import { isRight, SHOWN_BYTES, type Exchange, type Outcome, type Wire } from './connection.js'
 
-const PROTOCOL = 'lunar-lander-tpu'
 const VERSION = 1
 const ACCEPTED = 200
 const HEAD_BYTES = 6
-const ANSWER_BYTES_MAX = 1_100
-const WAIT_MS = 5_000
-
-/** One connection with the location token in its certificate. */
-export const openQuic = ({ port, path }: Target, streamsMax: number): QuicLane =>
-  openQuicLane({
-    host: '127.0.0.1',
-    port,
-    serverName: 'localhost',
-    protocol: PROTOCOL,
-    key: path.slice(1),
-    isProtected: false,
-    isAnswered: true,
-    answerBytesMax: ANSWER_BYTES_MAX,
-    streamsMax,
-    streamWaitMs: WAIT_MS,
-    answerWaitMs: WAIT_MS,
-    connectWaitMs: WAIT_MS,
-    keepAliveMs: 2_000,
-    idleMs: 30_000,
-    pauseMinMs: 100,
-    pauseMaxMs: 1_000,
-  })
 
 /** The bytes of each transaction, and the frame with its signature. */
 export const toStreams = (exchanges: readonly Exchange[]): Wire[] =>
@@ -63,7 +33,7 @@ export class QuicConnection {
   ) {
     this.#lane = lane
     this.#onReply = onReply
-    void this.#untilConnected().then(() => onOpen(this))
+    void untilConnected(lane).then(() => onOpen(this))
   }
 
   send(wire: Wire): void {
@@ -74,11 +44,6 @@ export class QuicConnection {
 
   close(): void {
     this.#isEnded = true
-  }
-
-  async #untilConnected(): Promise<void> {
-    for (let state = this.#lane.state(); !state.isConnected && !state.isClosed;)
-      state = await this.#lane.after(state.version)
   }
 
   async #ask(wire: Wire): Promise<void> {

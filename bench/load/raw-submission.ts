@@ -1,5 +1,5 @@
-// The latency that an edge adds to one raw transaction, over HTTP, as a binary message of a WebSocket
-// and over QUIC, against the JSON-RPC call to the upstream itself.
+// The latency that an edge adds to one raw transaction, over HTTP, as a binary message of a
+// WebSocket and over QUIC, against the JSON-RPC call to the upstream itself.
 import bs58 from 'bs58'
 import type { Context } from '../context.js'
 import type { Exchange, Target } from '../load-generators/connection.js'

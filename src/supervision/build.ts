@@ -59,7 +59,7 @@ const BUILD_ID_BYTES = 20
 
 /** What the linker made of all that it linked, as `readelf --notes` shows it. */
 const readBuildId = (file: string): string => {
-  const descriptor = openSync(file)
+  const descriptor = openSync(file, 'r')
   const head = Buffer.alloc(NOTES_BYTES)
   const bytes = readSync(descriptor, head)
   closeSync(descriptor)

@@ -1,5 +1,6 @@
 import { ATTACKS } from '../fixtures/attacks/attacks.js'
 import { makeLargeAccounts } from '../fixtures/attacks/large-accounts.js'
+import { QUIC_ATTACKS } from '../fixtures/attacks/quic-attacks.js'
 import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
 import { SOCKET_ATTACKS } from '../fixtures/attacks/socket-attacks.js'
 import { SUBMISSION_ATTACKS } from '../fixtures/attacks/submission-attacks.js'
@@ -19,7 +20,13 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
     const { body } = await askAdmin(deployment, 'POST', tokenPath)
     return String(body['token'])
   }
-  const all = [...ATTACKS, ...SOCKET_ATTACKS, ...SUBMISSION_ATTACKS, ...SLOW_READERS]
+  const all = [
+    ...ATTACKS,
+    ...SOCKET_ATTACKS,
+    ...SUBMISSION_ATTACKS,
+    ...QUIC_ATTACKS,
+    ...SLOW_READERS,
+  ]
   const names = all.map(({ name }) => name)
   await runTrial(t, { port, samples, metricsUrl, createToken }, names)
 })
