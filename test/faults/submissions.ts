@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parse, stringify } from 'smol-toml'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { ERRORS } from '../../src/shared/errors.js'
 import { StoreReader } from '../../src/submission/store/store-reader.js'
@@ -15,7 +15,7 @@ import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { accepted, signaturesOf } from '../fixtures/submission/relay-engine.js'
 import { base64, sendBundle, toBundle, TIPS } from '../fixtures/submission/relay.js'
 import { FLOOR, tipping, TIPS as LANDER_TIPS } from '../fixtures/sandbox/tipping.js'
-import { isSoak, soakTest } from '../fixtures/soak.js'
+import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Least submissions, and how many a second. Both are exceeded until every fault has happened. */
@@ -295,7 +295,7 @@ const findUntold = (loaded: Loaded, found: readonly Submission[]): string[] => {
     .map(one => JSON.stringify({ ...one, record: records.get(one.signature) }))
 }
 
-soakTest(
+t.test(
   'no answer of an upstream is lost, nothing is sent twice',
   { timeout: TEST_MS },
   async t => {
