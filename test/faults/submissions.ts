@@ -15,6 +15,7 @@ import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { accepted, signaturesOf } from '../fixtures/submission/relay-engine.js'
 import { base64, sendBundle, toBundle, TIPS } from '../fixtures/submission/relay.js'
 import { FLOOR, tipping, TIPS as LANDER_TIPS } from '../fixtures/sandbox/tipping.js'
+import { openQuicClient } from '../fixtures/server/quic.js'
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
@@ -40,9 +41,15 @@ const GATHERED_MS = 2_000
 
 type Times = { readonly startMs: number; endMs: number }
 
+const ROUTES = ['/lander', '/relay-bundle', 'QUIC'] as const
+/** Streams at once of one client. */
+const STREAMS = 64
+/** The frame of an answer, before its text. */
+const FRAME_HEAD = 6
+
 /** What a client has sent, and heard: nothing where its connection broke. */
 type Sent = Times & {
-  readonly route: '/lander' | '/relay-bundle'
+  readonly route: (typeof ROUTES)[number]
   readonly signature: string
   status: number
   text: string
@@ -52,7 +59,8 @@ type Sent = Times & {
 type Arrival = { count: number; answeredMs: number }
 const NEVER: Arrival = { count: 0, answeredMs: Infinity }
 
-const isAccepted = ({ text }: Sent): boolean => text.includes('"result"')
+const isAccepted = ({ route, status, text }: Sent): boolean =>
+  route === 'QUIC' ? status === 200 : text.includes('"result"')
 
 const isIn = (ms: number, { startMs, endMs }: Times): boolean =>
   startMs - NOTICE_MS <= ms && ms <= endMs + NOTICE_MS
@@ -97,35 +105,17 @@ const prepare = (t: Test, geyserUrl: string, upstreamUrl: string): Promise<Prepa
       networks: [{ id: 'one', feed, lander, relayBundle }] as object,
       processes: { edgeCount: 2, startMs: 20_000 },
     },
-    { limits: { requestsInFlightMax: 10_000 } },
+    { limits: { requestsInFlightMax: 10_000 }, hasQuic: true },
   )
 }
 
-/** Sends submissions of each route in turn, at a rate, or less where they take long. */
-const startClient = (url: string) => {
+/** Sends over HTTP. */
+const openHttp = (url: string) => {
   const agent = new Agent({ keepAlive: true, scheduling: 'fifo' })
-  const sent: Sent[] = []
-  const pending = new Set<Promise<void>>()
-  const submit = async (nth: number): Promise<void> => {
-    const isBundle = nth % 2 === 1
-    const route = isBundle ? '/relay-bundle' : '/lander'
-    const texts = isBundle
-      ? toBundle('/relay-bundle', `load ${nth}`, 1)
-      : [base64(tipping([FLOOR, 0]))]
-    const body = isBundle ? sendBundle('/relay-bundle', texts) : single(texts[0] ?? '')
-    const [signature = ''] = signaturesOf(texts)
-    const own: Sent = {
-      route,
-      signature,
-      status: 0,
-      text: '',
-      startMs: performance.now(),
-      endMs: 0,
-    }
-    sent.push(own)
-    await new Promise<void>(resolve => {
+  const send = (own: Sent, body: string): Promise<void> =>
+    new Promise(resolve => {
       const headers = { 'content-type': 'application/json' }
-      const sending = request(url + route, { method: 'POST', agent, headers }, reply => {
+      const sending = request(url + own.route, { method: 'POST', agent, headers }, reply => {
         let text = ''
         reply.setEncoding('utf8')
         reply.on('data', chunk => (text += String(chunk)))
@@ -139,6 +129,41 @@ const startClient = (url: string) => {
       sending.on('error', () => resolve())
       sending.end(body)
     })
+  return { send, close: () => agent.destroy() }
+}
+
+/** Sends over one QUIC connection, and the next one where it has ended. */
+const openQuic = (url: URL) => {
+  const token = url.pathname.slice(1)
+  const client = openQuicClient({ port: Number(url.port), token, streamsMax: STREAMS })
+  const send = async (own: Sent, transaction: Uint8Array): Promise<void> => {
+    const { answer } = await client.send(transaction)
+    if (answer === undefined) return
+    const frame = Buffer.from(answer)
+    own.status = frame.readUInt16BE(2)
+    own.text = frame.toString('utf8', FRAME_HEAD)
+  }
+  return { send, close: () => client.close() }
+}
+
+/** Sends submissions of each route in turn, at a rate, or less where they take long. */
+const startClient = (url: string) => {
+  const [http, quic] = [openHttp(url), openQuic(new URL(url))]
+  const sent: Sent[] = []
+  const pending = new Set<Promise<void>>()
+  const submit = async (nth: number): Promise<void> => {
+    const route = ROUTES[nth % ROUTES.length] ?? 'QUIC'
+    const texts =
+      route === '/relay-bundle'
+        ? toBundle('/relay-bundle', `load ${nth}`, 1)
+        : [base64(tipping([FLOOR, 0]))]
+    const [text = ''] = texts
+    const [signature = ''] = signaturesOf(texts)
+    const startMs = performance.now()
+    const own: Sent = { route, signature, status: 0, text: '', startMs, endMs: 0 }
+    sent.push(own)
+    if (route === 'QUIC') await quic.send(own, Buffer.from(text, 'base64'))
+    else await http.send(own, route === '/lander' ? single(text) : sendBundle(route, texts))
     own.endMs = performance.now()
   }
   const timer = setInterval(() => {
@@ -153,7 +178,8 @@ const startClient = (url: string) => {
     stop: async () => {
       clearInterval(timer)
       await Promise.all(pending)
-      agent.destroy()
+      http.close()
+      quic.close()
     },
   }
 }
@@ -250,11 +276,13 @@ const isLost = ({ outages }: Loaded, one: Times): boolean =>
 const findFaults = (loaded: Loaded): string[] => {
   const { arrivals, client, outages } = loaded
   const kindOf = (one: Sent, { count, answeredMs }: Arrival): string | undefined => {
-    const { startMs, endMs, status, text } = one
+    const { startMs, endMs, route, status, text } = one
     const isLate = answeredMs > startMs + ANSWER_MS
     if (count > 1) return 'sent twice'
     if (isAccepted(one)) return answeredMs > endMs ? 'accepted by nobody' : undefined
-    if (status === 0) return isKilled(loaded, one) ? undefined : 'a broken connection'
+    // A stream that found no connection was not sent.
+    const isUnsent = route === 'QUIC' && count === 0
+    if (status === 0) return isKilled(loaded, one) || isUnsent ? undefined : 'a broken connection'
     if (text.includes(ERRORS.noSender.message)) {
       const isOut = outages.some(outage => isIn(startMs, outage))
       return isOut && count === 0 ? undefined : 'no sender'
@@ -284,7 +312,7 @@ const findUntold = (loaded: Loaded, found: readonly Submission[]): string[] => {
     const isLate = answeredMs > one.startMs + ANSWER_MS
     if (outcome !== undefined) return outcome === 'unknown' && (isLate || isLost(loaded, one))
     const gathered = { ...one, endMs: one.endMs + GATHERED_MS }
-    if (one.route !== '/lander') return false
+    if (one.route === '/relay-bundle') return false
     return (
       outages.some(({ startMs }) => isIn(startMs, gathered)) ||
       (isKilled(loaded, one) && unread-- > 0)
@@ -295,41 +323,37 @@ const findUntold = (loaded: Loaded, found: readonly Submission[]): string[] => {
     .map(one => JSON.stringify({ ...one, record: records.get(one.signature) }))
 }
 
-t.test(
-  'no answer of an upstream is lost, nothing is sent twice',
-  { timeout: TEST_MS },
-  async t => {
-    const loaded = await open(t)
-    const { arrivals, client, prepared } = loaded
-    const { sent } = client
-    for (let round = 0; round < ROUNDS; round++)
-      for (const fault of FAULTS) {
-        await sleep(PAUSE_MS)
-        await fault(t, loaded)
-      }
-    await until('all are sent', () => sent.length >= SUBMISSIONS, TEST_MS)
-    await client.stop()
-    const faults = findFaults(loaded)
-    t.strictSame(faults.slice(0, 5), [], `${faults.length} of ${sent.length}`)
-    const brokenCount = sent.filter(({ status }) => status === 0).length
-    const lostCount = sent.filter(one => isLost(loaded, one) && !isAccepted(one)).length
-    t.comment(
-      `${sent.length} sent, ${arrivals.size} at the upstream, ${brokenCount} connections broken, ` +
-        `${lostCount} in flight at a killed sender`,
-    )
-    t.ok(lostCount > 0)
-
-    const reader = new StoreReader(prepared.dataDir)
-    t.teardown(() => reader.close())
-    let untold: string[] = []
-    const isTold = async (): Promise<boolean> => {
-      const start = { before: undefined, countMax: 2 * sent.length, limitMs: 60_000, now: Date.now }
-      const { found } = await reader.search({ accessId: prepared.accessId }, start)
-      const records = found.map(({ submission }) => submission)
-      untold = findUntold(loaded, records)
-      return untold.length === 0
+t.test('no answer of an upstream is lost, nothing is sent twice', { timeout: TEST_MS }, async t => {
+  const loaded = await open(t)
+  const { arrivals, client, prepared } = loaded
+  const { sent } = client
+  for (let round = 0; round < ROUNDS; round++)
+    for (const fault of FAULTS) {
+      await sleep(PAUSE_MS)
+      await fault(t, loaded)
     }
-    await until('the records tell how each ended', isTold).catch(() => undefined)
-    t.strictSame(untold.slice(0, 5), [], `${untold.length} of ${sent.length}`)
-  },
-)
+  await until('all are sent', () => sent.length >= SUBMISSIONS, TEST_MS)
+  await client.stop()
+  const faults = findFaults(loaded)
+  t.strictSame(faults.slice(0, 5), [], `${faults.length} of ${sent.length}`)
+  const brokenCount = sent.filter(({ status }) => status === 0).length
+  const lostCount = sent.filter(one => isLost(loaded, one) && !isAccepted(one)).length
+  t.comment(
+    `${sent.length} sent, ${arrivals.size} at the upstream, ${brokenCount} connections broken, ` +
+      `${lostCount} in flight at a killed sender`,
+  )
+  t.ok(lostCount > 0)
+
+  const reader = new StoreReader(prepared.dataDir)
+  t.teardown(() => reader.close())
+  let untold: string[] = []
+  const isTold = async (): Promise<boolean> => {
+    const start = { before: undefined, countMax: 2 * sent.length, limitMs: 60_000, now: Date.now }
+    const { found } = await reader.search({ accessId: prepared.accessId }, start)
+    const records = found.map(({ submission }) => submission)
+    untold = findUntold(loaded, records)
+    return untold.length === 0
+  }
+  await until('the records tell how each ended', isTold).catch(() => undefined)
+  t.strictSame(untold.slice(0, 5), [], `${untold.length} of ${sent.length}`)
+})
