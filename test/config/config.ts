@@ -67,6 +67,11 @@ t.test('an error names the line and a valid value', t => {
     ],
     [
       'id = "dev"',
+      'id = "dev"\nlanes = [{ id = "lander", kind = "jsonrpc", url = "http://a" }]',
+      '12: networks[1].lanes[0].id: lander is the upstream of other routes',
+    ],
+    [
+      'id = "dev"',
       'id = "../dev"',
       '11: networks[1].id must be up to 32 of a–z, 0–9 and -, not beginning with -, but is "../dev"',
     ],

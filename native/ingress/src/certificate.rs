@@ -34,12 +34,20 @@ pub struct Identity {
     pub wants_protection: bool,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Elements that were read, for tests.
+    pub static ELEMENTS_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Elements of DER, one after the other.
 struct Elements<'a>(&'a [u8]);
 
 impl<'a> Elements<'a> {
     /// Tag and content of the next one; `None` where it is malformed, or there is none.
     fn next(&mut self) -> Option<(u8, &'a [u8])> {
+        #[cfg(test)]
+        ELEMENTS_READ.set(ELEMENTS_READ.get() + 1);
         let (&tag, rest) = self.0.split_first()?;
         // Tags of several bytes are in no certificate.
         if tag & 0x1f == 0x1f {

@@ -3,7 +3,7 @@ use quinn::ConnectionError;
 use rcgen::{CertificateParams, DistinguishedName, DnType, DnValue, KeyPair};
 
 use super::fixture::{PROTOCOL, ask, certificate, client, connect, connect_with, end_of, open};
-use crate::certificate::{Identity, identify};
+use crate::certificate::{ELEMENTS_READ, Identity, identify};
 
 fn identity(token: &str, wants_protection: bool) -> Option<Identity> {
     let token = token.to_string();
@@ -117,7 +117,67 @@ fn what_is_not_one_name_is_unreadable() {
     assert_eq!(identify(&vec![0x30; 8 << 20]), None, "8 MiB");
 }
 
+/// How many elements are read of some bytes. Each has two bytes at least, and is within five others
+/// at most.
+fn elements_read(bytes: &[u8]) -> usize {
+    ELEMENTS_READ.set(0);
+    let _ = identify(bytes);
+    ELEMENTS_READ.get()
+}
+
+fn elements_max(bytes: &[u8]) -> usize {
+    8 + 3 * bytes.len()
+}
+
+/// Well-formed elements of any tags within others, as what reads them expects, or nearly.
+fn tree() -> impl Strategy<Value = Vec<u8>> {
+    let tags =
+        || prop::sample::select(vec![0x30u8, 0x31, 0x06, 0x02, 0x01, 0x04, 0x0c, 0x13, 0xa3]);
+    let content = prop_oneof![
+        Just(vec![0x55, 4, 3]),
+        Just(vec![0x88, 0x37, 1, 1]),
+        prop::collection::vec(any::<u8>(), 0..40),
+    ];
+    let leaf = (tags(), content).prop_map(|(tag, content)| element(tag, &content));
+    leaf.prop_recursive(6, 64, 6, move |inner| {
+        let within = prop::collection::vec(inner, 0..6);
+        (tags(), within).prop_map(|(tag, within)| element(tag, &within.concat()))
+    })
+}
+
+#[test]
+fn the_work_is_at_most_proportional_to_the_bytes() {
+    let read = |count: usize| {
+        let set = element(0x31, &element(0x30, &element(0x06, &[1])).repeat(count));
+        elements_read(&handmade(&set.repeat(4), &element(0xa3, &[])))
+    };
+    for count in [10, 100, 200] {
+        assert!(read(2 * count) <= 2 * read(count) + 8);
+    }
+    let empty = |count: usize| handmade(&element(0x31, &[]).repeat(count), &[]);
+    assert!(elements_read(&empty(4_000)) >= 4_000);
+    assert!(elements_read(&empty(4_000)) <= elements_max(&empty(4_000)));
+    assert_eq!(elements_read(&vec![0x30; 8 << 20]), 0, "8 MiB are not read");
+}
+
 proptest! {
+    #[test]
+    fn any_elements_are_read_once(trees in prop::collection::vec(tree(), 0..4)) {
+        let bytes = trees.concat();
+        let placed = [
+            bytes.clone(),
+            element(0x30, &bytes),
+            element(0x30, &element(0x30, &bytes)),
+            handmade(&bytes, &[]),
+            handmade(&name(b"t"), &bytes),
+            handmade(&name(b"t"), &element(0xa3, &bytes)),
+            handmade(&name(b"t"), &element(0xa3, &element(0x30, &bytes))),
+        ];
+        for der in placed.iter().filter(|der| der.len() < 8 * 1024) {
+            prop_assert!(elements_read(der) <= elements_max(der));
+        }
+    }
+
     #[test]
     fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         let _ = identify(&bytes);
