@@ -65,7 +65,7 @@ export const FOLDERS = {
   // Composition and commands may import every folder but the sandbox (see below).
   processes: undefined,
   cli: undefined,
-  sandbox: ['shared', 'cluster', 'config', 'control', 'processes'],
+  sandbox: ['shared', 'native', 'server', 'cluster', 'config', 'control', 'processes'],
 }
 
 /**

@@ -40,7 +40,7 @@ export const upstreamListeners = (flags: SandboxFlags) => {
   return [geyser, rpc, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
 }
 
-/** A lane of each kind over HTTP, to the routes of the dev lander. */
+/** A lane of each kind over HTTP, to the routes of the dev lander, and one over QUIC. */
 const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
   const lane = {
     credential: CREDENTIALS.lander,
@@ -55,6 +55,11 @@ const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
     { ...lane, id: 'json-rpc', kind: 'jsonrpc', url: `${url}/send`, transactionBytesMax: 4_096 },
     { ...lane, id: 'octets', kind: 'octets', url: `${url}/send-bin`, isProtected: true },
     { ...lane, ...inQuery, id: 'text', kind: 'text', url: `${url}/api/sendTransaction2` },
+    {
+      ...{ ...lane, pingPath: '', id: 'quic', kind: 'quic-frame', preset: 'lunar-lander' },
+      url: `quic://${HOST}:${ports.lander}`,
+      transactionBytesMax: 4_096,
+    },
   ]
 }
 

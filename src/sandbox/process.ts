@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { publicUrlOf } from '../control/public-url.js'
 import { sendMetrics, type Start } from '../processes/start.js'
-import { openLog } from '../shared/log.js'
+import { openLog, type Log } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
 import type { SandboxFlags } from './config.js'
 import type { SandboxDetail } from './description.js'
@@ -12,6 +12,7 @@ import { type SandboxChain, startSandboxChain } from './sandbox-chain.js'
 import { openBundleEngine } from './upstreams/bundle-engine.js'
 import { CREDENTIALS } from './upstreams/credentials.js'
 import { openDevLander } from './upstreams/lander.js'
+import { openQuicLander } from './upstreams/quic-lander.js'
 
 /** What the command passes to the process of the sandbox. */
 export type SandboxOptions = {
@@ -33,14 +34,15 @@ const openChain = ({ port, accountDir, ...flags }: SandboxFlags) => {
   })
 }
 
-const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFlags) => {
+const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFlags, log: Log) => {
   const ports = portsFrom(port)
   const [lander, engine] = await Promise.all([
     // Without a required key, so that clients can call the dev lander directly.
     openDevLander(chain, { port: ports.lander, tipAddresses: tips.lander, isKeyRequired: false }),
     openBundleEngine(chain, { port: ports.bundleEngine, tipAddresses: tips.engine }),
   ])
-  return { lander, engine }
+  const quic = openQuicLander({ lander, log, port: ports.lander })
+  return { lander, engine, quic }
 }
 
 /** Starts the local upstreams: dev chain with feed and RPC, lander, bundle engines, identity. */
@@ -50,7 +52,7 @@ export const start: Start<'chain-provider'> = async ({ config, options }, send) 
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
   const sandbox = await openChain(flags)
-  const { lander, engine } = await openUpstreams(sandbox, flags)
+  const { lander, engine, quic } = await openUpstreams(sandbox, flags, log)
   const identity = await openIdentityProvider({
     port: portsFrom(flags.port).identity,
     users,
@@ -78,6 +80,7 @@ export const start: Start<'chain-provider'> = async ({ config, options }, send) 
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
+      quic.close()
       await Promise.all([lander.close(), engine.close(), identity.close()])
       await sandbox.close()
       flush()

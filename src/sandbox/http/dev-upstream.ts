@@ -27,6 +27,11 @@ export type DevUpstreamOptions = typeof defaults
 /** A running upstream. */
 export type DevUpstream = {
   readonly url: string
+  /**
+   * Answers a request that came another way: recorded, and with the fault that is to be injected,
+   * of which only the answer and the delay apply.
+   */
+  handle(request: UpstreamRequest): Promise<UpstreamAnswer>
   close(): Promise<void>
 }
 
@@ -155,6 +160,13 @@ export const openDevUpstream = async (
   const boundPort = typeof address === 'object' && address !== null ? address.port : port
   return {
     url: `http://${host}:${boundPort}`,
+    async handle(request) {
+      control.addBody(control.addRequest(request.pathname, request.headers), request.body)
+      const fault = control.consumeFault()
+      const answered = injectedAnswer(fault) ?? answerSafely(request, answer)
+      if (fault.delayMs !== undefined) await sleep(fault.delayMs, undefined, { ref: false })
+      return answered
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()

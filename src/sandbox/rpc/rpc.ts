@@ -75,7 +75,7 @@ export const openRpc = async (
     return isBatch(message) ? json(`[${message.map(answer).join()}]`) : json(answer(message))
   })
   return {
-    url: upstream.url,
+    ...upstream,
     async close() {
       history.close()
       await upstream.close()
