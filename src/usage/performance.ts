@@ -92,8 +92,8 @@ const inOrder = (one: Row, other: Row): number =>
   one.startMs - other.startMs ||
   one.tips - other.tips
 
-/** Each lane in each period, of the rows of bands. */
-export const toPerformance = (rows: readonly Row[]): readonly LanePerformance[] => {
+/** The rows of each lane in each period, one for each band. */
+export const groupsOf = (rows: readonly Row[]): readonly (readonly Row[])[] => {
   const groups = new Map<string, Row[]>()
   for (const row of rows.toSorted(inOrder)) {
     const key = [row.network, row.lane, row.startMs].join('\0')
@@ -101,15 +101,20 @@ export const toPerformance = (rows: readonly Row[]): readonly LanePerformance[] 
     if (group === undefined) groups.set(key, [row])
     else group.push(row)
   }
-  return [...groups.values()].flatMap(group => {
-    const [first] = group
-    if (first === undefined) return []
-    const { lane, network, startMs } = first
-    const tips = group.map(row => ({
-      tipFromLamports: row.tips,
-      tipUntilLamports: untilOf(row.tips),
-      ...addUp([row]),
-    }))
-    return [{ network, lane: lane === '' ? null : lane, startMs, ...addUp(group), tips }]
-  })
+  return [...groups.values()]
 }
+
+/** One lane in one period. */
+export const toLane = (group: readonly Row[]): LanePerformance => {
+  const { lane = '', network = '', startMs = 0 } = group[0] ?? {}
+  const tips = group.map(row => ({
+    tipFromLamports: row.tips,
+    tipUntilLamports: untilOf(row.tips),
+    ...addUp([row]),
+  }))
+  return { network, lane: lane === '' ? null : lane, startMs, ...addUp(group), tips }
+}
+
+/** Each lane in each period. */
+export const toPerformance = (rows: readonly Row[]): readonly LanePerformance[] =>
+  groupsOf(rows).map(toLane)

@@ -7,11 +7,11 @@ import { SubmissionFeed } from '../../submission/queries/feed.js'
 import type { PerformanceQuery } from '../../submission/queries/filters.js'
 import { SubmissionQueries, type QueryParts } from '../../submission/queries/queries.js'
 import { StoreReader } from '../../submission/store/store-reader.js'
-import { toPerformance } from '../../usage/performance.js'
+import { groupsOf, toLane } from '../../usage/performance.js'
 import { HOUR_MS } from '../../usage/scope.js'
 import { openUsageReader, type AskOwn } from '../../usage/store.js'
 
-/** Followers are sent pages for so long in one turn of the event loop. */
+/** Followers are sent pages, and lanes are summed, for so long in one turn of the event loop. */
 const TURN_MS = 1
 
 type Network = EdgeConfig['networks'][number]
@@ -23,6 +23,7 @@ export class StoredSubmissions {
   private readonly config: Pick<EdgeConfig, 'dataDir' | 'submissionStore'>
   /** Opened on first use: it has a thread. */
   private usage: AskOwn | undefined
+  private readonly turn = new LoopTurn(TURN_MS, () => performance.now())
   private readonly reader: StoreReader
   private readonly feed: SubmissionFeed
 
@@ -61,16 +62,19 @@ export class StoredSubmissions {
   private async lanes(
     accessId: string,
     network: string,
-    { from, isByHour, lane = '', until }: PerformanceQuery,
-  ): Promise<object> {
+    { from, isByHour, lane: wanted = '', until }: PerformanceQuery,
+  ): Promise<string> {
     this.usage ??= openUsageReader(this.config.dataDir)
-    const parameters = [accessId, network, lane, from, until, Number(isByHour)]
+    const parameters = [accessId, network, wanted, from, until, Number(isByHour)]
     const rows = await this.usage('lanes', parameters)
     const fromMs = from * HOUR_MS
-    const lanes = toPerformance(rows).map(({ network: _network, startMs, ...one }) =>
-      Object.assign(one, { startMs: isByHour ? startMs : fromMs }),
-    )
-    return { fromMs, untilMs: until * HOUR_MS, lanes }
+    const lanes: string[] = []
+    for (const group of groupsOf(rows)) {
+      if (this.turn.isOver) await this.turn.next()
+      const { network: _network, startMs, ...lane } = toLane(group)
+      lanes.push(JSON.stringify({ ...lane, startMs: isByHour ? startMs : fromMs }))
+    }
+    return `{"fromMs":${fromMs},"untilMs":${until * HOUR_MS},"lanes":[${lanes.join()}]}`
   }
 
   onTold(accessIds: readonly string[] | undefined): void {

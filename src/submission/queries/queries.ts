@@ -25,8 +25,8 @@ export type QueryParts = {
   readonly now: () => number
   /** Looks it up at the sender, which asks other machines. */
   readonly findElsewhere: (query: SubmissionQuery) => Promise<FoundSubmission | undefined>
-  /** What became of the submissions of an access, by lane. */
-  readonly lanes: (accessId: string, query: PerformanceQuery) => Promise<object>
+  /** What became of the submissions of an access, by lane, as JSON. */
+  readonly lanes: (accessId: string, query: PerformanceQuery) => Promise<string>
 }
 
 const NULL = Buffer.from('null')
@@ -62,7 +62,7 @@ export class SubmissionQueries {
 
   async performance(accessId: string, members: Members): Promise<Uint8Array> {
     const query = toPerformanceQuery(members, this.parts.now())
-    return toBytes(await this.parts.lanes(accessId, query))
+    return Buffer.from(await this.parts.lanes(accessId, query))
   }
 
   private get times(): Parameters<typeof toView>[1] {

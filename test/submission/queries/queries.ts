@@ -25,7 +25,7 @@ const open = async (t: Test) => {
       asked.push(key)
       return elsewhere.get(key)
     },
-    lanes: async (accessId, query) => ({ accessId, ...query }),
+    lanes: async (accessId, query) => JSON.stringify({ accessId, ...query }),
   })
   const keep = async (more: Partial<Submission> = {}): Promise<Uint8Array> => {
     clock.ms += 1_000
