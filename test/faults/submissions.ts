@@ -343,6 +343,10 @@ t.test('no answer of an upstream is lost, nothing is sent twice', { timeout: TES
       `${lostCount} in flight at a killed sender`,
   )
   t.ok(lostCount > 0)
+  for (const route of ROUTES) {
+    const count = sent.filter(one => one.route === route && isAccepted(one)).length
+    t.ok(count > SUBMISSIONS / 10, `${count} accepted over ${route}`)
+  }
 
   const reader = new StoreReader(prepared.dataDir)
   t.teardown(() => reader.close())
