@@ -138,11 +138,14 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
   await untilUp()
   t.match(await race(raced), answer)
   // Records are gathered for a moment, and those of a killed sender are lost with it.
-  await until('it is stored', async () => (await stateOf(raced.signature)) !== undefined)
+  const untilStored = (signature: string): Promise<void> =>
+    until('it is stored', async () => (await stateOf(signature)) !== undefined)
+  await untilStored(raced.signature)
   await killSender()
   t.match(await race(raced), answer, 'it is known there')
   const next = await submitter.forLander()
   t.match(await race(next), { result: next.signature })
+  await untilStored(next.signature)
   await untilUp()
 
   const lander = `${deployment.description.landerUrl}/_control`
@@ -208,12 +211,18 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     return Object.fromEntries(lanes.map(one => [String(one.lane), one]))
   }
   // Those of which nothing was sent are not counted.
-  const listed = await asker.call('getSubmissions', [{ route: '/race', limit: 100 }])
-  const races = (listed as { submissions: { state: string }[] }).submissions.filter(
-    ({ state }) => state !== 'unreachable' && state !== 'full',
-  ).length
-  t.ok(races >= 5)
-  const isCounted = async (): Promise<boolean> => (await countsOf())['null']?.sent === races
+  const countRaces = async (): Promise<number> => {
+    const listed = await asker.call('getSubmissions', [{ route: '/race', limit: 100 }])
+    return (listed as { submissions: { state: string }[] }).submissions.filter(
+      ({ state }) => state !== 'unreachable' && state !== 'full',
+    ).length
+  }
+  // Records are gathered for a while before they are listed.
+  let races = 0
+  const isCounted = async (): Promise<boolean> => {
+    races = await countRaces()
+    return races >= 5 && (await countsOf())['null']?.sent === races
+  }
   await until('all ends are counted', isCounted, EXPIRY_MS)
   t.match(
     await countsOf(),

@@ -7,7 +7,13 @@ import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { call, runToEnd, startCommand, type Service } from '../fixtures/processes/deployment.js'
+import {
+  call,
+  childPids,
+  runToEnd,
+  startCommand,
+  type Service,
+} from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
@@ -192,12 +198,25 @@ const killEdges = async (t: Test, { prepared, service }: Opened): Promise<void> 
   await until('the next one is ready', () => isServed(prepared))
 }
 
+/** Empty where the process has ended. */
+const readText = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 const interrupt = async (t: Test, { prepared, service }: Opened): Promise<void> => {
   const first = service.pidsOf('edge')
   configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
+  // It has its title a moment before it is ready, which may be over before this looks again.
+  const isEdge = (pid: number): boolean =>
+    /\bedge(?:\.js)?$/.test(readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim())
   const sendToSuccessor = (signal: NodeJS.Signals): Promise<void> =>
     until('its successor starts', () => {
-      const pid = service.pidsOf('edge').find(pid => !first.includes(pid))
+      const children = childPids(requirePid(service.supervisor.pid)).filter(isEdge)
+      const pid = children.find(pid => !first.includes(pid))
       if (pid !== undefined) process.kill(pid, signal)
       return pid !== undefined
     })
