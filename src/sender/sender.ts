@@ -84,22 +84,29 @@ export const openSender = async (
     version,
     inFlight: () => [...singleFlight.entries(), ...sent.inFlight()],
     remembered: () => sent.remembered(),
-    onSuccessor: () => opened.stopTelling(),
-    onSuccessorLost: () => opened.tellAgain(),
+    onSuccessor: () => opened.stopPublishing(),
+    onSuccessorLost: () => opened.resume(),
     onFault,
   })
   const predecessor = await takeOver(path, onFault)
   for (const one of predecessor?.remembered ?? []) sent.remember(one)
   for (const [key, result] of predecessor?.inFlight ?? [])
     if (!sent.adopt(key, result)) singleFlight.add(key, result)
-  void predecessor?.ended.then(() => opened.resume()).catch(onFault)
+  void predecessor?.ended
+    .then(async () => {
+      await opened.recover()
+      await opened.resume()
+    })
+    .catch(onFault)
   if (predecessor === undefined) {
-    await opened.resume()
+    await opened.recover()
     const sinceMs = Date.now() - REMEMBERED_MS
-    for (const { submission } of store.newest(sinceMs, submissionStore.awaitedMax))
+    for await (const { submission } of store.newest(sinceMs, submissionStore.awaitedMax))
       sent.recover(submission)
   }
   await server.listen()
+  // Takes 20 µs a submission of ten minutes: the next one is served meanwhile.
+  if (predecessor === undefined) await opened.resume()
   const drain = async (): Promise<void> => {
     await server.drain()
     await Promise.all([...relays, ...landers, ...races].map(one => one.close()))

@@ -32,15 +32,15 @@ export type StoreParts = {
 export type OpenStore = {
   readonly store: SubmissionStore
   readonly onFault: (fault: unknown) => void
+  /** Stores what an earlier process, which has ended, left in its write-ahead log. */
+  recover(): Promise<void>
   /**
-   * Continues with what an earlier process has sent. Called when that has ended: until then it does
-   * so itself.
+   * Continues with what an earlier process, which has ended, has sent: follows it, and publishes
+   * and counts what submissions come to.
    */
   resume(): Promise<void>
-  /** Leaves it to another process to tell and count what submissions come to. */
-  stopTelling(): Promise<void>
-  /** Does so again, after that process has ended. */
-  tellAgain(): Promise<void>
+  /** Leaves it to another process to publish and count that, until `resume`. */
+  stopPublishing(): Promise<void>
   /** A block was committed: what landed in it is looked for at once. */
   onCommitted(network: string): void
   close(): Promise<void>
@@ -97,24 +97,23 @@ export const openStore = async (
   const performance = createPerformanceCount({ config, store, log: parts.log, now })
   landings.start()
   reportStore(store, landings, metrics)
-  const tellAgain = async (): Promise<void> => {
+  const resume = async (): Promise<void> => {
     await store.resume()
     performance.start()
   }
   return {
     store,
     onFault,
-    resume: async () => {
+    recover: async () => {
       const other = 1 - own.nth
       const left = existsSync(walPath(dir, other)) ? openWal(dir, other, bytes) : undefined
       if (left !== undefined) await store.recover(new WriteAheadLog(left.wal))
       left?.release()
-      await tellAgain()
     },
-    tellAgain,
-    stopTelling: async () => {
+    resume,
+    stopPublishing: async () => {
       await performance.stop()
-      await store.stopTelling()
+      await store.stopPublishing()
     },
     onCommitted: network => void landings.look(network),
     close: async () => {

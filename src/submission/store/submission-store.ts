@@ -67,6 +67,9 @@ export type SentSubmission = StoredSubmission & {
   readonly isRecovered: boolean
 }
 
+/** Rows that are read in one turn of the event loop: some 2 ms. */
+const TURN_ROWS = 100
+
 /** Bytes of a store's write-ahead log. */
 export const walBytes = ({ inFlightMax }: Options): number => inFlightMax * WAL_SLOT_BYTES
 
@@ -204,9 +207,15 @@ export class SubmissionStore {
     return submission
   }
 
-  /** Submissions since an instant, newest first, at most `countMax` of each table. */
-  newest(sinceMs: number, countMax: number): readonly StoredSubmission[] {
-    return this.tables.newest(sinceMs, countMax)
+  /** Submissions since an instant, newest first, at most `countMax` of each table, in turns. */
+  async *newest(sinceMs: number, countMax: number): AsyncGenerator<StoredSubmission> {
+    let count = 0
+    for (const id of this.tables.newestIds(sinceMs, countMax)) {
+      if (++count % TURN_ROWS === 0) await new Promise(setImmediate)
+      if (this.isClosed) return
+      const submission = this.tables.get(id)
+      if (submission !== undefined) yield { id, submission }
+    }
   }
 
   /** How submissions ended that are not counted yet; they are removed once they are. */
@@ -239,18 +248,20 @@ export class SubmissionStore {
   }
 
   /**
-   * Continues with the submissions that an earlier process has sent, which has ended, and tells
-   * what it has not told.
+   * Continues with the submissions that an earlier process has sent, which has ended, and
+   * publishes what it has not.
    */
   async resume(): Promise<void> {
     const { now } = this.modules
     const { awaitedMax, awaitedMs } = this.options
-    if (!this.tables.isTelling) await this.tables.startTelling(this.options, now())
+    if (!this.tables.isPublishing) await this.tables.startPublishing(this.options, now())
     for (const [name, record] of this.buffered) {
       const id = parseId(name)
       if (id !== undefined && record.written?.untold !== undefined) void this.write(id, record)
     }
-    for (const { id, submission } of this.tables.newest(now() - awaitedMs, awaitedMax)) {
+    for await (const { id, submission } of this.newest(now() - awaitedMs, awaitedMax)) {
+      // Another process does it now.
+      if (!this.tables.isPublishing) return
       const name = formatId(id)
       // What this process has in hand is its own.
       if (this.buffered.has(name) || this.pending.has(name)) continue
@@ -262,11 +273,11 @@ export class SubmissionStore {
     }
   }
 
-  /** Leaves it to another process to tell what submissions come to, until `resume`. */
-  async stopTelling(): Promise<void> {
+  /** Leaves it to another process to publish what submissions come to, until `resume`. */
+  async stopPublishing(): Promise<void> {
     this.gathered.startAll()
     this.landed.startAll()
-    await this.tables.stopTelling()
+    await this.tables.stopPublishing()
   }
 
   /** Stores what an earlier process left in a write-ahead log. */

@@ -133,23 +133,23 @@ export class SubmissionTables {
   }
 
   /**
-   * Tells what submissions have come to from now on. To be called when no other process does so any
+   * Publishes what submissions come to from now on. To be called when no other process does so any
    * more.
    */
-  async startTelling(options: Options, nowMs: number): Promise<void> {
+  async startPublishing(options: Options, nowMs: number): Promise<void> {
     if (this.events === undefined) return
     const log = new EventLog(this.events, options)
     await log.load(nowMs)
     this.log = log
   }
 
-  /** Leaves that to another process. Resolves when all that was told is stored. */
-  async stopTelling(): Promise<void> {
+  /** Leaves that to another process. Resolves when all that was published is stored. */
+  async stopPublishing(): Promise<void> {
     this.log = undefined
     await this.root.flushed
   }
 
-  get isTelling(): boolean {
+  get isPublishing(): boolean {
     return this.log !== undefined
   }
 
@@ -252,17 +252,14 @@ export class SubmissionTables {
     return this.events && lastPosition(this.events, accessId)
   }
 
-  /** Submissions since an instant, newest first, at most `countMax` of each table. */
-  newest(sinceMs: number, countMax: number): readonly StoredSubmission[] {
+  /** Ids of submissions since an instant, newest first, at most `countMax` of each table. */
+  newestIds(sinceMs: number, countMax: number): readonly Uint8Array[] {
     this.refresh()
     return this.openTables().flatMap(table => {
-      const found: StoredSubmission[] = []
-      for (const { key, value } of table.getRange({ reverse: true, limit: countMax })) {
+      const found: Uint8Array[] = []
+      for (const key of table.getKeys({ reverse: true, limit: countMax })) {
         if (timeOfId(key) < sinceMs) break
-        found.push({
-          id: Uint8Array.from(key),
-          submission: v.parse(submissionSchema, unpack(value)),
-        })
+        found.push(Uint8Array.from(key))
       }
       return found
     })
