@@ -14,7 +14,7 @@ const BACKLOG: libc::c_int = 4_096;
 pub fn open(host: &str, port: u16) -> Result<RawFd> {
     open_first(host, port, |address| {
         let socket = open_bound(address, libc::SOCK_STREAM, (libc::SO_REUSEADDR, 1))?;
-        // SAFETY: an open socket.
+        // SAFETY: the descriptor is open for as long as `socket` lives; no memory is passed.
         if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } != 0 {
             return Err(std::io::Error::last_os_error());
         }

@@ -35,7 +35,7 @@ export const openQuicLander = ({ lander, log, port }: QuicLanderParts): QuicLand
   const server = new QuicServer({
     ...{ descriptor, log },
     slot: 0,
-    // No client of a former process is told that its connection is gone.
+    // Clients of an earlier process get no reset: their connections time out.
     resetKey: new Uint8Array(32),
     open: ({ token }) =>
       token === CREDENTIALS.lander

@@ -197,7 +197,7 @@ export const SUBMISSION_FILTERS = options({
   untilMs: INTEGER_OR_NULL,
 })
 
-/** Which hours and lane `getLanePerformance` tells of. */
+/** The hours and the lane that `getLanePerformance` reports. */
 export const PERFORMANCE_OPTIONS = options({
   fromMs: INTEGER_OR_NULL,
   untilMs: INTEGER_OR_NULL,
@@ -241,7 +241,7 @@ export const LANES_VIEW = record({
   ),
 })
 
-/** What a notification of `submissionSubscribe` tells. */
+/** A notification of `submissionSubscribe`. */
 export const SUBMISSION_CHANGE = record(
   {
     cursor: TEXT,

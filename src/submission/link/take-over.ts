@@ -57,11 +57,11 @@ const receive = (socket: Socket, onFault: (fault: unknown) => void): Promise<Pre
       )
     // It was killed before it answered.
     void ended.then(() => resolve({ inFlight: new Map(), remembered, ended }))
-    const reader = new FrameReader(BYTES_MAX, message => {
-      const told = message as ToSuccessor
-      if (told.kind === 'inFlight') resolve({ inFlight: toMap(told.keys), remembered, ended })
-      else if (told.kind === 'remembered') remembered.push(...told.sent)
-      else if (told.kind === 'ended') settlers.get(told.key)?.(told.result)
+    const reader = new FrameReader(BYTES_MAX, frame => {
+      const message = frame as ToSuccessor
+      if (message.kind === 'inFlight') resolve({ inFlight: toMap(message.keys), remembered, ended })
+      else if (message.kind === 'remembered') remembered.push(...message.sent)
+      else if (message.kind === 'ended') settlers.get(message.key)?.(message.result)
     })
     socket.on('data', chunk => {
       try {

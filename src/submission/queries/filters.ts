@@ -64,7 +64,7 @@ const earlier = (one: Uint8Array | undefined, other: Uint8Array | undefined) => 
 }
 
 const HOUR_MS = 3_600_000
-/** Most hours of a call of `getLanePerformance`: told together, and each. */
+/** Most hours of a call of `getLanePerformance`: added up, and each by itself. */
 const HOURS_MAX = { range: 744, hour: 24 } as const
 const LANE = /^[a-zA-Z0-9-]{1,32}$/
 
