@@ -85,12 +85,13 @@ export const toPerformanceQuery = (members: Members, nowMs: number): Performance
   const lane = read(members, 'lane', 'the name of a lane', value =>
     typeof value === 'string' && LANE.test(value) ? value : undefined,
   )
-  const untilMs = read(members, 'untilMs', 'Unix milliseconds', instant)
-  const until = Math.ceil((untilMs ?? nowMs) / HOUR_MS)
+  const untilMs = read(members, 'untilMs', 'Unix milliseconds', instant) ?? nowMs
+  const until = Math.ceil(untilMs / HOUR_MS)
   const hoursMax = HOURS_MAX[grain]
   const fromMs = read(members, 'fromMs', 'Unix milliseconds', instant)
   const from = fromMs === undefined ? Math.max(0, until - 24) : Math.floor(fromMs / HOUR_MS)
-  if (from >= until || until - from > hoursMax)
+  const isBefore = from < until && (fromMs === undefined || fromMs < untilMs)
+  if (!isBefore || until - from > hoursMax)
     throw new RpcError('submissionFilter', {
       name: 'fromMs',
       expected: `before \`untilMs\`, in at most ${hoursMax} hours with it`,

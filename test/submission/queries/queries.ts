@@ -176,5 +176,6 @@ t.test('hours and lane of getLanePerformance', async t => {
   await refused({ fromMs: (now - 24) * hour, grain: 'hour' }, 'fromMs', range(24))
   await refused({ fromMs: 2 * hour, untilMs: 2 * hour }, 'fromMs', range(744))
   await refused({ untilMs: 0 }, 'fromMs', range(744))
+  await refused({ fromMs: 5, untilMs: 1 }, 'fromMs', range(744))
   await refused({ fromMs: (now + 1) * hour }, 'fromMs', range(744))
 })
