@@ -23,7 +23,7 @@ const open = async (t: Test) => {
   const archives = join(prepared.dataDir, '..', 'archives')
   mkdirSync(archives)
   files.serve(archives)
-  const file = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  const file = await record.writeRecent(archives)
   const stores = join(prepared.dataDir, 'accounts', 'one')
   return { prepared, files, file, stores }
 }

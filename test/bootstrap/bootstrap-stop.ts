@@ -34,7 +34,7 @@ t.test('SIGTERM stops a bootstrap', async t => {
   const archives = join(prepared.dataDir, '..', 'archives')
   mkdirSync(archives)
   files.serve(archives)
-  const full = await record.writeFull(archives, chain.chain.tip.slot - 1)
+  const full = await record.writeRecent(archives)
   const source = `${files.url}/${basename(full)}`
   const stores = join(prepared.dataDir, 'accounts', 'one')
   const statusOf = () => readStatus(stores)?.bootstrap

@@ -66,7 +66,7 @@ t.test('kill -9 of the indexer at random times during bootstraps', async t => {
   for (let round = 0; round < BOOTSTRAPS; round += 1) {
     const { slot } = poller
     await until('it follows the chain', () => poller.slot > slot + 5)
-    const full = await record.writeFull(archives, chain.tip.slot - 1)
+    const full = await record.writeRecent(archives)
     const args = ['--config', prepared.configFile, '--network', 'dev']
     let isOver = false
     const loading = runToEnd(t, ['snapshot', 'load', full, ...args]).finally(() => (isOver = true))
