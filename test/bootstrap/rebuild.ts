@@ -6,6 +6,7 @@ import t from 'tap'
 import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
 import { openBootstrapHarness } from '../fixtures/ingest/bootstrap-harness.js'
 import { call, runToEnd } from '../fixtures/processes/deployment.js'
+import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 type Network = Record<string, unknown> & { readonly feed: object }
@@ -57,6 +58,7 @@ t.test('a start with another scope rebuilds the store', async t => {
   await until('the bootstrap is done', () => statusOf('rpc')?.state === 'done')
   await checkState('3')
   t.equal(await service.stop(), 0)
+  if (!isSoak) return
 
   rpc.setPaused(true)
   configure(ONE)

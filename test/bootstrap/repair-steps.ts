@@ -15,7 +15,7 @@ import { startPublishing } from '../fixtures/ingest/publish-archives.js'
 import { startFeedHarness } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
-import { soakTest } from '../fixtures/soak.js'
+import { isSoak, soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 type StoredAccount = {
@@ -277,7 +277,7 @@ for (const kind of ['snapshot', 'rpc'] as const)
     },
   )
 
-for (const kind of ['snapshot', 'rpc'] as const)
+for (const kind of isSoak ? (['snapshot', 'rpc'] as const) : (['rpc'] as const))
   t.test(`a store that ends with an orphaned block is made anew by ${kind}`, async t => {
     const harness = await open(t, ['incremental', kind], kind === 'rpc')
     const { chain, loseSlots, orphanTip, readAccount } = harness

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { readStatus } from '../../src/storage/status-file.js'
 import {
   pauseAt,
@@ -13,7 +13,7 @@ import {
 } from '../fixtures/ingest/bootstrap-harness.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
-import { isSoak } from '../fixtures/soak.js'
+import { isSoak, soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['snapshot', 'replay']]
@@ -81,7 +81,7 @@ t.test('a bootstrap can be cancelled', async t => {
     t.notMatch(service.output(), 'bootstrap failed')
   })
 
-  await t.test('kill -9 during the cancellation', async t => {
+  const killDuring = async (t: Test): Promise<void> => {
     const { loading } = await pauseAt(harness, 'snapshot', 'load')
     const state = readFileSync(pathOf('snapshot', 'bootstrap.json'), 'utf8')
     t.equal((await cancel('snapshot')).code, 0)
@@ -99,7 +99,6 @@ t.test('a bootstrap can be cancelled', async t => {
     await until('it is settled', () => statusOf('snapshot')?.state === 'cancelled')
     t.match(statusOf('snapshot'), { reason: REASON, attempts: 1 })
     await checkState(t, 'snapshot', '1')
-    if (!isSoak) return
     // A request to cancel an earlier bootstrap must not cancel the next one.
     writeFileSync(
       pathOf('snapshot', 'bootstrap.cancel.json'),
@@ -110,7 +109,8 @@ t.test('a bootstrap can be cancelled', async t => {
     t.equal((await next).code, 0)
     pauseChain()
     await checkState(t, 'snapshot', '2')
-  })
+  }
+  await soakTest('kill -9 during the cancellation', {}, killDuring, t)
   t.equal(await service.stop(), 0)
 
   await t.test('without a service', async t => {

@@ -9,7 +9,7 @@ import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 import { isSoak } from '../fixtures/soak.js'
 
-const ROUNDS = isSoak ? 700 : 6
+const ROUNDS = isSoak ? 700 : 3
 // A round takes one second, or several on a busy machine.
 t.setTimeout(ROUNDS * 5_000 + 60_000)
 const SLOT_MS = 30

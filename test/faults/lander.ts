@@ -7,7 +7,7 @@ import { base64, FLOOR, frame, tipping, TIPS } from '../fixtures/sandbox/tipping
 import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-const SUBMISSIONS = isSoak ? 10_000 : 3_000
+const SUBMISSIONS = isSoak ? 10_000 : 1_000
 const CLIENTS = 32
 const ROUTES = ['/lander', '/lander-submit-bundle', '/lander-submit-batch'] as const
 const OK = '{"result":"ok"}'

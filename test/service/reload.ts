@@ -18,6 +18,7 @@ import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { openSocket } from '../fixtures/server/socket.js'
+import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const DRAIN_MS = 1_000
@@ -245,13 +246,12 @@ const interrupt = async (t: Test, { prepared, service }: Opened): Promise<void> 
 // The last one ends the service.
 t.test('changes that fail', async t => {
   const opened = await open(t)
-  const rounds: [name: string, run: typeof interrupt][] = [
-    ['a configuration that is faulty or cannot be loaded changes nothing', loadFaulty],
-    ['a connection that waits when its edge is killed is answered by the next one', killEdges],
-    [
-      'a successor that is killed, one that hangs, a second reload, and SIGTERM meanwhile',
-      interrupt,
-    ],
-  ]
-  for (const [name, run] of rounds) await t.test(name, t => run(t, opened))
+  await t.test('a configuration that is faulty or cannot be loaded changes nothing', t =>
+    loadFaulty(t, opened),
+  )
+  await t.test('a connection that waits when its edge is killed is answered by the next one', t =>
+    killEdges(t, opened),
+  )
+  const name = 'a successor that is killed, one that hangs, a second reload, and SIGTERM meanwhile'
+  await soakTest(name, {}, t => interrupt(t, opened), t)
 })

@@ -12,7 +12,7 @@ import {
   statusOf,
   type Deployment,
 } from '../../fixtures/processes/deployment.js'
-import { isSoak } from '../../fixtures/soak.js'
+import { soakTest } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
 type MachineUrls = { readonly id: string; readonly rpcUrl: string; readonly dataDir: string }
@@ -34,7 +34,7 @@ const pidsWith = (text: string): number[] => {
   return lines.filter(line => line.includes(text)).map(line => Number.parseInt(line, 10))
 }
 
-t.test('three machines over three members', { skip: withoutEtcd, timeout: 180_000 }, async t => {
+soakTest('three machines over three members', { skip: withoutEtcd, timeout: 180_000 }, async t => {
   const dataDir = ownDir(t)
   const first = await startDeployment(t, { dataDir, args: ['--machines', '3'] })
   const machines = machinesOf(first)
@@ -75,7 +75,6 @@ t.test('three machines over three members', { skip: withoutEtcd, timeout: 180_00
   t.equal(await first.stop(), 0)
   await until('every process has ended', () => !pids.some(isRunning))
 
-  if (!isSoak) return
   const second = await startDeployment(t, { dataDir, port: first.port, args: ['--machines', '3'] })
   const [again, , distant] = machinesOf(second)
   t.equal(distant?.rpcUrl, far?.rpcUrl, 'tokens are kept')

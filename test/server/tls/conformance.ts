@@ -2,8 +2,6 @@
 import { env } from 'node:process'
 
 env['SLOTLINE_TEST_TLS'] = '1'
-await import('../../edge/direct-reads.js')
 await import('../compiled/pause.js')
 await import('../http/exchange.js')
-await import('../http/reply-stream.js')
 await import('../websocket/server-socket.js')

@@ -77,7 +77,7 @@ t.test('a machine of a cluster', { skip: withoutEtcd, timeout: 120_000 }, async 
     [],
   )
 
-  // test/service/changes.ts upgrades a service without a cluster.
+  // test/service/upgrade.ts upgrades a service without a cluster.
   if (isSoak) {
     const upgraded = await runToEnd(t, ['upgrade', '--data-dir', machine.dataDir])
     t.equal(upgraded.code, 0, upgraded.output)

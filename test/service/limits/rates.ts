@@ -151,7 +151,8 @@ t.test('the dashboard shows what a load generator sends', async t => {
     /** The answer to a call: slots and roots of the feed may come before it. */
     const answerTo = async (client: Client, method: string, params?: readonly unknown[]) => {
       let answer = await client.call(method, params)
-      while (answer instanceof Object && 'method' in answer) answer = JSON.parse(await client.next())
+      while (answer instanceof Object && 'method' in answer)
+        answer = JSON.parse(await client.next())
       return answer
     }
     const first = await open('slotSubscribe')

@@ -1,28 +1,27 @@
-import '../fixtures/native/small-young-generation.js'
+import '../../fixtures/native/small-young-generation.js'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
-import { defaults } from '../../src/rpc/options.js'
-import { RpcError } from '../../src/shared/errors.js'
-import { createTransactionChecks } from '../../src/native/transactions.js'
-import { decodeMemcmp, decodePubkey, encodePubkey } from '../../src/native/encoding.js'
-import { sharedCells } from '../../src/native/os.js'
-import type { Reader } from '../../src/native/reader.js'
-import type { Reads, ReplyBytes } from '../../src/native/reads.js'
-import { createRpcAnswer } from '../../src/native/rpc-answer.js'
-import { applyAccounts, openStore, openStoreAt } from '../fixtures/rpc/store.js'
-import { isSoak } from '../fixtures/soak.js'
-import { readVectors, VECTOR_SLOT } from '../fixtures/rpc/vectors.js'
+import { defaults } from '../../../src/rpc/options.js'
+import { RpcError } from '../../../src/shared/errors.js'
+import { createTransactionChecks } from '../../../src/native/transactions.js'
+import { decodeMemcmp, decodePubkey, encodePubkey } from '../../../src/native/encoding.js'
+import { sharedCells } from '../../../src/native/os.js'
+import type { Reader } from '../../../src/native/reader.js'
+import type { Reads, ReplyBytes } from '../../../src/native/reads.js'
+import { createRpcAnswer } from '../../../src/native/rpc-answer.js'
+import { applyAccounts, openStore, openStoreAt } from '../../fixtures/rpc/store.js'
+import { readVectors, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
 
 const MIB = 1024 * 1024
 /** Calls that read a store; their leaks are the smallest. */
-const CALLS = isSoak ? 1_000_000 : 200_000
-/** A leak of 80 bytes per call exceeds this, of 16 bytes in a soak run. */
+const CALLS = 1_000_000
+/** A leak of 16 bytes per call exceeds this. */
 const HEAP_MAX_MIB = 12
-/** Allocators keep freed memory; a leak of 420 bytes per call exceeds this, of 80 in a soak run. */
+/** Allocators keep freed memory; a leak of 80 bytes per call exceeds this. */
 const RSS_MAX_MIB = 64
 
 setFlagsFromString('--expose-gc')
@@ -122,7 +121,7 @@ t.test('tasks that are read, closed early, or never read', async t => {
   ]
   const into = new Uint8Array(1_000)
   const run = async (): Promise<void> => {
-    for (let index = 0; index < (isSoak ? 480 : 240); index++) {
+    for (let index = 0; index < 480; index++) {
       const reply = await kinds[index % kinds.length]?.()
       if (reply === undefined || reply instanceof Uint8Array) throw new Error('not from a pool')
       const end = Math.floor(index / kinds.length) % 3
@@ -160,7 +159,7 @@ t.test('transaction checks', async t => {
   const record = Buffer.concat([Uint8Array.of(0, 66), Buffer.alloc(66, 1)])
   const text = Buffer.alloc(1_232, 1).toString('base64')
   await returnsToBaseline(t, async () => {
-    for (let nth = 0; nth < (isSoak ? 10 : 2); nth++) {
+    for (let nth = 0; nth < 10; nth++) {
       const batches = Array.from({ length: 1_000 }, async () => {
         const body = Buffer.allocUnsafeSlow(16 * record.length)
         for (let at = 0; at < body.length; at += record.length) body.set(record, at)
@@ -221,7 +220,7 @@ t.test('added and removed subscriptions, and their frames', async t => {
   }
   await returnsToBaseline(t, async () => {
     const first = id + 1
-    for (let count = 0; count < (isSoak ? 5_000 : 2_500); count++) add[count % add.length]?.(++id)
+    for (let count = 0; count < 5_000; count++) add[count % add.length]?.(++id)
     for (let count = 0; count < 12; count++) fanout.addAccount(++id, big.pubkey, view)
     await passAll()
     for (let count = 0; count < 5; count++) {

@@ -2,29 +2,28 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
-import { defaults as processDefaults } from '../../src/config/sections/process-options.js'
-import { defaults as storeDefaults } from '../../src/native/store-options.js'
-import { MIB, openBusyService } from '../fixtures/processes/busy-service.js'
-import { commandLine } from '../fixtures/processes/deployment.js'
-import { requirePid } from '../fixtures/processes/require-pid.js'
-import { connect, post } from '../fixtures/server/server.js'
-import { isSoak, soakTest } from '../fixtures/soak.js'
-import { ownerOfConnection } from '../fixtures/processes/socket-owner.js'
-import { until } from '../fixtures/until.js'
+import { defaults as processDefaults } from '../../../src/config/sections/process-options.js'
+import { defaults as storeDefaults } from '../../../src/native/store-options.js'
+import { MIB, openBusyService } from '../../fixtures/processes/busy-service.js'
+import { commandLine } from '../../fixtures/processes/deployment.js'
+import { requirePid } from '../../fixtures/processes/require-pid.js'
+import { connect, post } from '../../fixtures/server/server.js'
+import { soakTest } from '../../fixtures/soak.js'
+import { ownerOfConnection } from '../../fixtures/processes/socket-owner.js'
+import { until } from '../../fixtures/until.js'
 
 /** Shorter than the defaults, which the last test uses. */
 const READER_SECONDS_MAX = 1
 const CHECKS = { readersCheckMs: 200, answerMs: 500 }
 const ANSWERED_MS = 1_500
 /** Longest time without intervention after the edge was stopped. */
-const STOP_MS = isSoak ? 60_000 : 15_000
+const STOP_MS = 60_000
 /** Addresses whose reply exceeds the socket buffers and the pipe of a reply. */
 const ADDRESSES = 60_000
 /** Pages that blocks may write during the test besides the store: some tens per block. */
-const GROWTH_MAX = isSoak ? 256 * MIB : 64 * MIB
+const GROWTH_MAX = 256 * MIB
 
-t.test('an edge stopped during a read is restarted', async t => {
+soakTest('an edge stopped during a read is restarted', {}, async t => {
   const service = await openBusyService(
     t,
     { readerSecondsMax: READER_SECONDS_MAX },

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { startChild } from '../../bench/child.js'
-import type * as bareCpp from '../../bench/peers/bare-cpp.js'
+import { startChild } from '../../../bench/child.js'
+import type * as bareCpp from '../../../bench/peers/bare-cpp.js'
 
 const REPLY = '{"jsonrpc":"2.0","result":1,"id":1}'
 
