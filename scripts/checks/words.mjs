@@ -15,7 +15,8 @@ const WORDINGS_OF_PAGES = [
 ]
 
 /** Name the wordings themselves. docs/configuration.md is made from the sources. */
-const OWN = /^(?:scripts\/checks\/words\.mjs|test\/repository\/lint\.ts|docs\/configuration\.md)$/
+const OWN =
+  /^(?:scripts\/checks\/words\.mjs|test\/soak\/repository\/lint\.ts|docs\/configuration\.md)$/
 
 /** Faults of a text file of the repository. */
 export const wordFaults = (file, text) => {

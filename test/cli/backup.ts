@@ -28,7 +28,7 @@ type Slotted = { readonly context: { readonly slot: number } }
 
 /** A service that follows a chain with transfers. */
 const openBusyService = async (t: Test) => {
-  const chain = await startSandboxChain({ slotMs: 40, trafficPerSecond: 60 })
+  const chain = await startSandboxChain({ slotMs: 80, trafficPerSecond: 40 })
   t.teardown(() => chain.close())
   const feed = { endpoint: chain.geyserUrl, startSlot: 1 }
   const prepared = await prepareServe(t, { one: feed }, { processes: { edgeCount: 1 } })

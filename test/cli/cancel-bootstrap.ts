@@ -13,7 +13,7 @@ import {
 } from '../fixtures/ingest/bootstrap-harness.js'
 import { examineStore } from '../fixtures/sandbox/chain-state.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
-import { isSoak, soakTest } from '../fixtures/soak.js'
+import { isSoak, soakSubtest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['snapshot', 'replay']]
@@ -110,7 +110,7 @@ t.test('a bootstrap can be cancelled', async t => {
     pauseChain()
     await checkState(t, 'snapshot', '2')
   }
-  await soakTest('kill -9 during the cancellation', {}, killDuring, t)
+  await soakSubtest(t, 'kill -9 during the cancellation', killDuring)
   t.equal(await service.stop(), 0)
 
   await t.test('without a service', async t => {

@@ -18,7 +18,7 @@ import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { openSocket } from '../fixtures/server/socket.js'
-import { soakTest } from '../fixtures/soak.js'
+import { soakSubtest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const DRAIN_MS = 1_000
@@ -253,5 +253,5 @@ t.test('changes that fail', async t => {
     killEdges(t, opened),
   )
   const name = 'a successor that is killed, one that hangs, a second reload, and SIGTERM meanwhile'
-  await soakTest(name, {}, t => interrupt(t, opened), t)
+  await soakSubtest(t, name, t => interrupt(t, opened))
 })

@@ -27,7 +27,7 @@ import { startSteadyClient } from '../fixtures/processes/steady-client.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { repeat } from '../fixtures/repeat.js'
 import { repositoryPath } from '../fixtures/repository.js'
-import { isSoak, soakTest } from '../fixtures/soak.js'
+import { isSoak, soakSubtest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const BODY = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
@@ -274,5 +274,5 @@ t.test('upgrades that fail', async t => {
     breakBuild(t, opened, build),
   )
   const name = 'a successor that is killed, one that cannot start, and SIGTERM meanwhile'
-  await soakTest(name, {}, t => interrupt(t, opened), t)
+  await soakSubtest(t, name, t => interrupt(t, opened))
 })

@@ -19,7 +19,7 @@ import {
 import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { openSocket } from '../../fixtures/server/socket.js'
-import { isSoak, soakTest } from '../../fixtures/soak.js'
+import { isSoak, soakSubtest } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
 type Running = TestMachine & { readonly service: Service }
@@ -246,40 +246,30 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     },
   )
 
-  await soakTest(
-    'without a lease the same fault lets a revoked token succeed',
-    {},
-    async t => {
-      const token = await makeToken(control)
-      const follower = pidOf(other, 'follower')
-      process.kill(follower, 'SIGSTOP')
-      openSharedMemory(other.dataDir).setLeaseEnd(Infinity)
-      const { after } = await revokeUnderLoad(control, near, token)
-      t.ok(after > 0, `${after} successes after the answer: the checker sees them`)
-      process.kill(follower, 'SIGCONT')
-      await until('the token is dead', async () => (await other.status(token.text)) === 401)
-    },
-    t,
-  )
+  await soakSubtest(t, 'without a lease the same fault lets a revoked token succeed', async t => {
+    const token = await makeToken(control)
+    const follower = pidOf(other, 'follower')
+    process.kill(follower, 'SIGSTOP')
+    openSharedMemory(other.dataDir).setLeaseEnd(Infinity)
+    const { after } = await revokeUnderLoad(control, near, token)
+    t.ok(after > 0, `${after} successes after the answer: the checker sees them`)
+    process.kill(follower, 'SIGCONT')
+    await until('the token is dead', async () => (await other.status(token.text)) === 401)
+  })
 
-  await soakTest(
-    'a follower that is killed is back before the lease ends',
-    {},
-    async t => {
-      const { text } = await makeToken(control)
-      const before = pidOf(other, 'follower')
-      process.kill(before, 'SIGKILL')
-      const statuses = new Set<number>()
-      const endMs = performance.now() + CLUSTER.leaseMs
-      while (performance.now() < endMs) {
-        statuses.add(await other.status(text))
-        await sleep(PAUSE_MS)
-      }
-      t.strictSame([...statuses], [200])
-      t.not(pidOf(other, 'follower'), before)
-    },
-    t,
-  )
+  await soakSubtest(t, 'a follower that is killed is back before the lease ends', async t => {
+    const { text } = await makeToken(control)
+    const before = pidOf(other, 'follower')
+    process.kill(before, 'SIGKILL')
+    const statuses = new Set<number>()
+    const endMs = performance.now() + CLUSTER.leaseMs
+    while (performance.now() < endMs) {
+      statuses.add(await other.status(text))
+      await sleep(PAUSE_MS)
+    }
+    t.strictSame([...statuses], [200])
+    t.not(pidOf(other, 'follower'), before)
+  })
 
   await t.test(
     'with one member of etcd lost nothing changes, with two nothing is served',
@@ -308,9 +298,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     },
   )
 
-  await soakTest(
+  await soakSubtest(
+    t,
     'what is taken away while a machine is removed is dead at it too',
-    {},
     async t => {
       const [during, after] = [await makeToken(control, 'nyc'), await makeToken(control, 'nyc')]
       await until('it works', async () => (await far.status(after.text)) === 200)
@@ -331,61 +321,55 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
         rows.test((await operate(t, etcd, control.configFile, 'machines')).output),
       )
     },
-    t,
   )
 
-  await soakTest(
-    'a machine that may not join says why in one line, and ends',
-    {},
-    async t => {
-      const foreign = t.testdir()
-      makeCertificates(foreign)
-      const certificate = (name: string) => ({
-        caFile: join(foreign, 'ca.pem'),
-        certFile: join(foreign, `${name}.pem`),
-        keyFile: join(foreign, `${name}.key`),
+  await soakSubtest(t, 'a machine that may not join says why in one line, and ends', async t => {
+    const foreign = t.testdir()
+    makeCertificates(foreign)
+    const certificate = (name: string) => ({
+      caFile: join(foreign, 'ca.pem'),
+      certFile: join(foreign, `${name}.pem`),
+      keyFile: join(foreign, `${name}.key`),
+    })
+    const cases: [name: string, id: string, cluster: object, message: RegExp][] = [
+      ['removed', 'nyc-1', {}, /no user nyc-1 for cluster s1; run: slotline cluster add nyc-1$/],
+      ['another cluster', 'fra-2', { id: 's2' }, /no user fra-2 for cluster s2; run: /],
+      [
+        'a certificate of another machine',
+        'nyc-1',
+        { machine: 'fra-1' },
+        /is of nyc-1, not of fra-1$/,
+      ],
+      [
+        'another authority',
+        'nyc-1',
+        certificate('nyc-1'),
+        /etcd at .* is not trusted: .*; check caFile/,
+      ],
+      [
+        'a short lease',
+        'nyc-1',
+        { leaseMs: 1_000 },
+        /leaseMs must be at least three times .*1500$/,
+      ],
+    ]
+    for (const [name, id, cluster, message] of cases) {
+      const location = id.slice(0, 3)
+      const { configFile } = await prepareMachine(t, etcd, {
+        id,
+        location,
+        cluster,
+        folder: name,
       })
-      const cases: [name: string, id: string, cluster: object, message: RegExp][] = [
-        ['removed', 'nyc-1', {}, /no user nyc-1 for cluster s1; run: slotline cluster add nyc-1$/],
-        ['another cluster', 'fra-2', { id: 's2' }, /no user fra-2 for cluster s2; run: /],
-        [
-          'a certificate of another machine',
-          'nyc-1',
-          { machine: 'fra-1' },
-          /is of nyc-1, not of fra-1$/,
-        ],
-        [
-          'another authority',
-          'nyc-1',
-          certificate('nyc-1'),
-          /etcd at .* is not trusted: .*; check caFile/,
-        ],
-        [
-          'a short lease',
-          'nyc-1',
-          { leaseMs: 1_000 },
-          /leaseMs must be at least three times .*1500$/,
-        ],
-      ]
-      for (const [name, id, cluster, message] of cases) {
-        const location = id.slice(0, 3)
-        const { configFile } = await prepareMachine(t, etcd, {
-          id,
-          location,
-          cluster,
-          folder: name,
-        })
-        const { code, output } = await runToEnd(t, ['serve', '--config', configFile])
-        t.equal(code, 1, name)
-        t.match(output.trimEnd(), message, name)
-        t.equal(output.trimEnd().split('\n').length, 1, `${name}: ${output}`)
-      }
-      const used = await operate(t, etcd, control.configFile, 'add', 'fra-2', '--location', 'fra')
-      t.match(used, {
-        code: 1,
-        output: /^slotline: cluster s1 has a machine fra-2 already, at location fra/,
-      })
-    },
-    t,
-  )
+      const { code, output } = await runToEnd(t, ['serve', '--config', configFile])
+      t.equal(code, 1, name)
+      t.match(output.trimEnd(), message, name)
+      t.equal(output.trimEnd().split('\n').length, 1, `${name}: ${output}`)
+    }
+    const used = await operate(t, etcd, control.configFile, 'add', 'fra-2', '--location', 'fra')
+    t.match(used, {
+      code: 1,
+      output: /^slotline: cluster s1 has a machine fra-2 already, at location fra/,
+    })
+  })
 })

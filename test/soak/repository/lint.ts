@@ -12,8 +12,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parse, stringify } from 'smol-toml'
 import t, { type Test } from 'tap'
-import { repositoryRoot } from '../fixtures/repository.js'
-import { skipAbsent } from '../fixtures/skip-absent.js'
+import { repositoryRoot } from '../../fixtures/repository.js'
+import { skipAbsent } from '../../fixtures/skip-absent.js'
 
 const CONFIGURATION = [
   'package.json',
@@ -204,7 +204,7 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     ...Object.fromEntries(filesOf('test/vectors', 'json', '{}\n')),
     'test/vectors/more.json': '{}\n',
     'test/rpc/a.ts': '// It mirrors src/rpc/a.ts.\n',
-    'test/rpc/part.ts': "import '../fixtures/a.js'\n",
+    'test/rpc/part.ts': "import '../../fixtures/a.js'\n",
     'test/fixtures/a.ts': "import '../../src/rpc/a.js'\n",
     'test/rpc/elsewhere.ts': "import '../../src/access/a.js'\n",
     'test/service/a.ts': '// It starts the whole service.\n',
