@@ -287,18 +287,21 @@ export declare class Reader {
    * must do it.
    */
   latestBlockhash(isFinalized: boolean, out: Uint8Array): number
-  /** Result of getAccountInfo. */
-  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  /**
+   * Result of getAccountInfo. Of an account that was not written after `changedSince` it is
+   * `{"unchanged":true}`; −1 is no such slot.
+   */
+  account(key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, changedSince: number, out: Uint8Array): number
   /** Result of getMultipleAccounts; `keys` are 32 bytes each. */
-  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, out: Uint8Array): number
+  accounts(keys: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, changedSince: number, out: Uint8Array): number
   /** Result of getBalance. */
   balance(key: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of isBlockhashValid; a blockhash has 32 bytes, as an address has. */
   blockhashValidity(blockhash: Uint8Array, isFinalized: boolean, out: Uint8Array): number
   /** Result of getTokenAccountBalance. */
-  tokenBalance(key: Uint8Array, out: Uint8Array): number
+  tokenBalance(key: Uint8Array, changedSince: number, out: Uint8Array): number
   /** Result of getTokenSupply. */
-  tokenSupply(mint: Uint8Array, out: Uint8Array): number
+  tokenSupply(mint: Uint8Array, changedSince: number, out: Uint8Array): number
   /** Result of getTokenLargestAccounts. */
   largestHolders(mint: Uint8Array, out: Uint8Array): number
   /** Takes the lists of addresses out of a long message, of which it keeps a copy. */
@@ -316,7 +319,7 @@ export declare class Reader {
    * Result of getMultipleAccounts, or of getAccountInfo where `isSingle`, however large. Its
    * snapshot lives until the last byte is produced or the deadline is met.
    */
-  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  accountsTask(keys: Uint8Array, isSingle: boolean, encoding: number, sliceOffset: number, sliceLength: number, changedSince: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getProgramAccountsV2. */
   programPage(query: ProgramPageQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getTokenAccountsByOwnerV2. */

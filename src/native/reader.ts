@@ -131,6 +131,9 @@ export const FAST_METHODS = [
 const METHOD_SHIFT = 24
 const LENGTH_MASK = 2 ** METHOD_SHIFT - 1
 
+/** The addon's number of no slot. */
+const NO_SLOT = -1
+
 /** Bytes of a JSON answer that are copied at once. */
 const JSON_CHUNK_BYTES = 4 * 1024
 
@@ -255,18 +258,29 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
     encoding: Encoding,
     slice: DataSlice | undefined,
     owner: Owner,
+    since = NO_SLOT,
   ): ReplyBytes | Promise<ReplyBytes> => {
     const code = ENCODINGS[encoding]
     const offset = slice?.offset ?? -1
     const length = slice?.length ?? 0
     const count = callNative(() =>
       isSingle
-        ? native.account(keys, code, offset, length, out)
-        : native.accounts(keys, code, offset, length, out),
+        ? native.account(keys, code, offset, length, since, out)
+        : native.accounts(keys, code, offset, length, since, out),
     )
     if (count >= 0) return out.subarray(0, count)
     return taken(reply =>
-      native.accountsTask(keys, isSingle, code, offset, length, limits.readTimeoutMs, reply, owner),
+      native.accountsTask(
+        keys,
+        isSingle,
+        code,
+        offset,
+        length,
+        since,
+        limits.readTimeoutMs,
+        reply,
+        owner,
+      ),
     )
   }
   return {
@@ -282,14 +296,18 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       callNative(() => (isFinalized(commitment) ? native.finalized() : native.tip())) ?? undefined,
     latestBlockhash: commitment =>
       written(callNative(() => native.latestBlockhash(isFinalized(commitment), out))),
-    account: (key, encoding, slice, owner) => accountsOf(key, true, encoding, slice, owner),
-    accounts: (keys, encoding, slice, owner) => accountsOf(keys, false, encoding, slice, owner),
+    account: (key, encoding, slice, owner, since) =>
+      accountsOf(key, true, encoding, slice, owner, since),
+    accounts: (keys, encoding, slice, owner, since) =>
+      accountsOf(keys, false, encoding, slice, owner, since),
     balance: (key, commitment) =>
       written(callNative(() => native.balance(key, isFinalized(commitment), out))),
     blockhashValidity: (hash, commitment) =>
       written(callNative(() => native.blockhashValidity(hash, isFinalized(commitment), out))),
-    tokenBalance: key => written(callNative(() => native.tokenBalance(key, out))),
-    tokenSupply: mint => written(callNative(() => native.tokenSupply(mint, out))),
+    tokenBalance: (key, since = NO_SLOT) =>
+      written(callNative(() => native.tokenBalance(key, since, out))),
+    tokenSupply: (mint, since = NO_SLOT) =>
+      written(callNative(() => native.tokenSupply(mint, since, out))),
     largestHolders: (mint, owner) => {
       const count = callNative(() => native.largestHolders(mint, out))
       if (count >= 0) return out.subarray(0, count)
@@ -302,7 +320,7 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
             {
               program: page.program,
               filters: [...page.filters],
-              changedSinceSlot: page.changedSinceSlot ?? -1,
+              changedSinceSlot: page.changedSinceSlot ?? NO_SLOT,
               page: toPage(page, limits),
             },
             limits.readTimeoutMs,

@@ -84,20 +84,23 @@ export type Reads = {
   balance(key: Uint8Array, commitment: Commitment): ReplyBytes
   /** Whether a transaction with this blockhash can still be included. */
   blockhashValidity(blockhash: Uint8Array, commitment: Commitment): ReplyBytes
+  /** `{"unchanged":true}` in place of an account that was not written after `changedSinceSlot`. */
   account(
     key: Uint8Array,
     encoding: Encoding,
     slice: DataSlice | undefined,
     owner?: Owner,
+    changedSinceSlot?: number,
   ): ReplyBytes | Promise<ReplyBytes>
   accounts(
     keys: Uint8Array,
     encoding: Encoding,
     slice: DataSlice | undefined,
     owner?: Owner,
+    changedSinceSlot?: number,
   ): ReplyBytes | Promise<ReplyBytes>
-  tokenBalance(key: Uint8Array): ReplyBytes
-  tokenSupply(mint: Uint8Array): ReplyBytes
+  tokenBalance(key: Uint8Array, changedSinceSlot?: number): ReplyBytes
+  tokenSupply(mint: Uint8Array, changedSinceSlot?: number): ReplyBytes
   largestHolders(mint: Uint8Array, owner?: Owner): ReplyBytes | Promise<ReplyBytes>
   programPage(page: ProgramPage, owner?: Owner): Promise<ReplyBytes>
   ownerPage(page: OwnerPage, owner?: Owner): Promise<ReplyBytes>

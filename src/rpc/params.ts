@@ -16,6 +16,7 @@ import {
   PAGE_OPTIONS,
   PROGRAM_OPTIONS,
   PUBKEY,
+  TOKEN_OPTIONS,
 } from '../shared/describe/schemas.js'
 import { isAbsent, isCount, toCount, toText, wrongType, type Members } from '../shared/values.js'
 
@@ -89,15 +90,27 @@ const toMinSlot = (value: unknown, index: number): number | undefined => {
   return toCount(value)
 }
 
-/** How account data is written. */
+/** How account data is written, and after which slot it must have changed. */
 export const accountOptions = optional(
   'options',
   members => {
     const encoding = toEncoding(members['encoding'])
-    return { encoding, dataSlice: toDataSlice(members['dataSlice'], encoding) }
+    return {
+      encoding,
+      dataSlice: toDataSlice(members['dataSlice'], encoding),
+      changedSinceSlot: toSlot(members['changedSinceSlot']),
+    }
   },
   ACCOUNT_OPTIONS,
-  VIEW_ERRORS,
+  [...VIEW_ERRORS, 'changedSinceSlot'],
+)
+
+/** After which slot what a token read reads was changed, if that matters. */
+export const tokenOptions = optional(
+  'options',
+  members => toSlot(members['changedSinceSlot']),
+  TOKEN_OPTIONS,
+  ['changedSinceSlot'],
 )
 
 /**

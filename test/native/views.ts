@@ -73,8 +73,14 @@ t.test('input and output may be views of one buffer', async t => {
   const fast = reader.fastLane(0).asFunction()
   const at = fc.nat(OUT_BYTES)
   const calls = [
-    { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.account(key, 0, -1, 0, out) },
-    { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.accounts(key, 0, -1, 0, out) },
+    {
+      input: KEY,
+      call: (key: Uint8Array, out: Uint8Array) => reader.account(key, 0, -1, 0, -1, out),
+    },
+    {
+      input: KEY,
+      call: (key: Uint8Array, out: Uint8Array) => reader.accounts(key, 0, -1, 0, -1, out),
+    },
     { input: KEY, call: (key: Uint8Array, out: Uint8Array) => reader.balance(key, false, out) },
     {
       input: new Uint8Array(REQUEST),
@@ -130,7 +136,9 @@ t.test('a getter that detaches an argument', async t => {
 
 t.test('a buffer that shrinks or is detached while its call runs', async t => {
   const reader = open(t)
-  const expected = await readAll(reply => reader.accountsTask(KEY, true, 0, -1, 0, 10_000, reply))
+  const expected = await readAll(reply =>
+    reader.accountsTask(KEY, true, 0, -1, 0, -1, 10_000, reply),
+  )
   t.match(expected, DATA.toString('base64'))
   const rules = { tipClasses: [], exemptPrograms: [], signatureRule: 'strict' as const }
   const pool = { verifyThreads: 1, verifyNiceness: 0, verifyQueueMax: 64 }
@@ -147,7 +155,7 @@ t.test('a buffer that shrinks or is detached while its call runs', async t => {
       Uint8Array,
     ]
     const running = [
-      readAll(reply => reader.accountsTask(key, true, 0, -1, 0, 10_000, reply)),
+      readAll(reply => reader.accountsTask(key, true, 0, -1, 0, -1, 10_000, reply)),
       checks.checkBatch(body),
       reader.packMessage(message, limits),
     ]
@@ -167,7 +175,7 @@ t.test('a buffer without memory is not written', async t => {
     t.equal(reader.balance(KEY, false, out), -1)
     t.equal(fast(REQUEST, out), 0)
     const reply = new addon.NativeReply()
-    await reader.accountsTask(KEY, true, 0, -1, 0, 10_000, reply)
+    await reader.accountsTask(KEY, true, 0, -1, 0, -1, 10_000, reply)
     await reply.wait()
     t.ok(reply.read(out) <= 0)
     reply.close()

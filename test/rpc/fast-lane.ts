@@ -70,6 +70,12 @@ const anyOption = fc.oneof(
     )
     .map(slot => `"minContextSlot":${slot}`),
   fc
+    .oneof(
+      anyCount,
+      fc.constantFrom('7', '8', '9', '10', '9.0', '9e0', '9007199254740992', '[9]', '{}', 'true'),
+    )
+    .map(slot => `"changedSinceSlot":${slot}`),
+  fc
     .constantFrom('base64', 'base58', 'base64+zstd', 'jsonParsed', 'binary')
     .map(name => `"encoding":"${name}"`),
   fc

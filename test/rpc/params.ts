@@ -7,6 +7,7 @@ import {
   programConfig,
   pubkey,
   pubkeys,
+  tokenOptions,
 } from '../../src/rpc/params.js'
 import { attempt } from '../fixtures/attempt.js'
 
@@ -18,8 +19,9 @@ const TOKEN_BYTES = Buffer.from(
   'hex',
 )
 
-const BASE = { encoding: 'base64', dataSlice: undefined }
-const PAGE = { ...BASE, limit: 1_000, after: undefined }
+const VIEW = { encoding: 'base64', dataSlice: undefined }
+const BASE = { ...VIEW, changedSinceSlot: undefined }
+const PAGE = { ...VIEW, limit: 1_000, after: undefined }
 const PROGRAM = { ...PAGE, filters: [], changedSinceSlot: undefined }
 
 const wrong = (index: number, type: string, expected: string) =>
@@ -98,6 +100,23 @@ const cases: [param: Param<unknown>, json: string, index: number, answer: unknow
     BASE,
   ],
   [accountOptions, '{"encoding":"base64"}', 1, BASE],
+  [accountOptions, '{"changedSinceSlot":null}', 1, BASE],
+  [accountOptions, '{"changedSinceSlot":0}', 1, { ...BASE, changedSinceSlot: 0 }],
+  [
+    accountOptions,
+    '{"changedSinceSlot":18446744073709551615}',
+    1,
+    { ...BASE, changedSinceSlot: 9007199254740991 },
+  ],
+  [accountOptions, '{"changedSinceSlot":-1}', 1, SLOT],
+  [accountOptions, '{"changedSinceSlot":"1"}', 1, SLOT],
+  [accountOptions, '{"changedSinceSlot":1.5}', 1, SLOT],
+  [accountOptions, '{"changedSinceSlot":true}', 1, SLOT],
+  [tokenOptions, '', 1, undefined],
+  [tokenOptions, '{"changedSinceSlot":null,"commitment":5,"encoding":"hex"}', 1, undefined],
+  [tokenOptions, '{"changedSinceSlot":7}', 1, 7],
+  [tokenOptions, '{"changedSinceSlot":[]}', 1, SLOT],
+  [tokenOptions, '[]', 1, wrong(1, 'sequence', 'a map')],
   [accountOptions, '{"encoding":"base58"}', 1, { ...BASE, encoding: 'base58' }],
   [accountOptions, '{"encoding":"base64+zstd"}', 1, { ...BASE, encoding: 'base64+zstd' }],
   [accountOptions, '{"encoding":"jsonParsed"}', 1, { ...BASE, encoding: 'jsonParsed' }],

@@ -8,6 +8,7 @@ use primitives::Pubkey;
 use primitives::encoding::BytesEncoding;
 use sys::error::{Error, Result};
 use wire::account_json::{DataSlice, Encoding, View};
+use wire::reads::Wanted;
 
 pub fn wrong(what: &str) -> Error {
     Error::Internal(format!("native argument: {what}"))
@@ -83,6 +84,22 @@ pub fn view(encoding: f64, offset: f64, length: f64) -> Result<View> {
         Some(DataSlice { offset, length })
     };
     Ok(View { encoding, slice })
+}
+
+/// A slot; −1 is none.
+pub fn slot_or_none(slot: f64, what: &str) -> Result<Option<u64>> {
+    match slot {
+        -1.0 => Ok(None),
+        _ => count(slot, what).map(Some),
+    }
+}
+
+/// How accounts are written that are read by their addresses.
+pub fn wanted(encoding: f64, offset: f64, length: f64, changed_since: f64) -> Result<Wanted> {
+    Ok(Wanted {
+        view: view(encoding, offset, length)?,
+        changed_since: slot_or_none(changed_since, "changedSince")?,
+    })
 }
 
 /// Milliseconds from now, at most an hour.

@@ -8,7 +8,7 @@ use store::{Filter, OwnerFilter, OwnerQuery, ProgramQuery};
 use sys::error::Result as Checked;
 use wire::reads::PageView;
 
-use crate::arguments::{count, pubkey, view, whole, wrong};
+use crate::arguments::{count, pubkey, slot_or_none, view, whole, wrong};
 use crate::js_bytes::CopiedBytes;
 
 /// One condition of a program page: `dataSize`, or `offset` with `bytes`.
@@ -95,11 +95,7 @@ pub fn to_filter(filter: &FilterData) -> Checked<Filter> {
 }
 
 pub fn to_program_query(query: &ProgramPageQuery) -> Checked<(ProgramQuery, PageView, Duration)> {
-    let changed_since = if query.changed_since_slot == -1.0 {
-        None
-    } else {
-        Some(count(query.changed_since_slot, "changedSinceSlot")?)
-    };
+    let changed_since = slot_or_none(query.changed_since_slot, "changedSinceSlot")?;
     let native_query = ProgramQuery {
         program: pubkey(&query.program)?,
         filters: query

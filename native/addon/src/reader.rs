@@ -12,7 +12,7 @@ use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
 use wire::reads::{self, Commitment, ReadLimits};
 
-use crate::arguments::{pubkeys, view, whole, wrong};
+use crate::arguments::{pubkeys, slot_or_none, wanted, whole, wrong};
 use crate::failure::{Result, guard};
 use crate::fanout::{Fanout, FanoutOptions};
 use crate::fast_lane::direct_reads::PointReadLane;
@@ -107,7 +107,8 @@ impl Reader {
         })
     }
 
-    /// Result of getAccountInfo.
+    /// Result of getAccountInfo. Of an account that was not written after `changedSince` it is
+    /// `{"unchanged":true}`; −1 is no such slot.
     #[napi]
     pub fn account(
         &mut self,
@@ -115,14 +116,15 @@ impl Reader {
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
+        changed_since: f64,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            let view = view(encoding, slice_offset, slice_length)?;
+            let wanted = wanted(encoding, slice_offset, slice_length, changed_since)?;
             reads::account_info(
                 snapshot,
                 &key.pubkey()?,
-                view,
+                wanted,
                 &ReadLimits::default(),
                 scratch,
             )
@@ -137,13 +139,14 @@ impl Reader {
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
+        changed_since: f64,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            let view = view(encoding, slice_offset, slice_length)?;
+            let wanted = wanted(encoding, slice_offset, slice_length, changed_since)?;
             keys.read(|keys| {
                 let keys = pubkeys(keys)?;
-                reads::multiple_accounts(snapshot, keys, view, &ReadLimits::default(), scratch)
+                reads::multiple_accounts(snapshot, keys, wanted, &ReadLimits::default(), scratch)
             })
         })
     }
@@ -182,10 +185,18 @@ impl Reader {
     pub fn token_balance(
         &mut self,
         #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+        changed_since: f64,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            reads::token_account_balance(snapshot, &key.pubkey()?, &ReadLimits::NONE, scratch)
+            let since = slot_or_none(changed_since, "changedSince")?;
+            reads::token_account_balance(
+                snapshot,
+                &key.pubkey()?,
+                since,
+                &ReadLimits::NONE,
+                scratch,
+            )
         })
     }
 
@@ -194,10 +205,12 @@ impl Reader {
     pub fn token_supply(
         &mut self,
         #[napi(ts_arg_type = "Uint8Array")] mint: Bytes<'_>,
+        changed_since: f64,
         #[napi(ts_arg_type = "Uint8Array")] out: Output<'_>,
     ) -> Result<i32> {
         self.at_once(&out, |snapshot, scratch| {
-            reads::token_supply(snapshot, &mint.pubkey()?, &ReadLimits::NONE, scratch)
+            let since = slot_or_none(changed_since, "changedSince")?;
+            reads::token_supply(snapshot, &mint.pubkey()?, since, &ReadLimits::NONE, scratch)
         })
     }
 

@@ -51,8 +51,8 @@ fn point_read(
     };
     Some(match method {
         "getAccountInfo" => reads::account_info(snapshot, &key, view, none, out),
-        "getTokenAccountBalance" => reads::token_account_balance(snapshot, &key, none, out),
-        "getTokenSupply" => reads::token_supply(snapshot, &key, none, out),
+        "getTokenAccountBalance" => reads::token_account_balance(snapshot, &key, None, none, out),
+        "getTokenSupply" => reads::token_supply(snapshot, &key, None, none, out),
         "getTokenLargestAccounts" => reads::token_largest_accounts(snapshot, &key, none, out),
         _ => return None,
     })

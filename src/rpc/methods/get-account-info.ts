@@ -1,6 +1,6 @@
 import { method } from '../method.js'
 import { accountOptions, pubkey } from '../params.js'
-import { ACCOUNT_OR_NULL, atSlot } from '../../shared/describe/schemas.js'
+import { ACCOUNT_OR_NULL, atSlot, orUnchanged } from '../../shared/describe/schemas.js'
 
 /** One account, or `null` if there is none. */
 export const getAccountInfo = method({
@@ -8,7 +8,7 @@ export const getAccountInfo = method({
   summary: 'One account; `null` if there is none.',
   bound: 'timeout',
   params: [pubkey, accountOptions],
-  result: atSlot(ACCOUNT_OR_NULL),
+  result: atSlot(orUnchanged(ACCOUNT_OR_NULL)),
   example: {
     params: [
       'SysvarC1ock11111111111111111111111111111111',
@@ -26,6 +26,6 @@ export const getAccountInfo = method({
       },
     },
   },
-  run: (reads, key, { encoding, dataSlice }) =>
-    reads.account(key, encoding, dataSlice, reads.owner),
+  run: (reads, key, { encoding, dataSlice, changedSinceSlot }) =>
+    reads.account(key, encoding, dataSlice, reads.owner, changedSinceSlot),
 })

@@ -1,14 +1,14 @@
 import { method } from '../method.js'
-import { ignored, pubkey } from '../params.js'
-import { atSlot, TOKEN_AMOUNT } from '../../shared/describe/schemas.js'
+import { pubkey, tokenOptions } from '../params.js'
+import { atSlot, orUnchanged, TOKEN_AMOUNT } from '../../shared/describe/schemas.js'
 
 /** Total supply of a token mint, as of the indexed slot. */
 export const getTokenSupply = method({
   name: 'getTokenSupply',
   summary: 'The total supply of a mint.',
   bound: 'timeout',
-  params: [pubkey, ignored],
-  result: atSlot(TOKEN_AMOUNT),
+  params: [pubkey, tokenOptions],
+  result: atSlot(orUnchanged(TOKEN_AMOUNT)),
   // The native addon writes the result's bytes: u64 values never become JavaScript numbers.
   errors: ['accountMissing', 'notTokenMint', 'mintUnpack'],
   example: {
@@ -23,5 +23,5 @@ export const getTokenSupply = method({
       },
     },
   },
-  run: (reads, mint) => reads.tokenSupply(mint),
+  run: (reads, mint, changedSinceSlot) => reads.tokenSupply(mint, changedSinceSlot),
 })

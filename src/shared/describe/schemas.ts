@@ -22,6 +22,11 @@ export const transactionOf = (bytesMax: number): JsonSchema => ({
 
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 
+/** Or what stands for a value that was not written after `changedSinceSlot`. */
+export const orUnchanged = (schema: JsonSchema): JsonSchema => ({
+  anyOf: [schema, record({ unchanged: { const: true } })],
+})
+
 /** An object in which every member must be there, but for the optional ones. */
 export const record = (
   properties: Readonly<Record<string, JsonSchema>>,
@@ -136,7 +141,13 @@ export const BLOCK_OPTIONS = options({
   commitment: COMMITMENT,
   minContextSlot: orNull(INTEGER),
 })
-export const ACCOUNT_OPTIONS = options({ ...ACCOUNT_MEMBERS, ...IGNORED_MEMBERS })
+const CHANGED_SINCE = { changedSinceSlot: orNull(INTEGER) }
+export const ACCOUNT_OPTIONS = options({
+  ...ACCOUNT_MEMBERS,
+  ...IGNORED_MEMBERS,
+  ...CHANGED_SINCE,
+})
+export const TOKEN_OPTIONS = options({ ...IGNORED_MEMBERS, ...CHANGED_SINCE })
 /** Options of a subscription to accounts, beside those of its method. */
 export const SUBSCRIPTION_MEMBERS = {
   ...ACCOUNT_MEMBERS,
@@ -147,7 +158,7 @@ export const PROGRAM_OPTIONS = options({
   ...PAGE_MEMBERS,
   ...IGNORED_MEMBERS,
   filters: orNull(list(FILTER)),
-  changedSinceSlot: orNull(INTEGER),
+  ...CHANGED_SINCE,
 })
 export const TOKEN_FILTER: JsonSchema = {
   anyOf: [record({ mint: PUBKEY }), record({ programId: PUBKEY })],

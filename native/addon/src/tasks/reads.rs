@@ -11,7 +11,7 @@ use sys::error::Result as Checked;
 use sys::pool::Owner;
 use wire::reads::{self, CompleteReply, StreamedReply};
 
-use crate::arguments::{deadline, pubkeys, view, wrong};
+use crate::arguments::{deadline, pubkeys, wanted, wrong};
 use crate::failure::{Result, guard, thrown};
 use crate::js_bytes::Bytes;
 use crate::pages::{OwnerPageQuery, ProgramPageQuery, to_owner_query, to_program_query};
@@ -76,12 +76,14 @@ impl Reader {
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
+        changed_since: f64,
         deadline_ms: f64,
         reply: &NativeReply,
         owner: Option<String>,
     ) -> Result<Object<'env>> {
         let keys = guard(|| keys.read(|keys| pubkeys(keys).map(<[_]>::to_vec)))?;
-        let view = view(encoding, slice_offset, slice_length).map_err(|error| thrown(&error))?;
+        let wanted = wanted(encoding, slice_offset, slice_length, changed_since)
+            .map_err(|error| thrown(&error))?;
         let store = self.shared_store().map_err(|error| thrown(&error))?;
         let task = Task {
             owner: owner_of(owner),
@@ -94,8 +96,8 @@ impl Reader {
             let snapshot = store.snapshot()?;
             let mut reply = StreamedReply::new(writer, turn);
             match keys.first() {
-                Some(key) if is_single => reads::stream_account(&snapshot, key, view, &mut reply),
-                _ => reads::stream_accounts(&snapshot, &keys, view, &mut reply),
+                Some(key) if is_single => reads::stream_account(&snapshot, key, wanted, &mut reply),
+                _ => reads::stream_accounts(&snapshot, &keys, wanted, &mut reply),
             }
         })
     }

@@ -70,13 +70,13 @@ fn methods(set: &Set) -> Vec<(&'static str, Read)> {
         (
             "getTokenAccountBalance",
             Box::new(move |s, n, out| {
-                reads::token_account_balance(s, &token(n), NONE, out).map(drop)
+                reads::token_account_balance(s, &token(n), None, NONE, out).map(drop)
             }),
         ),
         (
             "getTokenSupply",
             Box::new(move |s, n, out| {
-                reads::token_supply(s, &key(1, mix(n) % mints), NONE, out).map(drop)
+                reads::token_supply(s, &key(1, mix(n) % mints), None, NONE, out).map(drop)
             }),
         ),
         (

@@ -78,23 +78,23 @@ fn write_result(read: &Read<'_>, snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> 
             }
             reads::latest_blockhash(snapshot, *commitment, out).map(|()| Outcome::Written)
         }
-        Read::AccountInfo(pubkey, view) => {
-            reads::account_info(snapshot, pubkey, *view, &limits, out)
+        Read::AccountInfo(pubkey, wanted) => {
+            reads::account_info(snapshot, pubkey, *wanted, &limits, out)
         }
-        Read::MultipleAccounts(addresses, view) => {
+        Read::MultipleAccounts(addresses, wanted) => {
             let mut pubkeys = [[0; 32]; reads::ADDRESSES_AT_ONCE_MAX];
             match addresses
                 .decode(&mut pubkeys)
                 .and_then(|count| pubkeys.get(..count))
             {
-                Some(pubkeys) => reads::multiple_accounts(snapshot, pubkeys, *view, &limits, out),
+                Some(pubkeys) => reads::multiple_accounts(snapshot, pubkeys, *wanted, &limits, out),
                 None => Ok(Outcome::TooLarge),
             }
         }
-        Read::TokenAccountBalance(pubkey) => {
-            reads::token_account_balance(snapshot, pubkey, &limits, out)
+        Read::TokenAccountBalance(pubkey, since) => {
+            reads::token_account_balance(snapshot, pubkey, *since, &limits, out)
         }
-        Read::TokenSupply(mint) => reads::token_supply(snapshot, mint, &limits, out),
+        Read::TokenSupply(mint, since) => reads::token_supply(snapshot, mint, *since, &limits, out),
         Read::TokenLargestAccounts(mint) => {
             reads::token_largest_accounts(snapshot, mint, &limits, out)
         }

@@ -31,9 +31,12 @@ impl Key {
                 [key[0], key[1]] = [read.method() as u8, *commitment as u8];
                 return Some(Key(key));
             }
-            Read::AccountInfo(pubkey, view) => (pubkey, view),
-            Read::TokenAccountBalance(pubkey)
-            | Read::TokenSupply(pubkey)
+            // Clients name another slot each time.
+            Read::AccountInfo(_, wanted) if wanted.changed_since.is_some() => return None,
+            Read::TokenAccountBalance(_, Some(_)) | Read::TokenSupply(_, Some(_)) => return None,
+            Read::AccountInfo(pubkey, wanted) => (pubkey, &wanted.view),
+            Read::TokenAccountBalance(pubkey, None)
+            | Read::TokenSupply(pubkey, None)
             | Read::TokenLargestAccounts(pubkey) => (pubkey, &base64),
             // It is long and rarely repeated.
             Read::MultipleAccounts(..) => return None,

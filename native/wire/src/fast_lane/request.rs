@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::method::Method;
 use crate::account_json::{DataSlice, Encoding, View};
-use crate::reads::Commitment;
+use crate::reads::{Commitment, Wanted};
 use primitives::Pubkey;
 use primitives::encoding::decode_pubkey_bytes;
 
@@ -24,10 +24,12 @@ pub(super) struct Request<'a> {
 pub(super) enum Read<'a> {
     /// Of a block of this slot or later.
     LatestBlockhash(Commitment, u64),
-    AccountInfo(Pubkey, View),
-    MultipleAccounts(Addresses<'a>, View),
-    TokenAccountBalance(Pubkey),
-    TokenSupply(Pubkey),
+    AccountInfo(Pubkey, Wanted),
+    MultipleAccounts(Addresses<'a>, Wanted),
+    /// Unless it was not written after a slot.
+    TokenAccountBalance(Pubkey, Option<u64>),
+    /// The same of a mint.
+    TokenSupply(Pubkey, Option<u64>),
     TokenLargestAccounts(Pubkey),
 }
 
@@ -37,8 +39,8 @@ impl Read<'_> {
             Read::LatestBlockhash(..) => Method::LatestBlockhash,
             Read::AccountInfo(..) => Method::AccountInfo,
             Read::MultipleAccounts(..) => Method::MultipleAccounts,
-            Read::TokenAccountBalance(_) => Method::TokenAccountBalance,
-            Read::TokenSupply(_) => Method::TokenSupply,
+            Read::TokenAccountBalance(..) => Method::TokenAccountBalance,
+            Read::TokenSupply(..) => Method::TokenSupply,
             Read::TokenLargestAccounts(_) => Method::TokenLargestAccounts,
         }
     }
@@ -151,25 +153,38 @@ impl<'a> Params<'a> {
             view,
             commitment,
             min_context_slot,
+            changed_since,
         } = self.options;
+        let changed_since = match changed_since {
+            Some(number) => Some(integer_of(number)?),
+            None => None,
+        };
+        let wanted = Wanted {
+            view: view.unwrap_or(DEFAULT_VIEW),
+            changed_since,
+        };
         Some(match (method, self.first) {
             (b"getAccountInfo", First::Text(key)) => {
-                Read::AccountInfo(decode_pubkey_bytes(key)?, view.unwrap_or(DEFAULT_VIEW))
+                Read::AccountInfo(decode_pubkey_bytes(key)?, wanted)
             }
             (b"getMultipleAccounts", First::Texts(addresses)) => {
-                Read::MultipleAccounts(addresses, view.unwrap_or(DEFAULT_VIEW))
+                Read::MultipleAccounts(addresses, wanted)
             }
             // The other methods have no encoding. The ordinary path decides whether one is an
             // error.
             _ if view.is_some() => return None,
-            (b"getLatestBlockhash", First::Absent) => {
+            (b"getLatestBlockhash", First::Absent) if changed_since.is_none() => {
                 let min_slot = min_context_slot.map_or(Some(0), integer_of)?;
                 Read::LatestBlockhash(commitment.unwrap_or(Commitment::Finalized), min_slot)
             }
             (b"getTokenAccountBalance", First::Text(key)) => {
-                Read::TokenAccountBalance(decode_pubkey_bytes(key)?)
+                Read::TokenAccountBalance(decode_pubkey_bytes(key)?, changed_since)
             }
-            (b"getTokenSupply", First::Text(key)) => Read::TokenSupply(decode_pubkey_bytes(key)?),
+            (b"getTokenSupply", First::Text(key)) => {
+                Read::TokenSupply(decode_pubkey_bytes(key)?, changed_since)
+            }
+            // The others have no changedSinceSlot either.
+            _ if changed_since.is_some() => return None,
             (b"getTokenLargestAccounts", First::Text(key)) => {
                 Read::TokenLargestAccounts(decode_pubkey_bytes(key)?)
             }
@@ -202,12 +217,14 @@ struct Options<'a> {
     commitment: Option<Commitment>,
     /// The number as written; only getLatestBlockhash looks at it (contract: min-context-slot).
     min_context_slot: Option<&'a [u8]>,
+    /// The number as written.
+    changed_since: Option<&'a [u8]>,
 }
 
 impl<'a> Options<'a> {
     fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
         let (mut encoding, mut slice) = (None, None);
-        let (mut commitment, mut min_context_slot) = (None, None);
+        let (mut commitment, mut min_context_slot, mut changed_since) = (None, None, None);
         let mut more = cursor.open(b'{', b'}')?;
         while more {
             let name = cursor.name()?;
@@ -224,6 +241,12 @@ impl<'a> Options<'a> {
                 }
                 b"minContextSlot" if min_context_slot.is_none() => {
                     min_context_slot = Some(match is_null {
+                        true => None,
+                        false => Some(cursor.number()?),
+                    });
+                }
+                b"changedSinceSlot" if changed_since.is_none() => {
+                    changed_since = Some(match is_null {
                         true => None,
                         false => Some(cursor.number()?),
                     });
@@ -253,6 +276,7 @@ impl<'a> Options<'a> {
             view,
             commitment,
             min_context_slot: min_context_slot.flatten(),
+            changed_since: changed_since.flatten(),
         })
     }
 }

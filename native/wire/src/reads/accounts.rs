@@ -1,8 +1,8 @@
 //! getAccountInfo, getMultipleAccounts and getBalance.
 
 use super::common::{
-    Commitment, KnownAccounts, Outcome, ReadLimits, ReplySink, all_or_nothing, find, known,
-    push_context, push_context_of, spill,
+    Commitment, KnownAccounts, Outcome, ReadLimits, ReplySink, UNCHANGED, all_or_nothing, find,
+    is_unchanged, known, push_context, push_context_of, spill,
 };
 use crate::account_json::{AccountWriter, Encoding, Mints, View, push_u64};
 use primitives::Pubkey;
@@ -14,21 +14,49 @@ use sys::error::{Error, Result};
 /// Maximum addresses of one call of [`multiple_accounts`].
 pub const ADDRESSES_AT_ONCE_MAX: usize = 128;
 
+/// How accounts that are read by their addresses are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    pub view: View,
+    /// An account that was last written at or before this slot is written as [`UNCHANGED`].
+    pub changed_since: Option<u64>,
+}
+
+impl From<View> for Wanted {
+    fn from(view: View) -> Self {
+        Wanted {
+            view,
+            changed_since: None,
+        }
+    }
+}
+
+impl Wanted {
+    /// Bytes of its data that are written, before they are encoded.
+    fn byte_count(&self, account: &AccountRef<'_>) -> usize {
+        match is_unchanged(account, self.changed_since) {
+            true => 0,
+            false => self.view.bytes(account.data).len(),
+        }
+    }
+}
+
 /// getAccountInfo: the account, or `null`.
 pub fn account_info(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
-    view: View,
+    wanted: impl Into<Wanted>,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
+    let wanted = wanted.into();
     let found = [find(snapshot, pubkey)?];
-    if is_over(&found, view, limits) {
+    if is_over(&found, wanted, limits) {
         return Ok(Outcome::TooLarge);
     }
     all_or_nothing(out, |out| {
         push_context(snapshot, out)?;
-        let outcome = push_accounts(snapshot, &found, view, limits, out)?;
+        let outcome = push_accounts(snapshot, &found, wanted, limits, out)?;
         out.push(b'}');
         Ok(outcome)
     })
@@ -59,10 +87,11 @@ pub fn balance(
 pub fn multiple_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
-    view: View,
+    wanted: impl Into<Wanted>,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
+    let wanted = wanted.into();
     let mut found = [None; ADDRESSES_AT_ONCE_MAX];
     let Some(found) = found.get_mut(..pubkeys.len()) else {
         return Ok(Outcome::TooLarge);
@@ -70,43 +99,46 @@ pub fn multiple_accounts(
     for (found, pubkey) in found.iter_mut().zip(pubkeys) {
         *found = find(snapshot, pubkey)?;
     }
-    if is_over(found, view, limits) {
+    if is_over(found, wanted, limits) {
         return Ok(Outcome::TooLarge);
     }
     all_or_nothing(out, |out| {
         push_context(snapshot, out)?;
         out.push(b'[');
-        let outcome = push_accounts(snapshot, found, view, limits, out)?;
+        let outcome = push_accounts(snapshot, found, wanted, limits, out)?;
         out.extend_from_slice(b"]}");
         Ok(outcome)
     })
 }
 
 /// Whether the data to be written is over the limits. Reads only lengths.
-fn is_over(found: &[Option<AccountRef<'_>>], view: View, limits: &ReadLimits) -> bool {
+fn is_over(found: &[Option<AccountRef<'_>>], wanted: Wanted, limits: &ReadLimits) -> bool {
     let bytes = found
         .iter()
         .flatten()
-        .map(|account| view.bytes(account.data).len())
+        .map(|account| wanted.byte_count(account))
         .sum::<usize>();
     bytes > limits.records_bytes_max
-        || (view.encoding == Encoding::Base64Zstd && bytes > limits.zstd_bytes_max)
+        || (wanted.view.encoding == Encoding::Base64Zstd && bytes > limits.zstd_bytes_max)
 }
 
 fn push_accounts(
     snapshot: &Snapshot<'_>,
     found: &[Option<AccountRef<'_>>],
-    view: View,
+    wanted: Wanted,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
     let accounts = KnownAccounts(snapshot);
-    let mut writer = AccountWriter::new(view, Mints::by_address(&accounts));
+    let mut writer = AccountWriter::new(wanted.view, Mints::by_address(&accounts));
     for (index, account) in found.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
         match account {
+            Some(account) if is_unchanged(account, wanted.changed_since) => {
+                out.extend_from_slice(UNCHANGED);
+            }
             Some(account) => writer.write(out, account)?,
             None => out.extend_from_slice(b"null"),
         }
@@ -122,17 +154,12 @@ fn push_accounts(
 pub fn stream_account(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
-    view: View,
+    wanted: impl Into<Wanted>,
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
-    check_first(snapshot, std::slice::from_ref(pubkey), view)?;
-    stream(
-        snapshot,
-        std::slice::from_ref(pubkey),
-        view,
-        [b"", b"}"],
-        sink,
-    )
+    let (pubkeys, wanted) = (std::slice::from_ref(pubkey), wanted.into());
+    check_first(snapshot, pubkeys, wanted)?;
+    stream(snapshot, pubkeys, wanted, [b"", b"}"], sink)
 }
 
 /// getMultipleAccounts of any count, in bounded memory: the sink gets chunks of about 256 KiB.
@@ -140,26 +167,27 @@ pub fn stream_account(
 pub fn stream_accounts(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
-    view: View,
+    wanted: impl Into<Wanted>,
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
-    check_first(snapshot, pubkeys, view)?;
-    stream(snapshot, pubkeys, view, [b"[", b"]}"], sink)
+    let wanted = wanted.into();
+    check_first(snapshot, pubkeys, wanted)?;
+    stream(snapshot, pubkeys, wanted, [b"[", b"]}"], sink)
 }
 
 /// Checks everything that can fail, because a partly sent reply cannot become an error.
-fn check_first(snapshot: &Snapshot<'_>, pubkeys: &[Pubkey], view: View) -> Result<()> {
-    let is_bounded = view.encoding == Encoding::Base58;
+fn check_first(snapshot: &Snapshot<'_>, pubkeys: &[Pubkey], wanted: Wanted) -> Result<()> {
+    let is_bounded = wanted.view.encoding == Encoding::Base58;
     let is_complete = snapshot.is_complete()?;
     if !is_bounded && *snapshot.scope() == Scope::All && is_complete {
         return Ok(());
     }
     for pubkey in pubkeys {
         let found = find(snapshot, pubkey)?;
-        if !is_complete && view.encoding == Encoding::JsonParsed {
+        if !is_complete && wanted.view.encoding == Encoding::JsonParsed {
             check_mint(snapshot, found)?;
         }
-        let bytes = found.map_or(0, |account| view.bytes(account.data).len());
+        let bytes = found.map_or(0, |account| wanted.byte_count(&account));
         if is_bounded && bytes > BASE58_BYTES_MAX {
             return Err(Error::Base58TooLong);
         }
@@ -181,12 +209,12 @@ fn check_mint(snapshot: &Snapshot<'_>, account: Option<AccountRef<'_>>) -> Resul
 fn stream(
     snapshot: &Snapshot<'_>,
     pubkeys: &[Pubkey],
-    view: View,
+    wanted: Wanted,
     [before, after]: [&[u8]; 2],
     sink: &mut dyn ReplySink,
 ) -> Result<()> {
     let accounts = KnownAccounts(snapshot);
-    let mut writer = AccountWriter::new(view, Mints::by_address(&accounts));
+    let mut writer = AccountWriter::new(wanted.view, Mints::by_address(&accounts));
     let mut out = sink.chunk();
     let mut spill = |out: &mut Vec<u8>| spill(sink, out);
     push_context(snapshot, &mut out)?;
@@ -198,6 +226,9 @@ fn stream(
         }
         is_first = false;
         match snapshot.account(pubkey)? {
+            Some(account) if is_unchanged(&account, wanted.changed_since) => {
+                out.extend_from_slice(UNCHANGED);
+            }
             Some(account) => writer.write_chunks(&mut out, &account, &mut spill)?,
             None => out.extend_from_slice(b"null"),
         }

@@ -176,6 +176,15 @@ impl Commitment {
     }
 }
 
+/// In the place of what was not written after the slot of `changedSinceSlot` (contract:
+/// unchanged-since-slot).
+pub const UNCHANGED: &[u8] = b"{\"unchanged\":true}";
+
+/// Whether an account is to be written as [`UNCHANGED`].
+pub(super) fn is_unchanged(account: &AccountRef<'_>, changed_since: Option<u64>) -> bool {
+    changed_since.is_some_and(|since| account.slot <= since)
+}
+
 /// Appends `{"context":{"slot":…},"value":` with the slot of the tip. Fails for a store without a
 /// block, which has no slot.
 pub(super) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {

@@ -8,11 +8,13 @@ mod pages;
 mod tokens;
 
 pub use accounts::{
-    ADDRESSES_AT_ONCE_MAX, account_info, balance, multiple_accounts, stream_account,
+    ADDRESSES_AT_ONCE_MAX, Wanted, account_info, balance, multiple_accounts, stream_account,
     stream_accounts,
 };
 pub use blocks::{BLOCKHASH_AGE_MAX, blockhash_validity, latest_blockhash};
-pub use common::{Commitment, CompleteReply, Outcome, ReadLimits, ReplySink, StreamedReply};
+pub use common::{
+    Commitment, CompleteReply, Outcome, ReadLimits, ReplySink, StreamedReply, UNCHANGED,
+};
 pub use pages::{PageView, program_accounts, token_accounts_by_owner};
 pub use tokens::{
     scan_largest_accounts, token_account_balance, token_largest_accounts, token_supply,

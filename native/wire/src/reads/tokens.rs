@@ -1,7 +1,8 @@
 //! getTokenAccountBalance, getTokenSupply and getTokenLargestAccounts.
 
 use super::common::{
-    Outcome, ReadLimits, all_or_nothing, demand_complete, find, holds_mint, known, push_context,
+    Outcome, ReadLimits, UNCHANGED, all_or_nothing, demand_complete, find, holds_mint,
+    is_unchanged, known, push_context,
 };
 use crate::account_json::{MintData, push_amount};
 use primitives::Pubkey;
@@ -13,10 +14,12 @@ use sys::error::{Error, Result};
 /// Maximum entries of getTokenLargestAccounts.
 const HOLDERS_MAX: usize = 20;
 
-/// getTokenAccountBalance: the amount in one token account.
+/// getTokenAccountBalance: the amount in one token account, unless this was not written after the
+/// slot of `changed_since`.
 pub fn token_account_balance(
     snapshot: &Snapshot<'_>,
     pubkey: &Pubkey,
+    changed_since: Option<u64>,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
@@ -26,6 +29,9 @@ pub fn token_account_balance(
     }
     let mint = mint_of(account.data).ok_or(Error::NotTokenAccount)?;
     let amount = amount_of(account.data).ok_or(Error::NotTokenAccount)?;
+    if is_unchanged(&account, changed_since) {
+        return push_unchanged(snapshot, out);
+    }
     let mint = if *mint == NATIVE_MINT {
         MintData::native()
     } else {
@@ -38,10 +44,12 @@ pub fn token_account_balance(
     push_value(snapshot, amount, &mint, out)
 }
 
-/// getTokenSupply: the supply of one mint.
+/// getTokenSupply: the supply of one mint, unless this was not written after the slot of
+/// `changed_since`.
 pub fn token_supply(
     snapshot: &Snapshot<'_>,
     mint: &Pubkey,
+    changed_since: Option<u64>,
     limits: &ReadLimits,
     out: &mut Vec<u8>,
 ) -> Result<Outcome> {
@@ -50,6 +58,9 @@ pub fn token_supply(
         return Err(Error::NotTokenMint);
     }
     let supply = mint_supply(account.data).ok_or(Error::NotTokenMint)?;
+    if is_unchanged(&account, changed_since) {
+        return push_unchanged(snapshot, out);
+    }
     if is_over(&account, limits) {
         return Ok(Outcome::TooLarge);
     }
@@ -162,4 +173,11 @@ fn push_value(
         out.extend_from_slice(b"}}");
         Ok(Outcome::Written)
     })
+}
+
+fn push_unchanged(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<Outcome> {
+    push_context(snapshot, out)?;
+    out.extend_from_slice(UNCHANGED);
+    out.push(b'}');
+    Ok(Outcome::Written)
 }

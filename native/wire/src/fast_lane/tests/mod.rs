@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::account_json::{DataSlice, Encoding, View};
-use crate::reads::{self, Commitment, Outcome, ReadLimits};
+use crate::reads::{self, Commitment, Outcome, ReadLimits, Wanted};
 use primitives::Pubkey;
 use primitives::encoding::{decode_pubkey, decode_pubkeys, encode_pubkey};
 use primitives::token::TOKEN_PROGRAM;
@@ -124,7 +124,11 @@ fn read(
     let limits = &ReadLimits::default();
     let null = Value::Null;
     let options = params.get(1).unwrap_or(&null);
-    let view = || {
+    let since = || match &options["changedSinceSlot"] {
+        Value::Null => Some(None),
+        slot => slot.as_u64().map(Some),
+    };
+    let wanted = || {
         let encoding = options["encoding"].as_str().unwrap_or("base64");
         let slice = &options["dataSlice"];
         let slice = match slice {
@@ -134,9 +138,13 @@ fn read(
                 length: slice["length"].as_u64()?,
             }),
         };
-        Some(View {
+        let view = View {
             encoding: Encoding::of_name(encoding.as_bytes())?,
             slice,
+        };
+        Some(Wanted {
+            view,
+            changed_since: since()?,
         })
     };
     let key = || decode_pubkey(params.first()?.as_str()?).ok();
@@ -161,14 +169,16 @@ fn read(
             }
             reads::latest_blockhash(snapshot, commitment, out).map(|()| Outcome::Written)
         }
-        "getAccountInfo" => reads::account_info(snapshot, &key()?, view()?, limits, out),
+        "getAccountInfo" => reads::account_info(snapshot, &key()?, wanted()?, limits, out),
         "getMultipleAccounts" => {
             let texts = params.first()?.as_array()?.iter().map(Value::as_str);
             let keys = decode_pubkeys(&texts.collect::<Option<Vec<_>>>()?).ok()?;
-            reads::multiple_accounts(snapshot, &keys, view()?, limits, out)
+            reads::multiple_accounts(snapshot, &keys, wanted()?, limits, out)
         }
-        "getTokenAccountBalance" => reads::token_account_balance(snapshot, &key()?, limits, out),
-        "getTokenSupply" => reads::token_supply(snapshot, &key()?, limits, out),
+        "getTokenAccountBalance" => {
+            reads::token_account_balance(snapshot, &key()?, since()?, limits, out)
+        }
+        "getTokenSupply" => reads::token_supply(snapshot, &key()?, since()?, limits, out),
         "getTokenLargestAccounts" => reads::token_largest_accounts(snapshot, &key()?, limits, out),
         _ => return None,
     })

@@ -19,10 +19,14 @@ fn any_options() -> impl Strategy<Value = Value> {
         prop::option::of(name),
         slice,
         prop::option::of(prop_oneof![0u64..50, any::<u64>()]),
+        prop::option::of(prop_oneof![40u64..46, any::<u64>()]),
         any::<u8>(),
     )
-        .prop_map(|(encoding, slice, slot, bits)| {
+        .prop_map(|(encoding, slice, slot, since, bits)| {
             let mut options = json!({});
+            if bits & 3 == 2 {
+                options["changedSinceSlot"] = json!(since);
+            }
             let slice = slice.map(|(offset, length)| json!({"offset": offset, "length": length}));
             if bits & 3 != 0 {
                 options["encoding"] = json!(encoding);

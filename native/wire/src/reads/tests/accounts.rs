@@ -16,7 +16,7 @@ fn latest_of(slot: u64, hash: u8, last_valid: u64) -> String {
 }
 
 /// The block after the tip, of the next height, whose hash is 32 times the slot.
-fn next(store: &Store, slot: u64, root: Option<u64>, accounts: Vec<AccountUpdate>) {
+pub(super) fn next(store: &Store, slot: u64, root: Option<u64>, accounts: Vec<AccountUpdate>) {
     let tip = store.tip().unwrap().unwrap();
     let block = Block {
         slot,

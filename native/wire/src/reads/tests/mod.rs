@@ -1,6 +1,7 @@
 mod accounts;
 mod pages;
 mod tokens;
+mod unchanged;
 
 use std::time::{Duration, Instant};
 
@@ -106,6 +107,24 @@ fn value_of(ended: Result<Outcome>, out: &[u8]) -> Value {
             json!(error.name())
         }
     }
+}
+
+fn token_account_balance(
+    snapshot: &Snapshot<'_>,
+    key: &Pubkey,
+    limits: &ReadLimits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    super::token_account_balance(snapshot, key, None, limits, out)
+}
+
+fn token_supply(
+    snapshot: &Snapshot<'_>,
+    key: &Pubkey,
+    limits: &ReadLimits,
+    out: &mut Vec<u8>,
+) -> Result<Outcome> {
+    super::token_supply(snapshot, key, None, limits, out)
 }
 
 type PointRead = fn(&Snapshot<'_>, &Pubkey, &ReadLimits, &mut Vec<u8>) -> Result<Outcome>;
