@@ -10,18 +10,18 @@ import { prepareServe, type Prepared } from '../../fixtures/processes/serve.js'
 import { askAdmin } from '../../fixtures/dashboard/admin.js'
 import { freePorts } from '../../fixtures/free-ports.js'
 import {
-  buildQuicClient,
-  skipQuicClient,
-  startQuicClient,
-  type QuicResult,
-} from '../../fixtures/clients/quic-client.js'
+  buildSenderClients,
+  skipSenderClients,
+  startSenderClients,
+  type SenderResult,
+} from '../../fixtures/clients/sender-clients.js'
 import { openRawUpstream, type RawUpstream } from '../../fixtures/submission/raw-upstream.js'
 import { ACCEPT, signatureOf } from '../../fixtures/submission/transactions.js'
 import { FLOOR, tipping, TIPS } from '../../fixtures/sandbox/tipping.js'
 import { until } from '../../fixtures/until.js'
 
-type Quic = ReturnType<typeof startQuicClient>
-type Asked = Pick<QuicResult, 'status' | 'error' | 'atMs'> & { readonly beganMs: number }
+type Quic = ReturnType<typeof startSenderClients>
+type Asked = Pick<SenderResult, 'status' | 'error' | 'atMs'> & { readonly beganMs: number }
 
 const one = (): Buffer => tipping([FLOOR, 0])
 
@@ -75,12 +75,12 @@ const longestGap = (asked: readonly Asked[]): number => {
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? NaN
 
-t.test('the published client over QUIC', { skip: skipQuicClient }, async t => {
-  buildQuicClient(t)
+t.test('the published client over QUIC', { skip: skipSenderClients }, async t => {
+  buildSenderClients(t)
   const lander = await openRawUpstream(t, ACCEPT)
   const { prepared, port, token } = await prepare(t, lander)
   const service = await prepared.start()
-  const quic = startQuicClient(t)
+  const quic = startSenderClients(t)
   const endpoint = `127.0.0.1:${port}`
   const connect = async (name: string, with_ = token): Promise<void> => {
     t.equal((await quic.connect(name, endpoint, with_)).error, undefined)

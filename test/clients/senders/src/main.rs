@@ -1,5 +1,6 @@
-//! Drives `lunar-lander-quic-client` as it is published. Each line of the input is a call as JSON
-//! with an `id`, each line of the output its result with the same one; calls run beside each other.
+//! Drives `lunar-lander-quic-client` and `jito-sdk-rust` as they are published. Each line of the
+//! input is a call as JSON with an `id`, each line of the output its result with the same one;
+//! calls run beside each other.
 //!
 //! - `connect`: `client` (a name), `endpoint`, `token`, and `protect` for protection from MEV
 //! - `ask`: sends `bytes` (base64) of `client` with an answer
@@ -7,10 +8,14 @@
 //! - `measure`: asks `all` (a list), one after the other; results in microseconds
 //! - `state`: connections that were made again, and health
 //! - `close`
+//! - `jito`: calls `method` of the SDK for the engine at `url`, with `uuid` if there is one, and
+//!   `params` as the SDK takes them; the result has its `value`
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+mod jito;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -55,6 +60,9 @@ async fn measure(client: &LunarLanderQuicClient, all: &Value) -> Outcome {
 
 async fn run(clients: &Clients, call: &Value) -> Outcome {
     let name = text(call, "client");
+    if call["do"] == "jito" {
+        return Ok(json!({ "value": jito::run(call).await? }));
+    }
     if call["do"] == "connect" {
         let options = ClientOptions {
             mev_protect: call["protect"] == true,
