@@ -101,7 +101,10 @@ export const openSender = async (
   if (predecessor === undefined) {
     await opened.recover()
     const sinceMs = Date.now() - REMEMBERED_MS
-    for await (const { submission } of store.newest(sinceMs, submissionStore.awaitedMax))
+    // Those that were sent once: 25 µs each, before anything is served.
+    for await (const { submission } of store.newest(sinceMs, submissionStore.awaitedMax, [
+      'lander',
+    ]))
       sent.recover(submission)
   }
   await server.listen()

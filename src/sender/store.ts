@@ -100,6 +100,7 @@ export const openStore = async (
   const resume = async (): Promise<void> => {
     await store.resume()
     performance.start()
+    void store.load().catch(onFault)
   }
   return {
     store,

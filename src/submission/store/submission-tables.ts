@@ -37,13 +37,13 @@ const READY = 'ready'
 const TABLES_MAX = 8
 
 /** Every table: submission id → submission, a msgpack map. */
-export const TABLE_NAMES = ['forwarded', 'invalid', 'lander', 'landerInvalid'] as const
-export type TableName = (typeof TABLE_NAMES)[number]
+export type TableName = 'forwarded' | 'invalid' | 'lander' | 'landerInvalid'
+export const TABLE_NAMES: readonly TableName[] = ['forwarded', 'invalid', 'lander', 'landerInvalid']
 type Table = LmdbTable<Uint8Array>
 
 const Owned = v.object({ accessId: v.string(), signatures: v.array(v.string()) })
-/** Rows that are read at once where all are. */
-const LOADED_ROWS = 2_000
+/** Rows that are read in one turn of the event loop where all are: some 2 ms. */
+const LOADED_ROWS = 1_000
 const Entries = v.object({ entryCount: v.number() })
 
 /** Builds before the lander's submissions do not open its tables. */
@@ -56,8 +56,8 @@ const NOTHING = Buffer.of(0)
 /** Submissions of one signature and access that are looked at. */
 const VISITED_MAX = 4
 
-const toHex = (id: Uint8Array): string =>
-  Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
+const toHex = (bytes: Uint8Array, from = 0, until = bytes.byteLength): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex', from, until)
 
 /** Opens the tables of a folder and creates them where there are none. */
 export const openTables = (dir: string, options: Options): SubmissionTables => {
@@ -81,7 +81,10 @@ export class SubmissionTables {
   private readonly root: Lmdb
   private readonly readOnly: boolean
   private readonly tables = new Map<TableName, Table>()
-  private readonly bounds: ReadonlyMap<TableName, AccessBounds>
+  private readonly createBounds: () => readonly AccessBounds[]
+  /** In the order of `TABLE_NAMES`. */
+  private bounds: readonly AccessBounds[]
+  private isClosed = false
   /** Access ‖ id → the number of the table in `TABLE_NAMES`. */
   private byAccess: Table | undefined
   /** `signatureKey` → nothing. */
@@ -103,7 +106,8 @@ export class SubmissionTables {
     })
     this.root = root
     this.readOnly = readOnly
-    this.bounds = new Map(TABLE_NAMES.map(name => [name, new AccessBounds(options.accessMax)]))
+    this.createBounds = () => TABLE_NAMES.map(() => new AccessBounds(options.accessMax))
+    this.bounds = this.createBounds()
     for (const name of TABLE_NAMES) this.openTable(name)
     this.openIndexes()
     if (readOnly) return
@@ -112,15 +116,22 @@ export class SubmissionTables {
     root.readerCheck()
   }
 
-  /** Learns which records each access has. A writer calls it before it writes. */
+  /**
+   * Learns which records each access has, in turns of the event loop. Until then an access may
+   * exceed its bounds by what is written meanwhile.
+   */
   async load(): Promise<void> {
-    for (const [name, table] of this.tables) {
-      let count = 0
-      for (const { key, value } of table.getRange()) {
-        this.bounds.get(name)?.add(v.parse(Owned, unpack(value)).accessId, toHex(key))
-        if (++count % LOADED_ROWS === 0) await new Promise(setImmediate)
-      }
+    const all = this.createBounds()
+    let count = 0
+    if (this.isClosed) return
+    for (const { key, value } of this.openIndexes()?.getRange({}) ?? []) {
+      all[value[0] ?? -1]?.learn(toHex(key, 0, KEY_BYTES), toHex(key, KEY_BYTES))
+      if (++count % LOADED_ROWS !== 0) continue
+      await new Promise(setImmediate)
+      if (this.isClosed) return
     }
+    for (const [at, bounds] of this.bounds.entries()) all[at]?.learnAll(bounds)
+    this.bounds = all
   }
 
   get(id: Uint8Array): Submission | undefined {
@@ -169,14 +180,15 @@ export class SubmissionTables {
     const { untold: _untold, ...rest } = submission
     const stored: Submission = isUntold ? { ...rest, untold: told ?? null } : rest
     const end = endSince(before, submission)
+    const row = accessRow(accessId, id)
+    const number = TABLE_NAMES.indexOf(name)
     const evicted =
-      before === undefined ? this.bounds.get(name)?.add(accessId, toHex(id)) : undefined
-    const evictedId = evicted === undefined ? undefined : Buffer.from(evicted, 'hex')
+      before === undefined
+        ? (this.bounds[number]?.add(toHex(row, 0, KEY_BYTES), toHex(id)) ?? [])
+        : []
     const written = this.write(() => [
       table.put(id, pack(stored)),
-      ...(before === undefined
-        ? [byAccess.put(accessRow(accessId, id), Buffer.of(TABLE_NAMES.indexOf(name)))]
-        : []),
+      ...(before === undefined ? [byAccess.put(row, Buffer.of(number))] : []),
       ...(before === undefined || before.signatures.length < signatures.length
         ? signatures.map(signature =>
             bySignature.put(signatureKey(signature, accessId, id), NOTHING),
@@ -186,7 +198,7 @@ export class SubmissionTables {
         ? (this.log?.append(accessId, { id, network, route, changes }, nowMs) ?? [])
         : []),
       ...((end && this.ended?.put(id, end)) ?? []),
-      ...(evictedId === undefined ? [] : this.removeRow(table, evictedId)),
+      ...evicted.flatMap(text => this.removeRow(table, Buffer.from(text, 'hex'))),
     ])
     return { stored, written, told: isUntold ? [] : changes }
   }
@@ -253,9 +265,9 @@ export class SubmissionTables {
   }
 
   /** Ids of submissions since an instant, newest first, at most `countMax` of each table. */
-  newestIds(sinceMs: number, countMax: number): readonly Uint8Array[] {
+  newestIds(sinceMs: number, countMax: number, names = TABLE_NAMES): readonly Uint8Array[] {
     this.refresh()
-    return this.openTables().flatMap(table => {
+    return this.openTables(names).flatMap(table => {
       const found: Uint8Array[] = []
       for (const key of table.getKeys({ reverse: true, limit: countMax })) {
         if (timeOfId(key) < sinceMs) break
@@ -310,19 +322,20 @@ export class SubmissionTables {
     }
     // There may be more.
     if (removed === options.pruneCountMax) this.unpruned.add(name)
-    if (oldest !== undefined) this.bounds.get(name)?.forgetBefore(toHex(oldest))
+    if (oldest !== undefined) this.bounds[TABLE_NAMES.indexOf(name)]?.forgetBefore(toHex(oldest))
     for (const removed of this.log?.removeBefore(oldestMs) ?? []) handled(removed).catch(onFault)
     return count - removed
   }
 
   /** Waits for what is written. Nothing may be written from now on. */
   close(): Promise<void> {
+    this.isClosed = true
     return this.readOnly ? this.root.close() : closeLmdbWriter(this.root)
   }
 
   /** The tables that there are: one that is opened to read may be made later. */
-  private openTables(): readonly Table[] {
-    return TABLE_NAMES.flatMap(name => this.tables.get(name) ?? this.openTable(name) ?? [])
+  private openTables(names = TABLE_NAMES): readonly Table[] {
+    return names.flatMap(name => this.tables.get(name) ?? this.openTable(name) ?? [])
   }
 
   private openTable(name: TableName): Table | undefined {
