@@ -5,6 +5,7 @@ import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
+import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type {
   SubmissionPageView,
   Submissions,
@@ -23,7 +24,7 @@ import type {
   Submission,
 } from '../submission/store/submission.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
-import { createLanes, type LanesOf } from './lanes.js'
+import { createLanes, createSummary, type LanesOf } from './lanes.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
 import { toPageView } from './submission-view.js'
@@ -46,6 +47,7 @@ export type Activity = {
   readonly usageDays: (query: DayQuery) => UsageDays
   /** What operators see of lanes. */
   readonly lanes: LanesOf
+  readonly summary: SummaryOf
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
@@ -127,6 +129,7 @@ export const openActivity = async (
     traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
     lanes: createLanes(ask, ids, Date.now),
+    summary: createSummary(ask, Date.now),
     find: async query => others?.peers.find(query),
     close: async () => {
       await others?.peers.close()

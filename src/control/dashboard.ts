@@ -6,6 +6,7 @@ import type { WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
+import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
@@ -60,6 +61,7 @@ export type ControlDashboardParts = {
   readonly incidents: ListIncidents
   readonly usageDays: (query: DayQuery) => UsageDays
   readonly lanes: LanesOf
+  readonly summary: SummaryOf
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]

@@ -1,5 +1,6 @@
-import { toPerformance, type LanePerformance } from '../usage/performance.js'
+import { toPerformance, toSummary, type LanePerformance } from '../usage/performance.js'
 import { HOUR_MS } from '../usage/scope.js'
+import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Ask } from './usage.js'
 
 /** What became of the submissions of all accesses, by lane. */
@@ -10,17 +11,40 @@ export type LanesOf = (hours: number) => Promise<{
   readonly missing?: readonly string[]
 }>
 
+/** The last hours with this one, counted since 1970. */
+const lastHours = (hours: number, nowMs: number) => {
+  const until = Math.floor(nowMs / HOUR_MS) + 1
+  return { from: until - hours, until }
+}
+
 /** Of the last hours with this one, of all machines. */
 export const createLanes =
   (ask: Ask, locations: readonly string[], now: () => number): LanesOf =>
   async hours => {
-    const until = Math.floor(now() / HOUR_MS) + 1
-    const from = until - hours
+    const { from, until } = lastHours(hours, now())
     const { rows, missing } = await ask('lanes', ['', '', '', from, until, 0], locations)
     return {
       fromMs: from * HOUR_MS,
       untilMs: until * HOUR_MS,
       lanes: toPerformance(rows),
+      ...(missing !== undefined && { missing }),
+    }
+  }
+
+/** From the start of the first period, which begins at a multiple of its hours, of all machines. */
+export const createSummary =
+  (ask: Ask, now: () => number): SummaryOf =>
+  async (accessId, locations, hours, periodHours) => {
+    const { from: first, until } = lastHours(hours, now())
+    const from = Math.floor(first / periodHours) * periodHours
+    const [all, periods] = await Promise.all(
+      [0, periodHours].map(each => ask('submissions', [accessId, from, until, each], locations)),
+    )
+    const missing = all?.missing ?? periods?.missing
+    return {
+      fromMs: from * HOUR_MS,
+      untilMs: until * HOUR_MS,
+      ...toSummary(all?.rows ?? [], periods?.rows ?? []),
       ...(missing !== undefined && { missing }),
     }
   }

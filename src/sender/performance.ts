@@ -64,13 +64,15 @@ export const createPerformanceCount = ({
 
   const toRow = (one: WaitingEnd): EndRow => {
     const { accessId, delayMs, delaySlots, end, id, lane, network, receivedAtMs, tips } = one
+    const { location, route } = one
     const addresses = tipAddresses(one)
     const tip = tips
       .filter(({ account }) => addresses?.has(account) ?? true)
       .reduce((sum, { lamports }) => sum + lamports, 0)
     const hour = Math.floor(receivedAtMs / HOUR_MS)
     const delays = [toCounts(delaySlots), toCounts(delayMs)] as const
-    return [id, accessId, network, lane, hour, tipBandOf(tip), end, ...delays]
+    const scope = [id, accessId, network, location, route, lane] as const
+    return [...scope, hour, tipBandOf(tip), tip, end, ...delays]
   }
   const run = async (): Promise<void> => {
     const { ends: found } = store

@@ -44,6 +44,8 @@ export type LanePerformance = Performance & {
 }
 
 type Row = RowOf<'lanes'>
+/** What `addUp` takes of a row. */
+type Counted = LaneFigures & Pick<Row, 'slots' | 'delays'>
 
 /** Of the buckets of some rows. */
 const sharesOf = (all: readonly string[]): Shares | null => {
@@ -65,7 +67,7 @@ const sharesOf = (all: readonly string[]): Shares | null => {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
 }
 
-const addUp = (rows: readonly Row[]): Performance => {
+const addUp = (rows: readonly Counted[]): Performance => {
   const sum = (name: keyof LaneFigures): number => rows.reduce((all, row) => all + row[name], 0)
   const figures = Object.fromEntries(
     LANE_FIGURE_NAMES.map(name => [name, sum(name)]),
@@ -118,3 +120,50 @@ export const toLane = (group: readonly Row[]): LanePerformance => {
 /** Each lane in each period. */
 export const toPerformance = (rows: readonly Row[]): readonly LanePerformance[] =>
   groupsOf(rows).map(toLane)
+
+/** How submissions of an access went; tips are of those that landed. */
+export type SubmissionFigures = Performance & { readonly tippedLamports: number }
+
+/** The same of what was sent through one thing. */
+export type NamedFigures = SubmissionFigures & { readonly name: string }
+
+/** How the submissions of an access went in a time. */
+export type SubmissionSummary = {
+  readonly total: SubmissionFigures
+  readonly routes: readonly NamedFigures[]
+  readonly locations: readonly NamedFigures[]
+  /** Those that several lanes of a race had have an empty name. */
+  readonly lanes: readonly NamedFigures[]
+  readonly periods: readonly (SubmissionFigures & { readonly startMs: number })[]
+}
+
+type SubmissionRow = RowOf<'submissions'>
+
+const toFigures = (rows: readonly SubmissionRow[]): SubmissionFigures => ({
+  ...addUp(rows),
+  tippedLamports: rows.reduce((sum, { tipped }) => sum + tipped, 0),
+})
+
+/** Those that were sent most come first. */
+const groupBy = (
+  rows: readonly SubmissionRow[],
+  key: 'route' | 'location' | 'lane',
+): readonly NamedFigures[] => {
+  const groups = new Map<string, SubmissionRow[]>()
+  for (const row of rows) groups.set(row[key], [...(groups.get(row[key]) ?? []), row])
+  return [...groups]
+    .map(([name, group]) => ({ name, ...toFigures(group) }))
+    .toSorted((one, other) => other.sent - one.sent || compare(one.name, other.name))
+}
+
+/** From the rows of all together, and of each period. */
+export const toSummary = (
+  rows: readonly SubmissionRow[],
+  periods: readonly SubmissionRow[],
+): SubmissionSummary => ({
+  total: toFigures(rows),
+  routes: groupBy(rows, 'route'),
+  locations: groupBy(rows, 'location'),
+  lanes: groupBy(rows, 'lane'),
+  periods: periods.map(row => ({ startMs: row.startMs, ...toFigures([row]) })),
+})

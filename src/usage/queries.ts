@@ -18,6 +18,8 @@ const both = (arm: (schema: 'main' | 'temp') => string): string =>
 const from = (table: string, where: string, columns = '*') =>
   both(schema => `SELECT ${columns} FROM ${schema}.${table} WHERE ${where}`)
 
+const list = (names: readonly string[]): string => names.join(', ')
+
 const sums = (figures: readonly string[]): string =>
   figures.map(figure => `sum(${columnOf(figure)}) AS ${figure}`).join(', ')
 
@@ -220,7 +222,7 @@ export const QUESTIONS = {
   lanes: question({
     sql: `SELECT network, lane, tips, ?6 * hour * 3600000 AS startMs, ${sums(LANE_FIGURE_NAMES)},
         sum_counts(slots) AS slots, sum_counts(delays) AS delays
-      FROM main.lane_hour
+      FROM main.submission_hour
       WHERE access = ?1 AND hour >= ?4 AND hour < ?5
         AND ?2 IN ('', network) AND ?3 IN ('', lane)
       GROUP BY network, lane, tips, startMs`,
@@ -237,6 +239,35 @@ export const QUESTIONS = {
       by: ['network', 'lane', 'tips', 'startMs'],
       sum: LANE_FIGURE_NAMES,
       counts: ['slots', 'delays'],
+    },
+  }),
+  /**
+   * Access, first hour and end; hours of a period, or 0 for all together, by network, location,
+   * route and lane: what became of its submissions.
+   */
+  submissions: question({
+    sql: `SELECT ${list(
+      ['network', 'location', 'route', 'lane'].map(name => `iif(?4 = 0, ${name}, '') AS ${name}`),
+    )}, iif(?4 = 0, 0, hour / ?4 * ?4 * 3600000) AS startMs, ${sums(LANE_FIGURE_NAMES)},
+        sum(tipped) AS tipped, sum_counts(slots) AS slots, sum_counts(delays) AS delays
+      FROM main.submission_hour WHERE access = ?1 AND hour >= ?2 AND hour < ?3
+      GROUP BY 1, 2, 3, 4, 5`,
+    row: v.object({
+      network: text,
+      location: text,
+      route: text,
+      lane: text,
+      startMs: count,
+      ...figures(LANE_FIGURE_NAMES),
+      tipped: count,
+      slots: counts,
+      delays: counts,
+    }),
+    add: {
+      by: ['network', 'location', 'route', 'lane', 'startMs'],
+      sum: [...LANE_FIGURE_NAMES, 'tipped'],
+      counts: ['slots', 'delays'],
+      order: 'startMs',
     },
   }),
   /** Access: what it uses at this moment, which is in the table of limits. */

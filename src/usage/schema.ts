@@ -18,8 +18,8 @@ export type MethodFigures = Readonly<Record<MethodFigure, number>>
 export const METHOD_FIGURE_NAMES = Object.keys(METHOD_FIGURES) as MethodFigure[]
 
 /**
- * What is counted of submissions by lane, hour and tip, and its description: tables, questions,
- * `getLanePerformance` and the operator's page follow from this.
+ * What is counted of submissions by location, route, lane, hour and tip, and its description:
+ * tables, questions, `getLanePerformance` and the pages follow from this.
  */
 export const LANE_FIGURES = {
   landed: 'Of those whose transactions all succeeded in final blocks',
@@ -119,18 +119,19 @@ export const SCHEMA = {
       key: 'access, network, location, address',
     },
     {
-      // Of one access, and under an empty one of all. Delays are of those that landed.
-      name: 'lane_hour',
+      // Of one access, and under an empty one of all. Delays and `tipped`, the lamports of tips,
+      // are of those that landed.
+      name: 'submission_hour',
       columns: [
-        ...texts('access', 'network', 'lane'),
-        ...counts('hour', 'tips', ...laneColumns),
+        ...texts(...SCOPE, 'route', 'lane'),
+        ...counts('hour', 'tips', ...laneColumns, 'tipped'),
         "slots TEXT NOT NULL DEFAULT '{}'",
         "delays TEXT NOT NULL DEFAULT '{}'",
       ],
-      key: 'access, hour, network, lane, tips',
+      key: 'access, hour, network, location, route, lane, tips',
     },
     {
-      // Ids of submissions that are in `lane_hour`, as long as the sender may count them again.
+      // Ids of submissions in `submission_hour`, as long as the sender may count them again.
       name: 'counted',
       columns: texts('id'),
       key: 'id',
@@ -190,20 +191,24 @@ export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)
     refusals = add_counts(refusals, excluded.refusals)`
 
 /**
- * Counts the submissions of a JSON array, each once: id, access, network, lane, hour, lowest tip of
- * the band, figure, and the buckets of its delays in slots and milliseconds as counts.
+ * Counts the submissions of a JSON array, each once: id, access, network, location, route, lane,
+ * hour, lowest tip of the band, tip, figure, and the buckets of its delays in slots and
+ * milliseconds as counts.
  */
 export const ADD_ENDS = [
-  `INSERT INTO lane_hour
-      (${list(['access', 'network', 'lane', 'hour', 'tips', ...laneColumns, 'slots', 'delays'])})
-    SELECT owner, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-      ${list(LANE_FIGURE_NAMES.map(name => `sum(value ->> 6 = '${name}')`))},
-      sum_counts(value ->> 7), sum_counts(value ->> 8)
+  `INSERT INTO submission_hour (${list([
+    ...[...SCOPE, 'route', 'lane', 'hour', 'tips', 'tipped'],
+    ...[...laneColumns, 'slots', 'delays'],
+  ])})
+    SELECT owner, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+      sum(iif(value ->> 9 = 'landed', value ->> 8, 0)),
+      ${list(LANE_FIGURE_NAMES.map(name => `sum(value ->> 9 = '${name}')`))},
+      sum_counts(value ->> 10), sum_counts(value ->> 11)
     FROM (SELECT value, value ->> 1 AS owner FROM json_each(?1)
       UNION ALL SELECT value, '' AS owner FROM json_each(?1))
     WHERE value ->> 0 NOT IN (SELECT id FROM counted)
-    GROUP BY 1, 2, 3, 4, 5
-    ON CONFLICT DO UPDATE SET ${adding(laneColumns)},
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+    ON CONFLICT DO UPDATE SET ${adding([...laneColumns, 'tipped'])},
       slots = add_counts(slots, excluded.slots),
       delays = add_counts(delays, excluded.delays)`,
   'INSERT OR IGNORE INTO counted SELECT value ->> 0 FROM json_each(?1)',
@@ -225,7 +230,7 @@ export const TO_HOURS = [
 export const REMOVE_OLD = [
   'DELETE FROM minute WHERE minute < ?1 * 1440',
   'DELETE FROM hour WHERE hour < ?1 * 24',
-  'DELETE FROM lane_hour WHERE hour < ?1 * 24',
+  'DELETE FROM submission_hour WHERE hour < ?1 * 24',
   'DELETE FROM method_day WHERE day < ?2',
   'DELETE FROM replaced WHERE day < ?1',
   'DELETE FROM failure WHERE at_ms < ?1 * 86400000',

@@ -40,8 +40,9 @@ if (browser !== undefined)
       ['landed', 'landed', 'expired', 'unseen', 'failed'].flatMap((figure, nth) =>
         ['fast', ''].map((lane): EndRow => {
           const delays = figure === 'landed' ? (['{"1":1}', '{"30":1}'] as const) : NO_DELAYS
-          const of = [`${lane}${nth}`, 'acc', 'main', lane, hour] as const
-          return [...of, nth % 2 === 0 ? 0 : 10_000, figure as 'landed', ...delays]
+          const of = [`${lane}${nth}`, 'acc', 'main', 'fra', '/race', lane, hour] as const
+          const tip = nth % 2 === 0 ? 0 : 10_000
+          return [...of, tip, tip, figure as 'landed', ...delays]
         }),
       ),
     )

@@ -155,6 +155,28 @@ if (browser !== undefined) {
     t.strictSame(faults, [])
   })
 
+  await t.test('the summary counts what was sent, by route', async t => {
+    const card = page.getByRole('region', { name: 'Landing', exact: true })
+    const tile = (name: string) =>
+      card.locator('.tile', { has: page.getByText(name, { exact: true }) }).locator('dd')
+    // One is landed, one has failed and one expired of /lander; a batch, a bundle, and a refusal.
+    await card.locator('.tile dd').filter({ hasText: /^6$/ }).waitFor({ timeout: EXPIRY_MS })
+    t.equal(await tile('Landed').innerText(), '2\n33.3%')
+    t.match(await tile('Median delay').innerText(), /^[\d.]+ m?s\n\d+ slots?$/)
+    t.match(await tile('Tips of landed').innerText(), /^0\.\d+ SOL$/)
+    const row = (name: string) => card.getByRole('row').filter({ hasText: name })
+    const counts = async (name: string): Promise<string[]> =>
+      (await row(name).getByRole('cell').allInnerTexts()).slice(0, 2)
+    t.strictSame(await counts('/lander '), ['3', '1\n33.3%'])
+    t.strictSame(await counts('/relay-bundle'), ['1', '1\n100%'])
+    await card.getByRole('radio', { name: 'Locations' }).check()
+    t.strictSame(await counts('fra'), ['6', '2\n33.3%'])
+    await card.getByRole('radio', { name: 'Time' }).check()
+    t.ok((await card.getByRole('row').count()) >= 2)
+    await look(t, page, 'submissions-landing', VIEWS)
+    t.strictSame(faults, [])
+  })
+
   await t.test('filters and pages, by keyboard alone', async t => {
     for (let count = 0; count < INVALID_COUNT; count++)
       await submitter.post('/lander-submit-bundle', `not JSON ${count}`)
@@ -171,7 +193,7 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Newest' }).click()
     await page.getByRole('button', { name: 'Newest' }).waitFor({ state: 'detached' })
 
-    await page.getByLabel('Route').focus()
+    await page.getByLabel('Route', { exact: true }).focus()
     await page.keyboard.type('/relay-b')
     await itemOf(bundle[0].signature).waitFor()
     t.equal(await items.count(), 1)

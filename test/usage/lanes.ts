@@ -2,14 +2,17 @@ import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { bucketOfCount, lastOf, LATENCY_BUCKETS } from '../../src/usage/latency.js'
-import { tipBandOf, TIP_BANDS, toPerformance } from '../../src/usage/performance.js'
+import { tipBandOf, TIP_BANDS, toPerformance, toSummary } from '../../src/usage/performance.js'
 import { addAnswers } from '../../src/usage/queries.js'
+import { LANE_FIGURE_NAMES } from '../../src/usage/schema.js'
 import { DAY_MS, HOUR_MS } from '../../src/usage/scope.js'
 import { openUsageReader, UsageWriter, type EndRow } from '../../src/usage/store.js'
 import { ownDir } from '../fixtures/own-dir.js'
 
 const HOUR = 500_000
-type Given = Partial<Record<'access' | 'network' | 'lane' | 'figure', string>> & {
+type Given = Partial<
+  Record<'access' | 'network' | 'location' | 'route' | 'lane' | 'figure', string>
+> & {
   readonly hour?: number
   readonly tips?: number
   readonly slots?: number
@@ -23,7 +26,9 @@ const end = (given: Given = {}): EndRow => {
     value === undefined ? '{}' : `{"${bucketOfCount(value)}":1}`
   const { network = 'main' } = given
   const delays = [toCounts(given.slots), toCounts(given.ms)] as const
-  return [String(nextId++), access, network, lane, hour, tips, figure as 'landed', ...delays]
+  const { location = 'fra', route = '/lander' } = given
+  const scope = [String(nextId++), access, network, location, route, lane] as const
+  return [...scope, hour, tipBandOf(tips), tips, figure as 'landed', ...delays]
 }
 
 const askLanes = (dir: string) => {
@@ -79,6 +84,58 @@ t.test('ends are counted once, by access, lane, hour and tip, and for all access
   await writer.forgetEnds()
   await writer.addEnds([end()])
   t.match(await lanes(), [{ sent: 5 }, {}])
+})
+
+t.test('what an access sent is summed by route, location, lane and period', async t => {
+  const dir = ownDir(t)
+  const given = Array.from({ length: 300 }, (_, nth) => ({
+    route: ['/lander', '/race', '/relay'][nth % 3] ?? '',
+    location: ['fra', 'nyc'][nth % 2] ?? '',
+    lane: ['fast', ''][nth % 5 === 0 ? 1 : 0] ?? '',
+    figure: LANE_FIGURE_NAMES[nth % LANE_FIGURE_NAMES.length] ?? 'landed',
+    hour: HOUR + (nth % 7),
+    tips: nth * 1_000,
+    ...(nth % LANE_FIGURE_NAMES.length === 0 ? { slots: nth % 4, ms: nth } : {}),
+  }))
+  const writer = new UsageWriter(dir)
+  await writer.addEnds(given.map(one => end(one)))
+  await writer.addEnds([end({ access: 'other' }), end({ hour: HOUR - 1 })])
+  const ask = openUsageReader(dir)
+  const rowsBy = (hours: number) => ask('submissions', ['acc', HOUR, HOUR + 7, hours])
+  const summary = toSummary(await rowsBy(0), await rowsBy(6))
+
+  const figuresOf = (ones: typeof given) => {
+    const landed = ones.filter(({ figure }) => figure === 'landed')
+    return {
+      sent: ones.length,
+      landed: landed.length,
+      tippedLamports: landed.reduce((sum, { tips }) => sum + tips, 0),
+    }
+  }
+  t.match(summary.total, figuresOf(given))
+  t.equal(summary.total.delaySlots?.p99, 3)
+  const groups = [
+    [summary.routes, 'route'],
+    [summary.locations, 'location'],
+    [summary.lanes, 'lane'],
+  ] as const
+  for (const [found, key] of groups) {
+    t.equal(found.length, new Set(given.map(one => one[key])).size)
+    for (const { name, ...figures } of found)
+      t.match(figures, figuresOf(given.filter(one => one[key] === name)), `${key} ${name}`)
+    t.strictSame(
+      found.map(({ sent }) => sent),
+      found.map(({ sent }) => sent).toSorted((one, other) => other - one),
+    )
+  }
+  const starts = [...new Set(given.map(({ hour }) => Math.floor(hour / 6) * 6))]
+  t.strictSame(
+    summary.periods.map(({ startMs, sent }) => [startMs, sent]),
+    starts.map(start => [
+      start * HOUR_MS,
+      given.filter(({ hour }) => hour >= start && hour < start + 6).length,
+    ]),
+  )
 })
 
 t.test('the answers of machines are added up', async t => {

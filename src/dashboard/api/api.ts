@@ -8,7 +8,7 @@ import { createIncidentRoute, type ListIncidents } from './incidents/incidents.j
 import { createOverviewRoutes, type TrafficOf } from './overview/overview.js'
 import * as shapes from './shapes.js'
 import type { ExportBounds } from './submissions/export.js'
-import { createSubmissionRoutes } from './submissions/routes.js'
+import { createSubmissionRoutes, type SummaryOf } from './submissions/routes.js'
 import type { Submissions } from './submissions/shapes.js'
 import { createTokenRoutes } from './token-routes.js'
 import { createUsageRoutes } from './usage/routes.js'
@@ -28,6 +28,7 @@ export type ApiParts = {
   readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
   readonly submissions: Submissions
   readonly exportBounds: ExportBounds
+  readonly summary: SummaryOf
   readonly readWarnings: ReadWarnings
   readonly webhookParts: Omit<WebhookParts, 'accessService'>
   readonly traffic: TrafficOf

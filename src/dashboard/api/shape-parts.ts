@@ -26,7 +26,7 @@ export const methodFigures = Object.fromEntries(
 const laneFigure = (name: LaneFigure) => described(whole, LANE_FIGURES[name])
 
 /** What is counted of submissions by lane. */
-export const laneFigures = Object.fromEntries(
+const laneFigures = Object.fromEntries(
   LANE_FIGURE_NAMES.map(name => [name, laneFigure(name)]),
 ) as Record<LaneFigure, ReturnType<typeof laneFigure>>
 
@@ -38,3 +38,31 @@ export const missing = v.optional(
     'Machines of the cluster that did not answer in time and are not included',
   ),
 )
+
+/** Ranges that the page offers. */
+const HOURS = ['24', '168', '720'] as const
+
+export const hoursQuery = v.strictObject({
+  hours: described(
+    v.optional(v.picklist(HOURS, `must be one of ${HOURS.join(', ')}`), '24'),
+    'The last so many hours, with this one',
+  ),
+})
+
+const shares = (description: string) =>
+  described(
+    v.nullable(v.object({ p50: count, p90: count, p99: count })),
+    `${description}; null where none landed. At most a quarter too high`,
+  )
+
+/** How submissions went. */
+export const performance = {
+  sent: described(count, 'All of the following'),
+  ...laneFigures,
+  landingRate: described(
+    v.nullable(count),
+    'Share of those landed whose end is known; null where none is',
+  ),
+  delaySlots: shares('Slots from receipt to block of those that landed'),
+  delayMs: shares('The same in milliseconds'),
+}

@@ -4,6 +4,7 @@ import { stateOf } from './state.js'
 import {
   isInBlock,
   isSettled,
+  SUBMISSION_ROUTES,
   type LaneReport,
   type Submission,
   type SubmissionRoute,
@@ -29,6 +30,8 @@ const text = v.string()
 export const endSchema = v.object({
   accessId: text,
   network: text,
+  location: text,
+  route: v.picklist(SUBMISSION_ROUTES),
   /** What carried it; empty where several lanes did, or it is not known which. */
   lane: text,
   receivedAtMs: count,
@@ -111,13 +114,14 @@ const delaysOf = (
  * other one, and as long as more may become known of it, which it does not if `isOver`.
  */
 export const endOf = (submission: Submission, isOver = false): SubmissionEnd | undefined => {
-  const { accessId, joined, network, receivedAtMs, signatures, tips = [] } = submission
+  const { accessId, joined, location, network, receivedAtMs, route, signatures } = submission
   if (joined !== null || signatures.length === 0) return undefined
   const lane = laneOf(submission, isOver)
   const end = lane === undefined ? undefined : wordOf(submission, isOver)
   if (lane === undefined || end === undefined) return undefined
+  const tips = (submission.tips ?? []).flat()
   const delays = delaysOf(submission, end)
-  return { accessId, network, lane, receivedAtMs, tips: tips.flat(), end, ...delays }
+  return { accessId, network, location, route, lane, receivedAtMs, tips, end, ...delays }
 }
 
 /** The end that a submission has reached since it was as `before`, once for each. */

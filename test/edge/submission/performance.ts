@@ -20,8 +20,8 @@ t.test('the longest answer of getLanePerformance is whole', async t => {
     await writer.addEnds(
       Array.from({ length: LANES }, (_, lane) =>
         TIP_BANDS.map((band): EndRow => [
-          ...([`${hour} ${lane} ${band}`, 'acc', 'main', `lane-${lane}`] as const),
-          ...([now - hour, band, 'landed', buckets, buckets] as const),
+          ...([`${hour} ${lane} ${band}`, 'acc', 'main', 'fra', '/race', `lane-${lane}`] as const),
+          ...([now - hour, band, band, 'landed', buckets, buckets] as const),
         ]),
       ).flat(),
     )

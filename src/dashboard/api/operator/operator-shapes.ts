@@ -1,7 +1,14 @@
 import * as v from 'valibot'
 import * as adminShapes from '../admin-shapes.js'
 import { incidents } from '../incidents/incident-shapes.js'
-import { count, instantMs, laneFigures, methodFigures, missing } from '../shape-parts.js'
+import {
+  count,
+  hoursQuery,
+  instantMs,
+  methodFigures,
+  missing,
+  performance,
+} from '../shape-parts.js'
 import { locations, machines } from '../shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -28,32 +35,7 @@ export const usage = v.object({
   missing: v.optional(v.array(text)),
 })
 
-/** Ranges that the page offers. */
-const LANE_HOURS = ['24', '168', '720'] as const
-
-export const laneQuery = v.strictObject({
-  hours: described(
-    v.optional(v.picklist(LANE_HOURS, `must be one of ${LANE_HOURS.join(', ')}`), '24'),
-    'The last so many hours, with this one',
-  ),
-})
-
-const shares = (text: string) =>
-  described(
-    v.nullable(v.object({ p50: count, p90: count, p99: count })),
-    `${text}; null where none landed. At most a quarter too high`,
-  )
-
-const performance = {
-  sent: described(count, 'All of the following'),
-  ...laneFigures,
-  landingRate: described(
-    v.nullable(count),
-    'Share of those landed whose end is known; null where none is',
-  ),
-  delaySlots: shares('Slots from receipt to block of those that landed'),
-  delayMs: shares('The same in milliseconds'),
-}
+export const laneQuery = hoursQuery
 
 export const lanes = v.object({
   fromMs: instantMs,

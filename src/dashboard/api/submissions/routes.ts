@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import { ok, route, type Route } from '../../http/route.js'
 import type { AccessService } from '../../../access/service.js'
 import type { Catalog } from '../catalog.js'
@@ -5,12 +6,24 @@ import { findOwnAccess } from '../own-access.js'
 import { collect, toCsv, type ExportBounds } from './export.js'
 import * as shapes from './shapes.js'
 
+/** How the submissions of an access went; at its locations, in the last hours, by period. */
+export type SummaryOf = (
+  accessId: string,
+  locations: readonly string[],
+  hours: number,
+  periodHours: number,
+) => Promise<v.InferOutput<typeof shapes.summary>>
+
 export type SubmissionRouteParts = {
   readonly accessService: AccessService
   readonly catalog: Catalog
   readonly submissions: shapes.Submissions
   readonly exportBounds: ExportBounds
+  readonly summary: SummaryOf
 }
+
+/** Hours of a period of the chart, by those of its range. */
+const PERIOD_HOURS = { 24: 1, 168: 6, 720: 24 } as const
 
 /** Headers of a file that a browser saves. */
 const fileHeaders = (name: string, type: string): Readonly<Record<string, string>> => ({
@@ -47,9 +60,25 @@ const exportRoute = ({ accessService, exportBounds, submissions }: SubmissionRou
     },
   })
 
+const summaryRoute = ({ accessService, summary }: SubmissionRouteParts): Route =>
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/submissions/summary',
+    guard: 'session',
+    summary: 'Landing rate, delay and tips of submissions, by route, location and lane',
+    query: shapes.summaryQuery,
+    answers: { 200: { description: 'Of the last hours with this one', body: shapes.summary } },
+    errors: ['noSuchAccess', 'wrongInput'],
+    handle: async ({ session, params, query: { hours } }) => {
+      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+      return ok(await summary(accessId, locations, Number(hours), PERIOD_HOURS[hours]))
+    },
+  })
+
 /** The API of what was submitted. */
 export const createSubmissionRoutes = (parts: SubmissionRouteParts): readonly Route[] => [
   exportRoute(parts),
+  summaryRoute(parts),
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions',

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { SUBMISSION_STATES, TRANSACTION_STATES } from '../../../shared/submission-states.js'
 import { SUBMISSION_PATHS } from '../catalog.js'
 import type { Awaitable, Missing } from '../answers.js'
+import { hoursQuery, missing, performance } from '../shape-parts.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -101,16 +102,37 @@ export const submissionPage = v.object({
 
 export const submissions = v.object({
   ...submissionPage.entries,
-  missing: v.optional(
-    described(
-      v.pipe(v.array(text), v.readonly()),
-      'Machines of the cluster that did not answer in time and are not included',
-    ),
-  ),
+  missing,
   explorers: described(
     v.array(v.object({ network: text, url: text })),
     'Where transactions of a network can be looked at; `{signature}` is the place of theirs',
   ),
+})
+
+export const summaryQuery = hoursQuery
+
+const figures = {
+  ...performance,
+  tippedLamports: described(count, 'Tips of those that landed'),
+}
+const named = (description: string) =>
+  described(
+    v.pipe(v.array(v.object({ name: text, ...figures })), v.readonly()),
+    `${description}, those with most submissions first`,
+  )
+
+export const summary = v.object({
+  fromMs: instantMs,
+  untilMs: instantMs,
+  total: described(v.object(figures), 'Of what was sent and has ended, by its receipt'),
+  routes: named('By route'),
+  locations: named('By location'),
+  lanes: named('By lane; empty: several lanes of a race, so which landed them is unknown'),
+  periods: described(
+    v.pipe(v.array(v.object({ startMs: instantMs, ...figures })), v.readonly()),
+    'Hours, of 168 hours six of them and of 720 days of UTC; those with submissions, oldest first',
+  ),
+  missing,
 })
 
 /** A submission as the page shows it. */

@@ -5,7 +5,7 @@ import * as overviewShapes from '../../api/overview/overview-shapes.js'
 import * as sessionShapes from '../../auth/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
-import { submissions } from '../../api/submissions/shapes.js'
+import { submissions, summary } from '../../api/submissions/shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
 import * as webhookShapes from '../../api/webhook/shapes.js'
 
@@ -163,6 +163,8 @@ const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
     const missing = headers.get('x-missing')?.split(', ')
     return { name, content, next: headers.get('x-next'), missing }
   },
+  submissionSummary: (accessId: string, hours: string) =>
+    read(summary, 'GET', `${accessPath(accessId)}/submissions/summary?hours=${hours}`),
   submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
     read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
 })

@@ -1,4 +1,4 @@
-import type { Submission } from './wire.js'
+import type { Submission, SubmissionSummary } from './wire.js'
 
 type State = Submission['state']
 
@@ -103,3 +103,37 @@ export const toFilterQuery = (filters: SubmissionFilters): Readonly<Record<strin
 
 /** Whether a text can be a signature. */
 export const isSignature = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)
+
+const HOUR_MS = 3_600_000
+
+/** Ranges of the summary, by their hours, with the hours of a column of its chart. */
+export const SUMMARY_RANGES = [
+  { id: '24', name: '24 hours', columnHours: 1 },
+  { id: '168', name: '7 days', columnHours: 6 },
+  { id: '720', name: '30 days', columnHours: 24 },
+] as const
+
+export type SummaryColumn = {
+  readonly startMs: number
+  readonly sent: number
+  readonly landed: number
+}
+
+/** The columns of the chart, oldest first: the answer leaves out periods without submissions. */
+export const columnsOf = (
+  { fromMs, untilMs, periods }: Pick<SubmissionSummary, 'fromMs' | 'untilMs' | 'periods'>,
+  hours: string,
+): readonly SummaryColumn[] => {
+  const { columnHours } = SUMMARY_RANGES.find(({ id }) => id === hours) ?? SUMMARY_RANGES[0]
+  const stepMs = columnHours * HOUR_MS
+  const known = new Map(periods.map(period => [period.startMs, period]))
+  return Array.from({ length: Math.ceil((untilMs - fromMs) / stepMs) }, (_, index) => {
+    const startMs = fromMs + index * stepMs
+    const { sent = 0, landed = 0 } = known.get(startMs) ?? {}
+    return { startMs, sent, landed }
+  })
+}
+
+/** Lamports in SOL, all nine places where they are needed. */
+export const formatSol = (lamports: number): string =>
+  (lamports / 1e9).toLocaleString('en-US', { maximumFractionDigits: 9 })

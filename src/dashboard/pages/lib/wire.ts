@@ -5,7 +5,7 @@ import type * as overviewShapes from '../../api/overview/overview-shapes.js'
 import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
-import type { submissions } from '../../api/submissions/shapes.js'
+import type { submissions, summary } from '../../api/submissions/shapes.js'
 import type * as webhookShapes from '../../api/webhook/shapes.js'
 import type * as usageShapes from '../../api/usage/shapes.js'
 
@@ -33,6 +33,7 @@ export type LocationState = InferOutput<typeof shapes.locations>['locations'][nu
 export type Machine = InferOutput<typeof shapes.machines>['machines'][number]
 export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submissions = InferOutput<typeof submissions>
+export type SubmissionSummary = InferOutput<typeof summary>
 export type Submission = Submissions['submissions'][number]
 export type Webhook = NonNullable<InferOutput<typeof webhookShapes.found>['webhook']>
 export type WebhookDelivery = Webhook['deliveries'][number]

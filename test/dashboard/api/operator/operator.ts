@@ -109,9 +109,10 @@ t.test('usage by day, nodes, incidents and the audit log', async t => {
     days: [{ day: today, ...NO_FIGURES, requests: 4, errors: 2 }],
   })
   const hour = Math.floor(clock.nowMs / HOUR_MS)
+  const scope = ['acc', 'main', 'fra', '/lander', 'lander'] as const
   await new UsageWriter(dataDir).addEnds([
-    ['1', 'acc', 'main', 'lander', hour, 0, 'landed', '{"1":1}', '{"30":1}'],
-    ['2', 'acc', 'main', 'lander', hour - 100, 0, 'expired', '{}', '{}'],
+    ['1', ...scope, hour, 0, 0, 'landed', '{"1":1}', '{"30":1}'],
+    ['2', ...scope, hour - 100, 0, 0, 'expired', '{}', '{}'],
   ])
   const day = await ben.ask('/api/operator/lanes')
   t.match(day.json, {

@@ -10,6 +10,7 @@ import { MissingNote } from '../shared/missing-note.js'
 import { ExportButtons, ExportNotice, useSubmissionExport } from './submission-export.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
+import { SubmissionSummaryCard } from './submission-summary.js'
 
 /** How often submissions are loaded again. */
 const REFRESH_MS = 3_000
@@ -76,9 +77,8 @@ const List = ({ value }: { readonly value: Submissions }) => {
 }
 
 /** The submissions of an access, from sent to landed or expired. */
-export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
+const SubmissionList = ({ accessId }: { readonly accessId: string }) => {
   const { api } = useServices()
-  const { accessId } = access
   const [filters, setFilters] = useState(NO_FILTERS)
   const [before, setBefore] = useState('')
   const query = {
@@ -142,3 +142,11 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
     </section>
   )
 }
+
+/** How the submissions of an access went, and each of them. */
+export const SubmissionsTab = ({ access: { accessId } }: { readonly access: Access }) => (
+  <div class="stack">
+    <SubmissionSummaryCard key={accessId} accessId={accessId} />
+    <SubmissionList key={accessId} accessId={accessId} />
+  </div>
+)

@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import bs58 from 'bs58'
 import t from 'tap'
-import { startDeployment } from '../fixtures/processes/deployment.js'
-import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
-import { isSoak } from '../fixtures/soak.js'
-import { until } from '../fixtures/until.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
+import { openSubscriber, toMembers, type Subscriber } from '../../fixtures/pubsub/subscriber.js'
+import { until } from '../../fixtures/until.js'
 
 const BATCH = 100
 const WARM_ROUNDS = 60
-const ROUNDS = isSoak ? 240 : 120
+const ROUNDS = 240
 /** A leak of 700 bytes per subscription exceeds it. */
 const GROWTH_BYTES_MAX = ROUNDS * BATCH * 700
 
