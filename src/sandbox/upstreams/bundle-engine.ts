@@ -40,6 +40,10 @@ export type BundleEngineOptions = typeof defaults & Partial<DevUpstreamOptions>
 
 /** Path of the engine that answers signatures in place of a bundle id. */
 const IRIS_PATH = '/iris'
+/** The same engine for one transaction, as bytes and as base64. */
+const IRIS_BYTES_PATH = '/irisb'
+const IRIS_TEXT_PATH = '/iris2'
+const IRIS_PATHS: readonly string[] = [IRIS_PATH, IRIS_BYTES_PATH, IRIS_TEXT_PATH]
 
 type Methods = Readonly<Record<string, (call: JsonCall, query: URLSearchParams) => UpstreamAnswer>>
 
@@ -141,6 +145,22 @@ const createIris = (auction: BundleAuction, limits: BundleEngineOptions): Method
   }
 }
 
+/** Answers a transaction that is a whole body; the query has the rest of the call. */
+const answerBody = (
+  auction: BundleAuction,
+  encoding: 'base64' | 'utf8',
+  { body, query }: UpstreamRequest,
+): UpstreamAnswer => {
+  const method = query.get('method')
+  if (method !== 'sendTransaction' && method !== 'getHealth')
+    return answerFailure('null', METHOD_NOT_FOUND)
+  const sent =
+    method === 'getHealth' ? 'ok' : auction.sendSingle([body.toString(encoding)], 'base64')
+  return typeof sent === 'string'
+    ? { status: 200, contentType: 'application/json', body: JSON.stringify({ result: sent }) }
+    : answerFailure('null', sent)
+}
+
 /**
  * Two local bundle engines on one port: under `/api/v1/` one that answers bundle ids, and at
  * `/iris` one that answers signatures. Both land on the chain; a bundle lands whole or not at all.
@@ -155,13 +175,23 @@ export const openBundleEngine = (
   const clientRate = new RateLimit(limits.requestsPerSecondMax, now)
   const totalRate = new RateLimit(limits.congestionPerSecondMax, now)
   const { bundles, transactions } = createJito(chain, auction, limits)
-  const routes: Readonly<Record<string, Methods>> = {
+  const calls: Readonly<Record<string, Methods>> = {
     '/api/v1/bundles': bundles,
     '/api/v1/transactions': transactions,
     [IRIS_PATH]: createIris(auction, limits),
     ...Object.fromEntries(
       Object.entries(bundles).map(([name, run]) => [`/api/v1/${name}`, { [name]: run }]),
     ),
+  }
+  const routes: Readonly<Record<string, (request: UpstreamRequest) => UpstreamAnswer>> = {
+    ...Object.fromEntries(
+      Object.entries(calls).map(([path, methods]) => [
+        path,
+        (request: UpstreamRequest) => answerCall(methods, request),
+      ]),
+    ),
+    [IRIS_BYTES_PATH]: request => answerBody(auction, 'base64', request),
+    [IRIS_TEXT_PATH]: request => answerBody(auction, 'utf8', request),
   }
   const rateFailure = (): Failure | undefined => {
     if (totalRate.count() !== undefined) return CONGESTED
@@ -177,14 +207,13 @@ export const openBundleEngine = (
   }
   return openDevUpstream(limits, request => {
     const { method, pathname, headers, query } = request
-    const methods = Object.hasOwn(routes, pathname) ? routes[pathname] : undefined
-    if (methods === undefined) return plain(404, 'Not Found')
+    const route = Object.hasOwn(routes, pathname) ? routes[pathname] : undefined
+    if (route === undefined) return plain(404, 'Not Found')
     if (method !== 'POST') return plain(405, 'Method Not Allowed')
-    const [credential, accepted] =
-      pathname === IRIS_PATH
-        ? [headers['x-api-key'] ?? query.get('api-key'), limits.apiKey]
-        : [headers['x-jito-auth'] ?? query.get('uuid'), limits.uuid]
+    const [credential, accepted] = IRIS_PATHS.includes(pathname)
+      ? [headers['x-api-key'] ?? query.get('api-key'), limits.apiKey]
+      : [headers['x-jito-auth'] ?? query.get('uuid'), limits.uuid]
     const failure = credential !== null && credential !== accepted ? UNAUTHORIZED : rateFailure()
-    return failure === undefined ? answerCall(methods, request) : answerFailure('null', failure)
+    return failure === undefined ? route(request) : answerFailure('null', failure)
   })
 }

@@ -18,6 +18,7 @@ import { parseBatch } from './parse-batch.js'
 import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
 import type { ParsedTransaction } from '../solana/transaction.js'
 import { RateLimit } from './rate-limit.js'
+import { isMap } from '../../shared/values.js'
 import { sumTips, toAddressSet } from './tips.js'
 
 /** Options of the dev lander. */
@@ -54,6 +55,11 @@ const TIP_REQUIRED = badRequest('tip required')
 const BLOCKED = badRequest('transaction contains blocked arb program')
 const UNAUTHORIZED: Rejection = { status: 401, text: 'invalid api key' }
 const TOO_MANY: Rejection = { status: 429, text: 'rate limit exceeded' }
+const NOT_SKIPPED = badRequest('skipPreflight must be true')
+/** 0slot has statuses of its own. */
+const STATUSES: Readonly<Record<string, Readonly<Record<number, number>>>> = {
+  '/txb': { 401: 403, 429: 419 },
+}
 
 const answerText = ({ status, text }: Rejection): UpstreamAnswer => ({
   status,
@@ -88,7 +94,10 @@ class Lander {
     'GET /ping': () => answerText({ status: 200, text: 'pong' }),
     'POST /send': jsonRoute('sendTransaction', call => this.sendTransaction(call)),
     'POST /send-bin': request => this.sendBinary(request),
+    'POST /fast': jsonRoute('sendTransaction', call => this.sendFast(call)),
+    'POST /txb': request => this.sendForJson(request),
     'POST /api/sendTransaction2': request => this.sendText(request),
+    'POST /api/sendBatch': request => this.sendBatch(request),
     'POST /sendBundle': jsonRoute('sendBundle', call => this.sendBundle(call)),
     'POST /sendBatch': request => this.sendBatch(request),
   }
@@ -176,6 +185,21 @@ class Lander {
       : answerText({ status: 200, text: bs58.encode(firstSignature(sent)) })
   }
 
+  /** As Helius Sender, which takes only what is not to be simulated. */
+  private sendFast(call: JsonCall): UpstreamAnswer {
+    const [, config] = call.params
+    const isSkipped = isMap(config) && config['skipPreflight'] === true
+    return isSkipped ? this.sendTransaction(call) : answerRejection(call, NOT_SKIPPED)
+  }
+
+  /** As 0slot: bytes, which are answered as JSON. */
+  private sendForJson({ body }: UpstreamRequest): UpstreamAnswer {
+    const sent = this.submit(body)
+    return isRejection(sent)
+      ? answerText({ ...sent, status: 500 })
+      : answerResult('1', bs58.encode(firstSignature(sent)))
+  }
+
   /** As a sender that takes base64: its answer is the status alone. */
   private sendText({ body }: UpstreamRequest): UpstreamAnswer {
     const bytes = decodeTransaction(body.toString(), undefined, 'base64')
@@ -221,7 +245,12 @@ export const openDevLander = (
     if (route === undefined) return answerText({ status: 404, text: 'not found' })
     const key = headers['x-api-key'] ?? query.get('api-key') ?? query.get('c') ?? undefined
     const isKnown = key === limits.apiKey || (key === undefined && !limits.isKeyRequired)
-    if (!isKnown) return answerText(UNAUTHORIZED)
-    return rate.count() === undefined ? route(request) : answerText(TOO_MANY)
+    const isLimited = isKnown && rate.count() !== undefined
+    if (isKnown && !isLimited) return route(request)
+    const refusal = isLimited ? TOO_MANY : UNAUTHORIZED
+    return answerText({
+      ...refusal,
+      status: STATUSES[pathname]?.[refusal.status] ?? refusal.status,
+    })
   })
 }
