@@ -45,19 +45,21 @@ export declare class DirectReads {
 /** Turns what a store gains into the frames of subscriptions. Adding and removing never waits. */
 export declare class Fanout {
   /** An account in one encoding; `sliceOffset` is −1 for the whole data. */
-  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number): void
+  addAccount(id: number, key: Uint8Array, encoding: number, sliceOffset: number, sliceLength: number, cursors?: CursorsData | undefined | null): void
   /** The accounts of a program for which all filters hold. */
-  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number): void
+  addProgram(id: number, program: Uint8Array, filters: Array<FilterData>, encoding: number, sliceOffset: number, sliceLength: number, cursors?: CursorsData | undefined | null): void
   /** Logs of transactions that name a key. */
-  addMentions(id: number, key: Uint8Array): void
+  addMentions(id: number, key: Uint8Array, cursors?: CursorsData | undefined | null): void
   /** Logs of all transactions, or of all but votes. */
-  addLogs(id: number, withVotes: boolean): void
+  addLogs(id: number, withVotes: boolean, cursors?: CursorsData | undefined | null): void
   /** The outcome of a transaction. */
   addSignature(id: number, bytes: Uint8Array, isFinalized: boolean, wantsReceived: boolean): void
-  addSlot(id: number): void
-  addRoot(id: number): void
+  addSlot(id: number, cursors?: CursorsData | undefined | null): void
+  addRoot(id: number, cursors?: CursorsData | undefined | null): void
   /** Ends a subscription; an unknown id is no fault. */
   remove(id: number): void
+  /** Pauses the replays of a socket, or lets them go on. */
+  hold(socket: number, isHeld: boolean): void
   /** Reads what the store has gained since the last pass. Throws where one is under way. */
   pass(): Promise<PassData>
   stats(): FanoutStats
@@ -647,6 +649,16 @@ export interface CorrectionCounts {
   corrected: number
 }
 
+/** Cursors of a subscription: each frame carries one. */
+export interface CursorsData {
+  /** Begins after this cursor. */
+  from?: string
+  /** Whose turn its replay is. */
+  access: string
+  /** The socket, which `hold` names. */
+  socket: number
+}
+
 /** Decodes the base58 text of at most so many bytes; null if it is not one, or is longer. */
 export declare function decodeBase58(text: Uint8Array, bytesMax: number): Uint8Array | null
 
@@ -790,6 +802,9 @@ export interface FrameVerdict {
   /** The fault, with its record and offset. */
   problem?: string
 }
+
+/** Whether a text is a cursor, of roots or of the others. */
+export declare function isCursor(text: string, isOfRoots: boolean): boolean
 
 /** Where a lane leads, as whom, and its bounds. */
 export interface LaneOptions {
@@ -1054,7 +1069,7 @@ export interface PassData {
   isLost: boolean
   hasMore: boolean
   frames: Uint8Array
-  /** For each frame: subscription, length, flags (1: the last of its subscription). */
+  /** For each frame: subscription, length, flags (1: the last of its subscription, 2: replayed). */
   index: Uint32Array
   failure?: Failure
 }

@@ -1,4 +1,4 @@
-import type * as addon from '#native'
+import * as addon from '#native'
 import { ENCODINGS, type DataSlice, type Encoding } from './account-view.js'
 import { callNative, toFailure } from './errors.js'
 import type { Filter } from './reads.js'
@@ -12,6 +12,16 @@ export type FanoutOptions = {
   readonly subscriptionsMax: number
   /** Bytes of frames after which a pass ends; a single frame may be larger. Default 4 MiB. */
   readonly chunkBytesMax: number
+}
+
+/** Has the frames of a subscription carry cursors. */
+export type Cursors = {
+  /** Begins after this cursor, which `isCursor` has accepted. */
+  readonly from?: string
+  /** Whose it is: accesses take turns with what is replayed for them. */
+  readonly access: string
+  /** The socket, as in `hold`. */
+  readonly socket: number
 }
 
 /** Result of one pass. */
@@ -29,7 +39,7 @@ export type Pass = {
   readonly frames: Uint8Array
   /**
    * For each frame: subscription id, length in bytes, flags. Flag 1: the last frame of this
-   * subscription, which has been removed.
+   * subscription, which has been removed. Flag 2: of a replay, which `hold` pauses.
    */
   readonly index: Uint32Array
 }
@@ -51,10 +61,16 @@ export type FanoutStats = {
  * frames are never sent again.
  */
 export type Fanout = {
-  addAccount(id: number, pubkey: Uint8Array, view: FanoutView): void
-  addProgram(id: number, program: Uint8Array, filters: readonly Filter[], view: FanoutView): void
+  addAccount(id: number, pubkey: Uint8Array, view: FanoutView, cursors?: Cursors): void
+  addProgram(
+    id: number,
+    program: Uint8Array,
+    filters: readonly Filter[],
+    view: FanoutView,
+    cursors?: Cursors,
+  ): void
   /** All transactions but votes, all, or those that mention a key. */
-  addLogs(id: number, which: 'all' | 'allWithVotes' | Uint8Array): void
+  addLogs(id: number, which: 'all' | 'allWithVotes' | Uint8Array, cursors?: Cursors): void
   /** Removes itself with the frame of the outcome. `received`: also sends a frame before that. */
   addSignature(
     id: number,
@@ -62,13 +78,16 @@ export type Fanout = {
     commitment: 'confirmed' | 'finalized',
     received: boolean,
   ): void
-  addSlot(id: number): void
-  addRoot(id: number): void
+  addSlot(id: number, cursors?: Cursors): void
+  addRoot(id: number, cursors?: Cursors): void
   /** An unknown id is ignored. */
   remove(id: number): void
+  /** Pauses what is replayed for a socket, or lets it go on. */
+  hold(socket: number, isHeld: boolean): void
   /**
    * Processes changes since the last pass on a separate thread; passes must not overlap. The first
-   * one begins at the tip: nothing older is ever sent. Rejects with a NativeError.
+   * one begins at the tip: only resumed subscriptions get older frames. Rejects with a
+   * NativeError.
    */
   pass(): Promise<Pass>
   stats(): FanoutStats
@@ -81,25 +100,35 @@ const sliceOf = (slice: DataSlice | undefined): [offset: number, length: number]
   slice?.length ?? 0,
 ]
 
+/** Longer text is not copied to be read. */
+const CURSOR_CHARS_MAX = 44
+
+/** Whether a text is a cursor of roots, or of the other subscriptions. */
+export const isCursor = (text: string, isOfRoots: boolean): boolean =>
+  text.length <= CURSOR_CHARS_MAX && callNative(() => addon.isCursor(text, isOfRoots))
+
 /** Wraps the native fan-out in the types of this module. */
 export const toFanout = (native: addon.Fanout): Fanout => ({
-  addAccount: (id, pubkey, { encoding, slice }) =>
-    callNative(() => native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice))),
-  addProgram: (id, program, filters, { encoding, slice }) =>
+  addAccount: (id, pubkey, { encoding, slice }, cursors) =>
     callNative(() =>
-      native.addProgram(id, program, [...filters], ENCODINGS[encoding], ...sliceOf(slice)),
+      native.addAccount(id, pubkey, ENCODINGS[encoding], ...sliceOf(slice), cursors),
     ),
-  addLogs: (id, which) =>
+  addProgram: (id, program, filters, { encoding, slice }, cursors) =>
+    callNative(() =>
+      native.addProgram(id, program, [...filters], ENCODINGS[encoding], ...sliceOf(slice), cursors),
+    ),
+  addLogs: (id, which, cursors) =>
     callNative(() =>
       typeof which === 'string'
-        ? native.addLogs(id, which === 'allWithVotes')
-        : native.addMentions(id, which),
+        ? native.addLogs(id, which === 'allWithVotes', cursors)
+        : native.addMentions(id, which, cursors),
     ),
   addSignature: (id, signature, commitment, received) =>
     callNative(() => native.addSignature(id, signature, commitment === 'finalized', received)),
-  addSlot: id => callNative(() => native.addSlot(id)),
-  addRoot: id => callNative(() => native.addRoot(id)),
+  addSlot: (id, cursors) => callNative(() => native.addSlot(id, cursors)),
+  addRoot: (id, cursors) => callNative(() => native.addRoot(id, cursors)),
   remove: id => callNative(() => native.remove(id)),
+  hold: (socket, isHeld) => callNative(() => native.hold(socket, isHeld)),
   pass: async () => {
     const { failure, ...pass } = await callNative(() => native.pass())
     if (failure !== undefined) throw toFailure(failure)

@@ -11,28 +11,30 @@ import type { SetTimer } from '../shared/event-loop/timers.js'
 import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
-import type { Entry, Group, Registry } from './registry.js'
+import type { Entry, Group, OnFrame, Registry } from './registry.js'
 import type { SubscriptionRules, ToSubscription } from './subscription.js'
 
 export type ConnectionParts = {
   readonly socket: Socket
+  /** Names the socket to the fan-out. */
+  readonly socketNumber: number
   readonly limits: SubscriptionLimits
   readonly registry: Registry
   readonly options: Options
   readonly rules: SubscriptionRules
   readonly setTimer: SetTimer
   readonly onFault: (fault: unknown) => void
-  /** A signature was subscribed to, which the store may contain already. */
-  readonly onSignature: () => void
+  /** A subscription may have frames of what the store contains already. */
+  readonly onBacklog: () => void
   readonly onClose: (connection: SubscriptionConnection) => void
 }
 
 /**
- * A signature may be confirmed already: its last notification would be in the segment of the reply,
- * and a client that handles both in one turn (kit) has no listener for it yet. A client on a busy
- * machine reads late.
+ * A signature may be confirmed already, and notifications may follow a cursor at once. They would
+ * be in the segment of the reply, and a client that handles both in one turn (kit) has no listener
+ * for them yet. A client on a busy machine reads late.
  */
-const SIGNATURE_WAIT_MS = 25
+const BACKLOG_WAIT_MS = 25
 
 const toFrame =
   (id: number) =>
@@ -55,6 +57,8 @@ export class SubscriptionConnection implements Connection {
   /** Subscriptions whose reply is not sent yet, by message. */
   private readonly unstarted = new Map<object, Entry[]>()
   private isClosed = false
+  /** Its replays are paused. */
+  private isHeld = false
 
   constructor(parts: ConnectionParts) {
     this.parts = parts
@@ -81,19 +85,23 @@ export class SubscriptionConnection implements Connection {
   afterReply(message: object): void {
     const entries = this.unstarted.get(message) ?? NO_ENTRIES
     this.unstarted.delete(message)
-    const signatures: Entry[] = []
+    const unshared: Entry[] = []
     for (const entry of entries) {
-      if (entry.groups === undefined) signatures.push(entry)
+      if (entry.groups === undefined) unshared.push(entry)
       else if (!this.isClosed) this.start(entry)
     }
-    if (signatures.length === 0) return
-    // Nothing is missed meanwhile: the first pass finds what the store contains already.
+    if (unshared.length === 0) return
+    // Nothing is missed meanwhile: passes find what the store contains already.
     this.parts.setTimer(() => {
-      for (const entry of signatures) if (!this.isClosed) this.start(entry)
-    }, SIGNATURE_WAIT_MS)
+      for (const entry of unshared) if (!this.isClosed) this.start(entry)
+    }, BACKLOG_WAIT_MS)
   }
 
   onDrain(): void {
+    if (this.isHeld) {
+      this.hold(false)
+      this.parts.onBacklog()
+    }
     for (const follower of this.followers.values()) follower.onDrain()
   }
 
@@ -102,6 +110,7 @@ export class SubscriptionConnection implements Connection {
     this.isClosed = true
     for (const follower of this.followers.values()) follower.close()
     this.followers.clear()
+    this.hold(false)
     const { registry, onClose } = this.parts
     for (const entry of this.entries.values()) registry.release(entry, this.groups.get(entry.id))
     this.entries.clear()
@@ -121,8 +130,9 @@ export class SubscriptionConnection implements Connection {
     params: readonly unknown[],
     message: object,
   ): Uint8Array {
-    const { limits, registry, rules, socket } = this.parts
-    const subscription = toSubscription(params, rules, limits.accessId)
+    const { limits, registry, rules, socket, socketNumber } = this.parts
+    const { accessId } = limits
+    const subscription = toSubscription(params, rules, { accessId, socketNumber })
     const { key } = subscription
     const known = key === undefined ? undefined : registry.find(key)
     if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
@@ -130,9 +140,10 @@ export class SubscriptionConnection implements Connection {
       limits.onExceeded()
       throw new RpcError('socketSubscriptions')
     }
-    const onFrame = (frame: Uint8Array, isLast: boolean): void => {
+    const onFrame: OnFrame = (frame, isLast, isReplayed) => {
       socket.send(frame)
       if (isLast) this.release(entry)
+      if (isReplayed === true) this.holdIfSlow()
     }
     const entry = registry.acquire(subscription, key === undefined ? onFrame : undefined)
     this.entries.set(entry.id, entry)
@@ -157,7 +168,7 @@ export class SubscriptionConnection implements Connection {
   }
 
   private start(entry: Entry): void {
-    const { registry, socket, onFault, onSignature } = this.parts
+    const { registry, socket, onBacklog, onFault } = this.parts
     // The message that subscribed may have unsubscribed again.
     if (this.entries.get(entry.id) !== entry) return
     try {
@@ -173,9 +184,22 @@ export class SubscriptionConnection implements Connection {
       return this.closeSocket(CLOSE.overload, 'subscription failed')
     }
     const group = registry.join(entry)
-    if (group === undefined) return onSignature()
+    if (group === undefined) return onBacklog()
     this.groups.set(entry.id, group)
     socket.subscribe(group.topic)
+  }
+
+  private holdIfSlow(): void {
+    const { options, socket } = this.parts
+    if (this.isHeld || socket.queuedBytes <= options.replayQueuedBytesMax) return
+    this.hold(true)
+    socket.notifyDrain()
+  }
+
+  private hold(isHeld: boolean): void {
+    if (isHeld === this.isHeld) return
+    this.isHeld = isHeld
+    this.parts.registry.hold(this.parts.socketNumber, isHeld)
   }
 
   private release(entry: Entry): void {

@@ -1,7 +1,6 @@
 import type { MethodDescription } from '../shared/describe/method-description.js'
 import {
   ACCOUNT,
-  atSlot,
   FILTER,
   FLAG,
   INTEGER,
@@ -22,6 +21,22 @@ import {
 import type { ErrorName } from '../shared/errors.js'
 import { defaults } from './options.js'
 
+const CURSOR: JsonSchema = {
+  ...TEXT,
+  description: 'Where `from` continues; only with `cursor` or `from`.',
+}
+/** Members of the options that ask for cursors. */
+const CURSOR_MEMBERS = {
+  cursor: orNull({ ...FLAG, default: false, description: 'Each notification has a cursor.' }),
+  from: orNull({
+    ...TEXT,
+    description:
+      'Begins after this cursor, or with `gapNotification`: `{gap: {from, to, reason}, cursor}`.',
+  }),
+}
+const atSlot = (value: JsonSchema): JsonSchema =>
+  record({ context: record({ slot: SLOT, cursor: CURSOR }, ['cursor']), value })
+
 const ANY_ERROR: JsonSchema = { description: 'The error of the transaction; null is success.' }
 const SUBSCRIBE_ERRORS: readonly ErrorName[] = [
   'paramsNotArray',
@@ -35,12 +50,14 @@ const PARAM_ERRORS: readonly ErrorName[] = [
   'wrongType',
   'subscribeParam',
 ]
+const CHAIN_ERRORS: readonly ErrorName[] = [...SUBSCRIBE_ERRORS, 'wrongType', 'cursor']
 const ACCOUNT_ERRORS: readonly ErrorName[] = [
   ...PARAM_ERRORS,
   'unsupportedEncoding',
   'dataSlice',
   'noIndex',
   'outsideScope',
+  'cursor',
 ]
 
 const subscription = (
@@ -63,7 +80,10 @@ const PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const SUBSCRIBES: readonly MethodDescription[] = [
   subscription('account', {
     summary: 'Notifies each change of an account.',
-    params: [required('pubkey', PUBKEY), optional(options(SUBSCRIPTION_MEMBERS))],
+    params: [
+      required('pubkey', PUBKEY),
+      optional(options({ ...SUBSCRIPTION_MEMBERS, ...CURSOR_MEMBERS })),
+    ],
     errors: ACCOUNT_ERRORS,
     example: { params: [KEY, { encoding: 'base64' }], result: 1 },
     notified: atSlot(ACCOUNT),
@@ -75,6 +95,7 @@ const SUBSCRIBES: readonly MethodDescription[] = [
       optional(
         options({
           ...SUBSCRIPTION_MEMBERS,
+          ...CURSOR_MEMBERS,
           filters: orNull({ type: 'array', items: FILTER, maxItems: defaults.filtersMax }),
         }),
       ),
@@ -92,9 +113,9 @@ const SUBSCRIBES: readonly MethodDescription[] = [
           record({ mentions: { type: 'array', items: PUBKEY, minItems: 1, maxItems: 1 } }),
         ],
       }),
-      optional(options({ commitment: SUBSCRIPTION_MEMBERS.commitment })),
+      optional(options({ commitment: SUBSCRIPTION_MEMBERS.commitment, ...CURSOR_MEMBERS })),
     ],
-    errors: [...PARAM_ERRORS, 'logsFilter', 'mentionsCount', 'votesNotFollowed'],
+    errors: [...PARAM_ERRORS, 'logsFilter', 'mentionsCount', 'votesNotFollowed', 'cursor'],
     example: { params: [{ mentions: [PROGRAM] }], result: 1 },
     notified: atSlot(record({ signature: SIGNATURE, err: ANY_ERROR, logs: list(TEXT) })),
   }),
@@ -115,15 +136,15 @@ const SUBSCRIBES: readonly MethodDescription[] = [
   }),
   subscription('slot', {
     summary: 'Notifies each block.',
-    params: [],
-    errors: SUBSCRIBE_ERRORS,
+    params: [optional(options(CURSOR_MEMBERS))],
+    errors: CHAIN_ERRORS,
     example: { params: [], result: 1 },
-    notified: record({ slot: SLOT, parent: SLOT, root: SLOT }),
+    notified: record({ slot: SLOT, parent: SLOT, root: SLOT, cursor: CURSOR }, ['cursor']),
   }),
   subscription('root', {
-    summary: 'Notifies each finalized slot.',
-    params: [],
-    errors: SUBSCRIBE_ERRORS,
+    summary: 'Notifies each finalized slot. The cursor is beside the result.',
+    params: [optional(options(CURSOR_MEMBERS))],
+    errors: CHAIN_ERRORS,
     example: { params: [], result: 1 },
     notified: SLOT,
   }),

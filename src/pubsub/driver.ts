@@ -12,7 +12,12 @@ export type Driver = {
 export type DriverParts = {
   readonly fanout: Fanout
   /** Sends a frame to one group of sockets after the other, and yields how many they are. */
-  readonly send: (id: number, frame: Uint8Array, isLast: boolean) => Iterable<number>
+  readonly send: (
+    id: number,
+    frame: Uint8Array,
+    isLast: boolean,
+    isReplayed: boolean,
+  ) => Iterable<number>
   /** Frames were missed, and cannot be made any more. */
   readonly onLost: () => void
   readonly onPass: (frames: number, bytes: number) => void
@@ -24,6 +29,7 @@ export type DriverParts = {
 }
 
 const LAST = 1
+const REPLAYED = 2
 
 export const createDriver = (parts: DriverParts): Driver => {
   const { fanout, send, onLost, onPass, onFault, turnFramesMax, turn } = parts
@@ -39,8 +45,10 @@ export const createDriver = (parts: DriverParts): Driver => {
     let sentCount = 0
     for (let at = 0; at + 2 < index.length; at += 3) {
       const end = start + (index[at + 1] ?? 0)
-      const isLast = ((index[at + 2] ?? 0) & LAST) !== 0
-      for (const count of send(index[at] ?? 0, frames.subarray(start, end), isLast)) {
+      const flags = index[at + 2] ?? 0
+      const isLast = (flags & LAST) !== 0
+      const isReplayed = (flags & REPLAYED) !== 0
+      for (const count of send(index[at] ?? 0, frames.subarray(start, end), isLast, isReplayed)) {
         sentCount += count
         if (sentCount < turnFramesMax && !turn.isOver) continue
         await turn.next()

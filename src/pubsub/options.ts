@@ -24,6 +24,11 @@ export const defaults = {
    * repeat a failure without end.
    */
   idsRememberedMax: 1_024,
+  /**
+   * Bytes queued for a socket over which nothing more is replayed for it until it has taken them:
+   * a part of the queue that would close it.
+   */
+  replayQueuedBytesMax: 1024 ** 2,
   /** Bytes of frames that are made at once; one frame may be larger. */
   chunkBytesMax: 4 * 1024 ** 2,
   /**

@@ -51,6 +51,7 @@ export class PubSub {
   /** Opens the fan-out of the live store, until that has succeeded. */
   private openFanout: (() => Fanout) | undefined
   private openFailure: string | undefined
+  private socketCount = 0
   private frames = 0
   private bytes = 0
   private dropped = 0
@@ -68,13 +69,15 @@ export class PubSub {
     const { options, onFault, timers } = this.parts
     const connection = new SubscriptionConnection({
       socket,
+      // Reused after 2^32 sockets of this edge.
+      socketNumber: this.socketCount++ >>> 0,
       limits,
       registry,
       options,
       rules,
       setTimer: timers.setTimer,
       onFault,
-      onSignature: () => this.advance(),
+      onBacklog: () => this.advance(),
       onClose: closed => this.connections.delete(closed),
     })
     this.connections.add(connection)
@@ -119,7 +122,7 @@ export class PubSub {
       this.openFailure = undefined
       this.driver = createDriver({
         fanout,
-        send: (id, frame, isLast) => this.send(id, frame, isLast),
+        send: (id, frame, isLast, isReplayed) => this.send(id, frame, isLast, isReplayed),
         onLost: () => this.drop('missed slots'),
         onPass: (frameCount, byteCount) => {
           this.frames += frameCount
@@ -155,11 +158,16 @@ export class PubSub {
   }
 
   /** Sends a frame to one group of sockets after the other, and yields how many they are. */
-  private *send(id: number, frame: Uint8Array, isLast: boolean): Iterable<number> {
+  private *send(
+    id: number,
+    frame: Uint8Array,
+    isLast: boolean,
+    isReplayed: boolean,
+  ): Iterable<number> {
     // The id may have ended since the pass began.
     const entry = this.registry.byId(id)
     if (entry?.groups === undefined) {
-      entry?.onFrame?.(frame, isLast)
+      entry?.onFrame?.(frame, isLast, isReplayed)
       yield 1
       return
     }

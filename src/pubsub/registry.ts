@@ -14,6 +14,8 @@ export type Group = {
   size: number
 }
 
+export type OnFrame = (frame: Uint8Array, isLast: boolean, isReplayed?: boolean) => void
+
 /** One subscription id. */
 export type Entry = {
   readonly id: number
@@ -21,7 +23,7 @@ export type Entry = {
   readonly groups: Group[] | undefined
   readonly subscription: Subscription
   /** Takes the frames of a subscription that is not shared; `isLast` ends it. */
-  readonly onFrame: ((frame: Uint8Array, isLast: boolean) => void) | undefined
+  readonly onFrame: OnFrame | undefined
   /** Connections that are subscribed. */
   refCount: number
   /** Frames are made for it. */
@@ -99,6 +101,11 @@ export class Registry {
     this.entries.delete(entry.id)
     if (entry.subscription.key !== undefined) this.byKey.delete(entry.subscription.key)
     if (entry.isStarted) this.fanout?.remove(entry.id)
+  }
+
+  /** Pauses what is replayed for a socket, or lets it go on. */
+  hold(socketNumber: number, isHeld: boolean): void {
+    this.fanout?.hold(socketNumber, isHeld)
   }
 
   /** Replaces the fan-out that makes the frames, and starts all started ids there. */

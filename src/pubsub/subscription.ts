@@ -1,10 +1,10 @@
 import { toDataSlice, toEncoding } from '../native/account-view.js'
 import { RpcError } from '../shared/errors.js'
-import type { Fanout, FanoutView } from '../native/fanout.js'
+import { isCursor, type Cursors, type Fanout, type FanoutView } from '../native/fanout.js'
 import { toFilters } from '../native/filters.js'
 import type { Filter } from '../native/reads.js'
 import type { FollowSubmissions } from '../shared/socket.js'
-import { isAbsent, onlyMember, type Members } from '../shared/values.js'
+import { isAbsent, isMap, onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 
 /** A checked subscription. */
@@ -12,8 +12,8 @@ export type Subscription = {
   /**
    * Subscriptions with equal keys share an id. Other commitments and other spellings of a filter
    * are other keys: web3.js loses the callbacks of the first of two subscriptions with one id.
-   * Undefined for a subscription that ends by itself and is not shared, because it might end before
-   * the reply to the second one.
+   * Undefined for a subscription that is not shared: one that ends by itself, because it might end
+   * before the reply to the second one, and one that goes on after a cursor.
    */
   readonly key: string | undefined
   add(fanout: Fanout, id: number): void
@@ -45,11 +45,14 @@ export type SubscriptionRules = {
   readonly followSubmissions?: FollowSubmissions | undefined
 }
 
+/** Whose subscription it is. */
+export type Subscriber = { readonly accessId: string; readonly socketNumber: number }
+
 /** Checks the parameters of a subscribing method. Throws an RpcError. */
 export type ToSubscription = (
   params: readonly unknown[],
   rules: SubscriptionRules,
-  accessId?: string,
+  subscriber: Subscriber,
 ) => Subscription
 
 /** Bound of the filters' spelling in a key, which stays in memory; a longer one is normalised. */
@@ -76,21 +79,47 @@ const toView = (options: Members): { view: FanoutView; keyParts: readonly unknow
   }
 }
 
+/** What `cursor` and `from` of the options at `index` ask for; undefined is Agave's frames. */
+const toCursors = (
+  options: Members,
+  index: number,
+  { accessId, socketNumber }: Subscriber,
+  isOfRoots = false,
+): Cursors | undefined => {
+  const hasCursors = toFlag(options['cursor'], index)
+  const { from } = options
+  const owner = { access: accessId, socket: socketNumber }
+  if (isAbsent(from)) return hasCursors ? owner : undefined
+  if (typeof from !== 'string' || !isCursor(from, isOfRoots)) throw new RpcError('cursor')
+  return { ...owner, from }
+}
+
+/** The key of a subscription that is shared. */
+const toSharedKey = (
+  parts: readonly unknown[],
+  cursors: Cursors | undefined,
+): string | undefined => {
+  if (cursors?.from !== undefined) return undefined
+  return JSON.stringify(cursors === undefined ? parts : [...parts, 'cursor'])
+}
+
 const textOf = (key: Uint8Array): string => Buffer.from(key).toString('base64')
 
-export const toAccount: ToSubscription = (params, { scope }) => {
+export const toAccount: ToSubscription = (params, { scope }, subscriber) => {
   checkCount(params, 1, 2)
   const pubkey = toKey(params[0], 0)
-  const { view, keyParts } = toView(toOptions(params, 1))
+  const options = toOptions(params, 1)
+  const { view, keyParts } = toView(options)
+  const cursors = toCursors(options, 1, subscriber)
   // Refused, because a client would take the missing notifications for missing changes.
   if (scope?.coversAccount(pubkey) === false) throw new RpcError('outsideScope')
   return {
-    key: JSON.stringify(['account', textOf(pubkey), ...keyParts]),
-    add: (fanout, id) => fanout.addAccount(id, pubkey, view),
+    key: toSharedKey(['account', textOf(pubkey), ...keyParts], cursors),
+    add: (fanout, id) => fanout.addAccount(id, pubkey, view, cursors),
   }
 }
 
-export const toProgram: ToSubscription = (params, { filtersMax, scope }) => {
+export const toProgram: ToSubscription = (params, { filtersMax, scope }, subscriber) => {
   checkCount(params, 1, 2)
   const program = toKey(params[0], 0)
   const options = toOptions(params, 1)
@@ -99,6 +128,7 @@ export const toProgram: ToSubscription = (params, { filtersMax, scope }) => {
   if (Array.isArray(given) && given.length > filtersMax)
     throw new RpcError('filterCount', { max: filtersMax })
   const filters = toFilters(given)
+  const cursors = toCursors(options, 1, subscriber)
   if (scope?.coversProgram(program, filters) === false) throw new RpcError('outsideScope')
   const spelt = JSON.stringify(filters.length === 0 ? [] : given)
   const sorted = filters.map(filter =>
@@ -106,8 +136,8 @@ export const toProgram: ToSubscription = (params, { filtersMax, scope }) => {
   )
   const filterKey = spelt.length <= FILTERS_CHARS_MAX ? spelt : sorted
   return {
-    key: JSON.stringify(['program', textOf(program), filterKey, ...keyParts]),
-    add: (fanout, id) => fanout.addProgram(id, program, filters, view),
+    key: toSharedKey(['program', textOf(program), filterKey, ...keyParts], cursors),
+    add: (fanout, id) => fanout.addProgram(id, program, filters, view, cursors),
   }
 }
 
@@ -120,17 +150,19 @@ const toWhich = (value: unknown): 'all' | 'allWithVotes' | Uint8Array => {
   return toKey(keys[0], 0, 'mentions')
 }
 
-export const toLogs: ToSubscription = (params, { transactions }) => {
+export const toLogs: ToSubscription = (params, { transactions }, subscriber) => {
   if (transactions === 'none' || transactions === 'status') throw new RpcError('methodNotFound')
   checkCount(params, 1, 2)
   const which = toWhich(params[0])
   if (which === 'allWithVotes' && transactions !== 'logsAndVotes')
     throw new RpcError('votesNotFollowed')
-  const commitment = toCommitment(toOptions(params, 1)['commitment'])
+  const options = toOptions(params, 1)
+  const commitment = toCommitment(options['commitment'])
+  const cursors = toCursors(options, 1, subscriber)
   const keyParts = typeof which === 'string' ? [which] : ['mentions', textOf(which)]
   return {
-    key: JSON.stringify(['logs', ...keyParts, commitment]),
-    add: (fanout, id) => fanout.addLogs(id, which),
+    key: toSharedKey(['logs', ...keyParts, commitment], cursors),
+    add: (fanout, id) => fanout.addLogs(id, which, cursors),
   }
 }
 
@@ -147,19 +179,36 @@ export const toSignature: ToSubscription = (params, { transactions }) => {
   }
 }
 
-export const toSlot: ToSubscription = params => {
-  checkCount(params, 0, 0)
-  return { key: 'slot', add: (fanout, id) => fanout.addSlot(id) }
+/** Agave refuses any parameter of these methods, and so is one that asks for no cursor. */
+const toChainCursors = (
+  params: readonly unknown[],
+  subscriber: Subscriber,
+  isOfRoots: boolean,
+): Cursors | undefined => {
+  const [options] = params
+  const hasOptions = isMap(options) && ('cursor' in options || 'from' in options)
+  checkCount(params, 0, hasOptions ? 1 : 0)
+  return hasOptions ? toCursors(options, 0, subscriber, isOfRoots) : undefined
 }
 
-export const toRoot: ToSubscription = params => {
-  checkCount(params, 0, 0)
-  return { key: 'root', add: (fanout, id) => fanout.addRoot(id) }
+export const toSlot: ToSubscription = (params, _rules, subscriber) => {
+  const cursors = toChainCursors(params, subscriber, false)
+  return {
+    key: toSharedKey(['slot'], cursors),
+    add: (fanout, id) => fanout.addSlot(id, cursors),
+  }
 }
 
-export const toSubmission: ToSubscription = (params, { followSubmissions }, accessId) => {
-  if (followSubmissions === undefined || accessId === undefined)
-    throw new RpcError('methodNotFound')
+export const toRoot: ToSubscription = (params, _rules, subscriber) => {
+  const cursors = toChainCursors(params, subscriber, true)
+  return {
+    key: toSharedKey(['root'], cursors),
+    add: (fanout, id) => fanout.addRoot(id, cursors),
+  }
+}
+
+export const toSubmission: ToSubscription = (params, { followSubmissions }, { accessId }) => {
+  if (followSubmissions === undefined) throw new RpcError('methodNotFound')
   checkCount(params, 0, 1)
   const { from } = toOptions(params, 0)
   if (!isAbsent(from) && typeof from !== 'string')

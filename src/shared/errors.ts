@@ -72,6 +72,7 @@ export const ERRORS = {
   filterCount:       { code: -32602, message: 'Invalid params: Too many filters provided; max {max}', origin: 'Agave' },
   logsFilter:        { code: -32602, message: 'Invalid param at index 0: expected `all`, `allWithVotes` or a map with `mentions`', origin: 'Slotline' },
   votesNotFollowed:  { code: -32602, message: 'Invalid param at index 0: votes are not followed here, so `allWithVotes` is not served', origin: 'Slotline' },
+  cursor:            { code: -32602, message: 'Invalid param: from must be the `cursor` of a notification of this method', origin: 'contract: resumed-subscriptions' },
   subscriptionId:    { code: -32602, message: 'Invalid subscription id.', origin: 'Agave' },
   nodeSubscriptions: { code: -32603, message: 'Internal Error: Subscription refused. Node subscription limit reached', origin: 'Agave' },
   socketSubscriptions: { code: -32603, message: 'Internal Error: Subscription refused. Connection subscription limit reached', origin: 'Slotline' },

@@ -27,6 +27,7 @@ import {
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import { closeWeb3Socket } from '../fixtures/close-web3-socket.js'
+import { killEdge } from '../fixtures/processes/kill-edge.js'
 import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
 import type { Deployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
@@ -34,17 +35,6 @@ import { until } from '../fixtures/until.js'
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const SYSTEM = '1'.repeat(32)
 const LAMPORTS = 1_000_000_000
-
-const killEdge = async ({ pidsOf, port }: Deployment): Promise<void> => {
-  const [pid = 0] = pidsOf('edge')
-  process.kill(pid, 'SIGKILL')
-  await until('another edge', () => {
-    const [now] = pidsOf('edge')
-    return now !== undefined && now !== pid
-  })
-  const health = `http://127.0.0.1:${port}/health`
-  await until('its answers', async () => (await fetch(health).catch(() => undefined))?.ok === true)
-}
 
 /** Calls of one listener, and its last argument. */
 const createCounter = <T>() => {

@@ -264,7 +264,7 @@ t.test('wrong arguments of a fan-out are refused', async t => {
   indexer.applyBlock(blockSpec.right as addon.BlockData)
   t.match(await fanout.pass(), { slot: 10, isLost: false, hasMore: false })
   fanout.close()
-  for (const [name, specs] of FANOUT.filter(([name]) => !/^(close|remove|stats)$/.test(name)))
+  for (const [name, specs] of FANOUT.filter(([name]) => !/^(close|hold|remove|stats)$/.test(name)))
     t.strictSame(notRefused(fanout, name, [specs.map(({ right }) => right)]), [], name)
 })
 

@@ -36,13 +36,14 @@ const createHarness = (options = defaults) => {
     const own = sockets.open()
     const connection = new SubscriptionConnection({
       socket: own.socket,
+      socketNumber: 3,
       limits: { accessId: 'acc_1', subscriptionsMax: 100, onExceeded: () => {} },
       registry,
       options,
       rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
       setTimer: timers.setTimer,
       onFault: fault => events.push(String(fault)),
-      onSignature: () => events.push('signature'),
+      onBacklog: () => events.push('backlog'),
       onClose: () => events.push('close'),
       ...parts,
     })
@@ -136,7 +137,7 @@ t.test('signature subscriptions are not shared, and end with their last frame', 
   t.equal(one.call('signatureSubscribe', [SIGNATURE]), 2)
   t.equal(other.call('signatureSubscribe', [SIGNATURE]), 3)
   await timers.pass(100)
-  t.strictSame(events, ['signature', 'signature', 'signature'])
+  t.strictSame(events, ['backlog', 'backlog', 'backlog'])
   t.strictSame(one.topics(), [])
   registry.byId(1)?.onFrame?.(Buffer.from('received'), false)
   registry.byId(1)?.onFrame?.(Buffer.from('done'), true)
@@ -162,7 +163,7 @@ t.test(
     gone.connection.close()
     await timers.pass(95)
     t.strictSame([...native.added.keys()], [4, 2], 'what has ended meanwhile does not start')
-    t.strictSame(events, ['close', 'signature'])
+    t.strictSame(events, ['close', 'backlog'])
     t.equal(timers.waiting(), 0)
   },
 )
@@ -317,4 +318,46 @@ t.test('ids, subscriptions and the fan-out agree after any calls', async () => {
       assert.equal(sockets.topicCount(), 0)
     }),
   )
+})
+
+t.test('what is replayed for a socket waits until it has taken its queue', async t => {
+  const { native, registry, timers, events, connect } = createHarness()
+  let queuedBytes = 0
+  let drains = 0
+  const open = () => {
+    const own = createFakeSockets().open()
+    const socket = Object.create(own.socket, {
+      queuedBytes: { get: () => queuedBytes },
+      notifyDrain: { value: () => (drains += 1) },
+    }) as typeof own.socket
+    return connect({ socket })
+  }
+  const { call, connection } = open()
+  const from = Buffer.from([0x10, ...Array<number>(16).fill(0)]).toString('base64url')
+  t.equal(call('slotSubscribe', [{ from }]), 1)
+  await timers.pass(100)
+  t.strictSame(native.added.get(1), ['slot', { access: 'acc_1', socket: 3, from }])
+  const send = (isReplayed: boolean) =>
+    registry.byId(1)?.onFrame?.(Buffer.from('frame'), false, isReplayed)
+  send(true)
+  queuedBytes = defaults.replayQueuedBytesMax + 1
+  send(false)
+  t.strictSame([native.holds, drains], [[], 0])
+  send(true)
+  send(true)
+  t.strictSame([native.holds, drains], [[[3, true]], 1])
+  events.length = 0
+  connection.onDrain()
+  connection.onDrain()
+  t.strictSame(native.holds.splice(0), [
+    [3, true],
+    [3, false],
+  ])
+  t.strictSame(events, ['backlog'])
+  send(true)
+  connection.close()
+  t.strictSame(native.holds, [
+    [3, true],
+    [3, false],
+  ])
 })

@@ -29,6 +29,17 @@ const SHAPE = '-32602 Invalid param: filter must be dataSize or memcmp'
 const MANY = '-32602 Invalid params: Too many filters provided; max 4'
 const NOT_FOUND = '-32601 Method not found'
 
+const SUBSCRIBER = { accessId: 'acc_1', socketNumber: 3 }
+
+/** Cursors of slot 1 in a block whose hash begins with zeros. */
+const cursorOf = (kind: number): string =>
+  Buffer.from([kind, 0, 0, 0, 0, 0, 0, 0, 1, ...Array<number>(8).fill(0)]).toString('base64url')
+const CURSOR = cursorOf(0x10)
+const ROOT_CURSOR = cursorOf(0x14)
+const CURSORS = { access: 'acc_1', socket: 3 }
+const RESUMED = { ...CURSORS, from: CURSOR }
+const FROM = '-32602 Invalid param: from must be the `cursor` of a notification of this method'
+
 const rulesOf = (transactions: Transactions = 'logs'): SubscriptionRules => ({
   filtersMax: 4,
   transactions,
@@ -45,7 +56,7 @@ const register = (
   if (toSubscription === undefined) throw new Error(method)
   return attempt(() => {
     const { fanout, added } = createFakeFanout()
-    toSubscription(params, rules).add(fanout, 1)
+    toSubscription(params, rules, SUBSCRIBER).add(fanout, 1)
     return added.get(1)
   })
 }
@@ -210,6 +221,45 @@ const cases: [method: string, json: string, answer: unknown, transactions?: Tran
   ['slotSubscribe', '[{}]', NO_PARAMS],
   ['rootSubscribe', '[]', ['root']],
   ['rootSubscribe', '[null]', NO_PARAMS],
+
+  ['accountSubscribe', `["${KEY}",{"cursor":false,"from":null}]`, ['account', KEY_HEX, BASE64]],
+  ['accountSubscribe', `["${KEY}",{"cursor":true}]`, ['account', KEY_HEX, BASE64, CURSORS]],
+  ['accountSubscribe', `["${KEY}",{"from":"${CURSOR}"}]`, ['account', KEY_HEX, BASE64, RESUMED]],
+  ['accountSubscribe', `["${KEY}",{"cursor":1}]`, wrong(1, 'integer `1`', 'a boolean')],
+  ...[
+    '1',
+    '""',
+    '"x"',
+    `"${CURSOR}A"`,
+    `"${CURSOR.slice(1)}"`,
+    `"${CURSOR.slice(0, -1)}="`,
+    `"${ROOT_CURSOR}"`,
+    `"${'A'.repeat(44)}"`,
+    `"${'A'.repeat(2 ** 23)}"`,
+  ].map((from): [string, string, unknown] => [
+    'accountSubscribe',
+    `["${KEY}",{"from":${from}}]`,
+    FROM,
+  ]),
+  [
+    'programSubscribe',
+    `["${KEY}",{"from":"${CURSOR}"}]`,
+    ['program', KEY_HEX, [], BASE64, RESUMED],
+  ],
+  ['logsSubscribe', `["all",{"cursor":true,"from":"${CURSOR}"}]`, ['logs', 'all', RESUMED]],
+  ['logsSubscribe', '["all",{"from":"x"}]', FROM],
+  [
+    'signatureSubscribe',
+    `["${SIGNATURE}",{"cursor":true,"from":5}]`,
+    ['signature', SIGNATURE_HEX, 'finalized', false],
+  ],
+  ['slotSubscribe', '[{"cursor":true}]', ['slot', CURSORS]],
+  ['slotSubscribe', `[{"from":"${CURSOR}"}]`, ['slot', RESUMED]],
+  ['slotSubscribe', '[{"cursor":true},1]', count(0, 1)],
+  ['slotSubscribe', `[{"from":"${ROOT_CURSOR}"}]`, FROM],
+  ['rootSubscribe', '[{"cursor":true}]', ['root', CURSORS]],
+  ['rootSubscribe', `[{"from":"${ROOT_CURSOR}"}]`, ['root', { ...RESUMED, from: ROOT_CURSOR }]],
+  ['rootSubscribe', `[{"from":"${CURSOR}"}]`, FROM],
 ]
 for (const [method, json, answer, transactions] of cases)
   t.test(`${method} ${json.slice(0, 100)} ${transactions ?? ''}`, async t =>
@@ -237,13 +287,14 @@ for (const [json, answer] of ids)
 
 t.test('keys are equal only for identical subscriptions', async t => {
   const keyOf = (method: string, json: string): string | undefined =>
-    SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('logsAndVotes')).key
+    SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('logsAndVotes'), SUBSCRIBER).key
   const same: [method: string, one: string, other: string][] = [
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"encoding":"base64","minContextSlot":7}]`],
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"commitment":"finalized"}]`],
     ['programSubscribe', `["${KEY}"]`, `["${KEY}",{"filters":[]}]`],
     ['logsSubscribe', '["all"]', '["all",{}]'],
     ['slotSubscribe', '[]', '[]'],
+    ['slotSubscribe', '[{"cursor":true}]', '[{"cursor":true,"from":null}]'],
   ]
   for (const [method, one, other] of same) t.equal(keyOf(method, one), keyOf(method, other), other)
   const options = [
@@ -265,16 +316,20 @@ t.test('keys are equal only for identical subscriptions', async t => {
     keyOf('logsSubscribe', `[{"mentions":["${KEY}"]}]`),
     keyOf('slotSubscribe', '[]'),
     keyOf('rootSubscribe', '[]'),
+    keyOf('rootSubscribe', '[{"cursor":true}]'),
+    keyOf('programSubscribe', `["${KEY}",{"cursor":true}]`),
   ]
   t.equal(new Set(keys).size, keys.length)
   t.equal(keyOf('signatureSubscribe', `["${SIGNATURE}"]`), undefined)
+  t.equal(keyOf('slotSubscribe', `[{"from":"${CURSOR}"}]`), undefined)
 })
 
 t.test('the length of a key is bounded', async t => {
   const junk = 'x'.repeat(100_000)
   const filters = `[{"memcmp":{"offset":0,"bytes":"2","x":"${junk}"}}]`
   const json = `["${KEY}",{"filters":${filters},"commitment":"${junk}"}]`
-  const key = SUBSCRIBES.get('programSubscribe')?.(JSON.parse(json), rulesOf()).key ?? ''
+  const key =
+    SUBSCRIBES.get('programSubscribe')?.(JSON.parse(json), rulesOf(), SUBSCRIBER).key ?? ''
   t.ok(key.length < 500, `${key.length}`)
 })
 

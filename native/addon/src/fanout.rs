@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fanout::{self, Interest, LogsOf, Pass};
+use fanout::{self, Cursor, Interest, LogsOf, Pass, Place, Resume, Subscription};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array, Uint32Array};
 use napi_derive::napi;
@@ -34,6 +34,17 @@ pub struct FanoutOptions {
     pub chunk_bytes_max: f64,
 }
 
+/// Cursors of a subscription: each frame carries one.
+#[napi(object, object_to_js = false)]
+pub struct CursorsData {
+    /// Begins after this cursor.
+    pub from: Option<String>,
+    /// Whose turn its replay is.
+    pub access: String,
+    /// The socket, which `hold` names.
+    pub socket: f64,
+}
+
 /// What a pass resolves to: frames and what follows, or `failure`.
 #[napi(object, object_from_js = false)]
 pub struct PassData {
@@ -41,7 +52,7 @@ pub struct PassData {
     pub is_lost: bool,
     pub has_more: bool,
     pub frames: Uint8Array,
-    /// For each frame: subscription, length, flags (1: the last of its subscription).
+    /// For each frame: subscription, length, flags (1: the last of its subscription, 2: replayed).
     pub index: Uint32Array,
     pub failure: Option<Failure>,
 }
@@ -95,11 +106,12 @@ impl Fanout {
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
+        cursors: Option<CursorsData>,
     ) -> Result<()> {
         guard(|| {
             let view = view(encoding, slice_offset, slice_length)?;
             let pubkey = key.pubkey()?;
-            self.add(id, Interest::Account { pubkey, view })
+            self.add(id, Interest::Account { pubkey, view }, cursors)
         })
     }
 
@@ -113,6 +125,7 @@ impl Fanout {
         encoding: f64,
         slice_offset: f64,
         slice_length: f64,
+        cursors: Option<CursorsData>,
     ) -> Result<()> {
         guard(|| {
             let view: View = view(encoding, slice_offset, slice_length)?;
@@ -125,6 +138,7 @@ impl Fanout {
                     filters,
                     view,
                 },
+                cursors,
             )
         })
     }
@@ -135,20 +149,24 @@ impl Fanout {
         &self,
         id: f64,
         #[napi(ts_arg_type = "Uint8Array")] key: Bytes<'_>,
+        cursors: Option<CursorsData>,
     ) -> Result<()> {
-        guard(|| self.add(id, Interest::Logs(LogsOf::Mentions(key.pubkey()?))))
+        guard(|| {
+            let interest = Interest::Logs(LogsOf::Mentions(key.pubkey()?));
+            self.add(id, interest, cursors)
+        })
     }
 
     /// Logs of all transactions, or of all but votes.
     #[napi]
-    pub fn add_logs(&self, id: f64, with_votes: bool) -> Result<()> {
+    pub fn add_logs(&self, id: f64, with_votes: bool, cursors: Option<CursorsData>) -> Result<()> {
         guard(|| {
             let of = if with_votes {
                 LogsOf::AllWithVotes
             } else {
                 LogsOf::All
             };
-            self.add(id, Interest::Logs(of))
+            self.add(id, Interest::Logs(of), cursors)
         })
     }
 
@@ -170,18 +188,19 @@ impl Fanout {
                     is_finalized,
                     wants_received,
                 },
+                None,
             )
         })
     }
 
     #[napi]
-    pub fn add_slot(&self, id: f64) -> Result<()> {
-        guard(|| self.add(id, Interest::Slot))
+    pub fn add_slot(&self, id: f64, cursors: Option<CursorsData>) -> Result<()> {
+        guard(|| self.add(id, Interest::Slot, cursors))
     }
 
     #[napi]
-    pub fn add_root(&self, id: f64) -> Result<()> {
-        guard(|| self.add(id, Interest::Root))
+    pub fn add_root(&self, id: f64, cursors: Option<CursorsData>) -> Result<()> {
+        guard(|| self.add(id, Interest::Root, cursors))
     }
 
     /// Ends a subscription; an unknown id is no fault.
@@ -189,6 +208,15 @@ impl Fanout {
     pub fn remove(&self, id: f64) -> Result<()> {
         guard(|| {
             self.fanout.remove(to_id(id)?);
+            Ok(())
+        })
+    }
+
+    /// Pauses the replays of a socket, or lets them go on.
+    #[napi]
+    pub fn hold(&self, socket: f64, is_held: bool) -> Result<()> {
+        guard(|| {
+            self.fanout.hold(to_socket(socket)?, is_held);
             Ok(())
         })
     }
@@ -268,10 +296,38 @@ impl Fanout {
         })
     }
 
-    fn add(&self, id: f64, interest: Interest) -> Checked<()> {
+    fn add(&self, id: f64, interest: Interest, cursors: Option<CursorsData>) -> Checked<()> {
         self.open.as_ref().ok_or_else(closed)?;
-        self.fanout.add(to_id(id)?, interest)
+        let has_cursors = cursors.is_some();
+        let resume = cursors.map(to_resume).transpose()?.flatten();
+        let subscription = Subscription {
+            interest,
+            has_cursors,
+            resume,
+        };
+        self.fanout.add(to_id(id)?, subscription)
     }
+}
+
+/// Whether a text is a cursor, of roots or of the others.
+#[napi]
+pub fn is_cursor(text: String, is_of_roots: bool) -> bool {
+    Cursor::parse(&text).is_some_and(|cursor| (cursor.place == Place::Root) == is_of_roots)
+}
+
+fn to_resume(cursors: CursorsData) -> Checked<Option<Resume>> {
+    let Some(from) = cursors.from else {
+        return Ok(None);
+    };
+    Ok(Some(Resume {
+        cursor: Cursor::parse(&from).ok_or_else(|| wrong("a cursor"))?,
+        access: Arc::from(cursors.access),
+        socket: to_socket(cursors.socket)?,
+    }))
+}
+
+fn to_socket(number: f64) -> Checked<u32> {
+    whole(number, u32::MAX, "the number of a socket")
 }
 
 fn closed() -> Error {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::cursor::Cursor;
 use super::error_json::{push_error, push_line};
 use primitives::Pubkey;
 use primitives::encoding::{push_base58, push_pubkey};
@@ -11,6 +12,16 @@ use wire::account_json::{AccountWriter, Accounts, Mints, View, push_u64};
 
 /// Flag in [`Frames::index`]: the last frame of its subscription.
 pub const IS_LAST: u32 = 1;
+/// Flag in [`Frames::index`]: of a replay, which waits while its socket is held.
+pub const IS_REPLAYED: u32 = 2;
+
+/// Whose frame it is.
+#[derive(Debug, Clone, Copy)]
+pub struct To {
+    pub id: u32,
+    /// The place after this frame, if the frame carries it.
+    pub cursor: Option<Cursor>,
+}
 
 /// Cached views of one account. More are rare, and the cache is searched linearly.
 const WRITTEN_MAX: usize = 16;
@@ -21,6 +32,8 @@ pub struct Frames {
     /// For each frame: subscription, length, flags.
     pub index: Vec<u32>,
     bytes_max: usize,
+    /// Flags of every frame.
+    flags: u32,
     /// Text of the current account in each view, as ranges of `bytes`.
     written: Vec<(View, bool, Range<usize>)>,
 }
@@ -31,6 +44,7 @@ impl Frames {
             bytes: Vec::new(),
             index: Vec::new(),
             bytes_max,
+            flags: 0,
             written: Vec::new(),
         }
     }
@@ -40,6 +54,12 @@ impl Frames {
         self.bytes.len() >= self.bytes_max && !self.bytes.is_empty()
     }
 
+    /// Accepts so many more bytes of frames, all with these flags.
+    pub fn extend(&mut self, bytes_max: usize, flags: u32) {
+        self.bytes_max = self.bytes.len() + bytes_max;
+        self.flags = flags;
+    }
+
     /// Clears the cache for the next change.
     pub fn next_change(&mut self) {
         self.written.clear();
@@ -47,13 +67,13 @@ impl Frames {
 
     pub fn account<A: Accounts>(
         &mut self,
-        id: u32,
+        to: To,
         account: &AccountRef<'_>,
         view: View,
         accounts: &A,
     ) -> Result<()> {
-        self.frame("account", id, 0, |frames| {
-            push_context(&mut frames.bytes, account.slot);
+        self.frame("account", to.id, 0, |frames| {
+            push_context(&mut frames.bytes, account.slot, to.cursor);
             frames.account_value(account, view, false, accounts)?;
             frames.bytes.push(b'}');
             Ok(())
@@ -62,14 +82,14 @@ impl Frames {
 
     pub fn program<A: Accounts>(
         &mut self,
-        id: u32,
+        to: To,
         pubkey: &Pubkey,
         account: &AccountRef<'_>,
         view: View,
         accounts: &A,
     ) -> Result<()> {
-        self.frame("program", id, 0, |frames| {
-            push_context(&mut frames.bytes, account.slot);
+        self.frame("program", to.id, 0, |frames| {
+            push_context(&mut frames.bytes, account.slot, to.cursor);
             frames.bytes.extend_from_slice(b"{\"pubkey\":\"");
             push_pubkey(&mut frames.bytes, pubkey);
             frames.bytes.extend_from_slice(b"\",\"account\":");
@@ -81,15 +101,15 @@ impl Frames {
 
     pub fn logs(
         &mut self,
-        id: u32,
+        to: To,
         slot: u64,
         signature: &[u8; 64],
         error: Option<&[u8]>,
         logs: Logs<'_>,
     ) -> Result<()> {
-        self.frame("logs", id, 0, |frames| {
+        self.frame("logs", to.id, 0, |frames| {
             let out = &mut frames.bytes;
-            push_context(out, slot);
+            push_context(out, slot, to.cursor);
             out.extend_from_slice(b"{\"signature\":\"");
             push_base58(out, signature)?;
             out.extend_from_slice(b"\",\"err\":");
@@ -108,7 +128,7 @@ impl Frames {
 
     pub fn received(&mut self, id: u32, slot: u64) -> Result<()> {
         self.frame("signature", id, 0, |frames| {
-            push_context(&mut frames.bytes, slot);
+            push_context(&mut frames.bytes, slot, None);
             frames.bytes.extend_from_slice(b"\"receivedSignature\"}");
             Ok(())
         })
@@ -117,7 +137,7 @@ impl Frames {
     /// Writes the outcome, the last frame of the subscription.
     pub fn outcome(&mut self, id: u32, slot: u64, error: Option<&[u8]>) -> Result<()> {
         self.frame("signature", id, IS_LAST, |frames| {
-            push_context(&mut frames.bytes, slot);
+            push_context(&mut frames.bytes, slot, None);
             frames.bytes.extend_from_slice(b"{\"err\":");
             push_error(&mut frames.bytes, error);
             frames.bytes.extend_from_slice(b"}}");
@@ -125,8 +145,8 @@ impl Frames {
         })
     }
 
-    pub fn slot(&mut self, id: u32, slot: u64, parent: u64, root: u64) -> Result<()> {
-        self.frame("slot", id, 0, |frames| {
+    pub fn slot(&mut self, to: To, slot: u64, parent: u64, root: u64) -> Result<()> {
+        self.frame("slot", to.id, 0, |frames| {
             let members = [
                 ("{\"slot\":", slot),
                 (",\"parent\":", parent),
@@ -136,14 +156,34 @@ impl Frames {
                 frames.bytes.extend_from_slice(name.as_bytes());
                 push_u64(&mut frames.bytes, number);
             }
+            push_cursor(&mut frames.bytes, to.cursor);
             frames.bytes.push(b'}');
             Ok(())
         })
     }
 
-    pub fn root(&mut self, id: u32, root: u64) -> Result<()> {
-        self.frame("root", id, 0, |frames| {
+    /// The result is a number, so the cursor is beside it.
+    pub fn root(&mut self, to: To, root: u64) -> Result<()> {
+        self.frame("root", to.id, 0, |frames| {
             push_u64(&mut frames.bytes, root);
+            push_cursor(&mut frames.bytes, to.cursor);
+            Ok(())
+        })
+    }
+
+    /// Says that notifications of these slots may be missing.
+    pub fn gap(&mut self, to: To, (first, last): (u64, u64), reason: &str) -> Result<()> {
+        self.frame("gap", to.id, 0, |frames| {
+            let out = &mut frames.bytes;
+            out.extend_from_slice(b"{\"gap\":{\"from\":");
+            push_u64(out, first);
+            out.extend_from_slice(b",\"to\":");
+            push_u64(out, last);
+            out.extend_from_slice(b",\"reason\":\"");
+            out.extend_from_slice(reason.as_bytes());
+            out.extend_from_slice(b"\"}");
+            push_cursor(out, to.cursor);
+            out.push(b'}');
             Ok(())
         })
     }
@@ -171,7 +211,7 @@ impl Frames {
         self.bytes.extend_from_slice(b"}}");
         // An account is at most 10 MiB, so a frame is far below 4 GiB.
         let length = u32::try_from(self.bytes.len() - start).unwrap_or(u32::MAX);
-        self.index.extend([id, length, flags]);
+        self.index.extend([id, length, flags | self.flags]);
         Ok(())
     }
 
@@ -209,9 +249,20 @@ impl Frames {
     }
 }
 
-/// Appends `{"context":{"slot":…},"value":`.
-fn push_context(out: &mut Vec<u8>, slot: u64) {
+/// Appends `{"context":{"slot":…},"value":`, with `"cursor"` in the context: clients hand it over
+/// from there.
+fn push_context(out: &mut Vec<u8>, slot: u64, cursor: Option<Cursor>) {
     out.extend_from_slice(b"{\"context\":{\"slot\":");
     push_u64(out, slot);
+    push_cursor(out, cursor);
     out.extend_from_slice(b"},\"value\":");
+}
+
+/// Appends `,"cursor":"…"`.
+fn push_cursor(out: &mut Vec<u8>, cursor: Option<Cursor>) {
+    if let Some(cursor) = cursor {
+        out.extend_from_slice(b",\"cursor\":\"");
+        cursor.push(out);
+        out.push(b'"');
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::interest::{Interest, LogsOf};
+use super::interest::{Interest, LogsOf, Subscription};
 use super::programs::{FilterKey, ProgramGroup};
 use super::signatures::{Awaited, Signatures};
 use super::subs::Subs;
@@ -38,7 +38,8 @@ enum Registered {
 /// All subscriptions, indexed by what changes are looked up by.
 #[derive(Default)]
 pub struct Index {
-    registered: HashMap<u32, Registered>,
+    /// Each with whether its frames carry cursors.
+    registered: HashMap<u32, (Registered, bool)>,
     accounts: HashMap<Pubkey, Subs<View>>,
     programs: HashMap<Pubkey, ProgramGroup>,
     logs: Subs<()>,
@@ -52,8 +53,8 @@ pub struct Index {
 }
 
 impl Index {
-    pub fn add(&mut self, id: u32, interest: Interest) {
-        let registered = match interest {
+    pub fn add(&mut self, id: u32, subscription: Subscription) {
+        let registered = match subscription.interest {
             Interest::Account { pubkey, view } => {
                 self.accounts.entry(pubkey).or_default().insert(id, view);
                 Registered::Account(pubkey)
@@ -91,11 +92,12 @@ impl Index {
                 Registered::Root
             }
         };
+        let registered = (registered, subscription.has_cursors);
         self.registered.insert(id, registered);
     }
 
     pub fn remove(&mut self, id: u32) {
-        match self.registered.remove(&id) {
+        match self.registered.remove(&id).map(|(of, _)| of) {
             Some(Registered::Account(pubkey)) => drop_from(&mut self.accounts, &pubkey, id),
             Some(Registered::Program(program, key)) => {
                 if let Some(group) = self.programs.get_mut(&program) {
@@ -120,8 +122,18 @@ impl Index {
         self.registered.is_empty()
     }
 
-    pub fn contains(&self, id: u32) -> bool {
-        self.registered.contains_key(&id)
+    /// The ids in ascending order.
+    pub fn ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.registered.keys().copied().collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Whether the frames of a subscription carry cursors; `None` if there is no such one.
+    pub fn has_cursors(&self, id: u32) -> Option<bool> {
+        self.registered
+            .get(&id)
+            .map(|(_, has_cursors)| *has_cursors)
     }
 
     pub fn wants_accounts(&self) -> bool {

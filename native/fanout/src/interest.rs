@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::cursor::{Cursor, Place};
 use primitives::Pubkey;
 use store::Filter;
 use wire::account_json::View;
@@ -30,6 +31,50 @@ pub enum Interest {
     },
     Slot,
     Root,
+}
+
+impl Interest {
+    /// Where a subscription goes on from this place: the place without what it never notifies.
+    pub(crate) fn place_after(&self, place: Place) -> Place {
+        match (self, place) {
+            (Interest::Root, _) => Place::Root,
+            (Interest::Slot, _) => Place::End,
+            (Interest::Logs(_), Place::Account(_)) => Place::Slot,
+            (Interest::Account { .. } | Interest::Program { .. }, Place::Transaction(_)) => {
+                Place::End
+            }
+            (_, place) => place,
+        }
+    }
+}
+
+/// A subscription with its cursors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    pub interest: Interest,
+    /// Each frame carries a cursor.
+    pub has_cursors: bool,
+    pub resume: Option<Resume>,
+}
+
+impl From<Interest> for Subscription {
+    fn from(interest: Interest) -> Subscription {
+        Subscription {
+            interest,
+            has_cursors: false,
+            resume: None,
+        }
+    }
+}
+
+/// Continues a subscription after an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    pub cursor: Cursor,
+    /// Accesses take turns.
+    pub access: Arc<str>,
+    /// The socket, which [`crate::Fanout::hold`] names.
+    pub socket: u32,
 }
 
 /// Transactions whose logs are subscribed to.

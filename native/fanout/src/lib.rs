@@ -8,6 +8,7 @@
 
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
 
+mod cursor;
 mod engine;
 mod error_json;
 mod frames;
@@ -18,13 +19,17 @@ mod pass;
 mod pending;
 mod programs;
 mod queue;
+mod replay;
 mod signatures;
 mod slot;
+mod socket_replay;
 mod subs;
+mod walk;
 
-pub use interest::{Interest, LogsOf};
+pub use cursor::{Cursor, Place};
+pub use interest::{Interest, LogsOf, Resume, Subscription};
 pub use outcomes::{AwaitedTransaction, push_outcomes};
-pub use pass::{FanoutOptions, FanoutStats, IS_LAST, Pass};
+pub use pass::{FanoutOptions, FanoutStats, IS_LAST, IS_REPLAYED, Pass};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -53,8 +58,14 @@ impl Fanout {
 
     /// Queues a subscription. Never waits for a pass. Fails where the id is in use or the
     /// subscriptions are at their maximum.
-    pub fn add(&self, id: u32, interest: Interest) -> Result<()> {
-        lock(&self.queue).add(id, interest)
+    pub fn add(&self, id: u32, subscription: impl Into<Subscription>) -> Result<()> {
+        lock(&self.queue).add(id, subscription.into())
+    }
+
+    /// Pauses the replays of a socket, which has frames enough to send, or lets them go on. Never
+    /// waits for a pass.
+    pub fn hold(&self, socket: u32, is_held: bool) {
+        lock(&self.queue).hold(socket, is_held);
     }
 
     /// Queues the end of a subscription. Never waits for a pass. An unknown id is not an error.
@@ -67,8 +78,11 @@ impl Fanout {
         let mut engine = lock(&self.engine);
         // Take the queue before the snapshot: a subscription queued before a commit must see it.
         let snapshot = store.snapshot()?;
-        let queued = lock(&self.queue).take();
-        let passed = engine.pass(&snapshot, queued, &self.options);
+        let (queued, held) = {
+            let mut queue = lock(&self.queue);
+            (queue.take(), queue.held())
+        };
+        let passed = engine.pass(&snapshot, queued, &held, &self.options);
         drop(snapshot);
         lock(&self.queue).forget(&engine.take_ended());
         *lock(&self.stats) = engine.stats();

@@ -1,6 +1,6 @@
 //! Options and results of passes.
 
-pub use super::frames::IS_LAST;
+pub use super::frames::{IS_LAST, IS_REPLAYED};
 
 /// Bounds of a fan-out.
 #[derive(Debug, Clone, Copy)]

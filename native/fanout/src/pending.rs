@@ -1,14 +1,24 @@
-//! Frames of slots, roots and signatures, which wait for space in a pass.
+//! Frames of slots, roots, signatures and gaps, which wait for space in a pass.
 
-use super::frames::{Frames, IS_LAST};
+use super::cursor::{Cursor, Place};
+use super::frames::{Frames, IS_LAST, To};
 use super::signatures::{Outcome, Settled};
 use store::Tip;
 use sys::error::Result;
 
+/// Slots of which notifications may be missing: the first, the last, and why.
+#[derive(Debug, Clone, Copy)]
+pub struct Gap {
+    pub first: u64,
+    pub last: Tip,
+    pub reason: &'static str,
+}
+
 /// A frame that waits for space in a pass.
 pub enum PendingFrame {
     Slot(u32, Tip),
-    Root(u32, u64),
+    Root(u32, Tip),
+    Gap(u32, Box<(Gap, Place)>),
     Signature(Settled),
 }
 
@@ -16,18 +26,36 @@ impl PendingFrame {
     /// The id of the subscription.
     pub fn id(&self) -> u32 {
         match self {
-            PendingFrame::Slot(id, _) | PendingFrame::Root(id, _) => *id,
+            PendingFrame::Slot(id, _) | PendingFrame::Root(id, _) | PendingFrame::Gap(id, _) => *id,
             PendingFrame::Signature(settled) => settled.id,
         }
     }
 
     /// Writes the frame and returns its flags.
-    pub fn give(&self, frames: &mut Frames) -> Result<u32> {
+    pub fn give(&self, frames: &mut Frames, has_cursors: bool) -> Result<u32> {
+        let to = |id: &u32, block: &Tip, place| To {
+            id: *id,
+            cursor: has_cursors.then(|| Cursor::new(block, place)),
+        };
         match self {
             PendingFrame::Slot(id, block) => {
-                frames.slot(*id, block.slot, block.parent_slot, block.root)?;
+                let to = to(id, block, Place::Slot);
+                frames.slot(to, block.slot, block.parent_slot, block.root)?;
             }
-            PendingFrame::Root(id, root) => frames.root(*id, *root)?,
+            PendingFrame::Root(id, block) => {
+                frames.root(to(id, block, Place::Root), block.slot)?;
+            }
+            PendingFrame::Gap(id, gap) => {
+                let (
+                    Gap {
+                        first,
+                        last,
+                        reason,
+                    },
+                    place,
+                ) = &**gap;
+                frames.gap(to(id, last, *place), (*first, last.slot), reason)?;
+            }
             PendingFrame::Signature(settled) => {
                 let Outcome { slot, error } = &settled.outcome;
                 if !settled.is_received {

@@ -3,16 +3,18 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::interest::Interest;
+use super::interest::Subscription;
 use sys::error::{Error, Result};
 
 /// For each id, the subscription to add, or `None` to remove it.
-pub type Queued = BTreeMap<u32, Option<Interest>>;
+pub type Queued = BTreeMap<u32, Option<Subscription>>;
 
 pub struct Queue {
     queued: Queued,
     /// Ids that are subscribed or queued to be.
     known: HashSet<u32>,
+    /// Sockets whose replays wait.
+    held: HashSet<u32>,
     subscriptions_max: usize,
 }
 
@@ -21,11 +23,12 @@ impl Queue {
         Queue {
             queued: BTreeMap::new(),
             known: HashSet::new(),
+            held: HashSet::new(),
             subscriptions_max,
         }
     }
 
-    pub fn add(&mut self, id: u32, interest: Interest) -> Result<()> {
+    pub fn add(&mut self, id: u32, subscription: Subscription) -> Result<()> {
         if self.known.contains(&id) || self.queued.contains_key(&id) {
             return Err(Error::Internal(format!("subscription {id} is in use")));
         }
@@ -36,7 +39,7 @@ impl Queue {
             )));
         }
         self.known.insert(id);
-        self.queued.insert(id, Some(interest));
+        self.queued.insert(id, Some(subscription));
         Ok(())
     }
 
@@ -52,6 +55,18 @@ impl Queue {
 
     pub fn take(&mut self) -> Queued {
         std::mem::take(&mut self.queued)
+    }
+
+    pub fn hold(&mut self, socket: u32, is_held: bool) {
+        if is_held {
+            self.held.insert(socket);
+        } else {
+            self.held.remove(&socket);
+        }
+    }
+
+    pub fn held(&self) -> HashSet<u32> {
+        self.held.clone()
     }
 
     /// Forgets subscriptions that ended in a pass.

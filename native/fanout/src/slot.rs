@@ -2,16 +2,80 @@
 
 use std::ops::ControlFlow;
 
-use super::frames::Frames;
+use super::cursor::{Cursor, Place, account_key, transaction_key};
+use super::frames::{Frames, To};
 use super::index::{Hit, Index, Kind};
 use super::signatures::{Outcome, Settled};
 use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
 
-/// Bytes of changes that one pass reads. A long-lived snapshot keeps its pages from reuse.
-const LOOKED_AT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Overhead of a change in that count, beside its data or keys.
 const CHANGE_BYTES: usize = 128;
+
+/// What a pass may read, and what it has read.
+pub struct Work {
+    /// Bytes of changes.
+    left: usize,
+    /// Changes read.
+    pub changes: u64,
+}
+
+impl Work {
+    pub fn new(bytes_max: usize) -> Work {
+        Work {
+            left: bytes_max,
+            changes: 0,
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// Subscriptions that begin within a slot, after an account or a transaction of it.
+#[derive(Default)]
+pub struct Entering(Vec<(u32, Place)>);
+
+impl Entering {
+    pub fn push(&mut self, id: u32, place: Place) {
+        if matches!(place, Place::Account(_) | Place::Transaction(_)) {
+            self.0.push((id, place));
+        }
+    }
+
+    /// Subscriptions whose transaction is not in the slot.
+    fn into_astray(self) -> Vec<u32> {
+        let of_transactions = |(id, place)| matches!(place, Place::Transaction(_)).then_some(id);
+        self.0.into_iter().filter_map(of_transactions).collect()
+    }
+
+    /// Removes the subscriptions that have been notified of the change already.
+    fn skip(&mut self, change: &Change<'_>, hits: &mut Vec<Hit>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let now = match change {
+            Change::Account { pubkey, .. } => Place::Account(account_key(pubkey)),
+            Change::Status { signature, .. } | Change::Transaction { signature, .. } => {
+                Place::Transaction(transaction_key(signature))
+            }
+        };
+        hits.retain(|hit| {
+            !self.0.iter().any(|(id, after)| {
+                *id == hit.id
+                    && match (*after, now) {
+                        (Place::Account(after), Place::Account(now)) => now <= after,
+                        (Place::Account(_), _) => false,
+                        // Until it was found below.
+                        _ => true,
+                    }
+            })
+        });
+        self.0
+            .retain(|(_, after)| !matches!(after, Place::Transaction(_)) || *after != now);
+    }
+}
 
 /// Progress in a slot.
 pub struct Slot {
@@ -22,6 +86,9 @@ pub struct Slot {
     unsent: Option<Vec<Hit>>,
     /// Frames of signatures, written after all others.
     pub settled: Vec<Settled>,
+    entering: Entering,
+    /// Subscriptions that should have begun within the slot, after a change that it has not.
+    pub astray: Vec<u32>,
     /// Whether all changes have been written.
     pub is_sent: bool,
 }
@@ -37,23 +104,25 @@ pub enum Fed {
 }
 
 impl Slot {
-    pub fn new(block: Tip) -> Slot {
+    pub fn new(block: Tip, entering: Entering) -> Slot {
         Slot {
             block,
             at: FeedPosition::default(),
             unsent: None,
             settled: Vec::new(),
+            entering,
+            astray: Vec::new(),
             is_sent: false,
         }
     }
 
-    /// Writes the frames of the next changes. `changes` counts the changes read.
+    /// Writes the frames of the next changes.
     pub fn feed(
         &mut self,
         index: &mut Index,
         snapshot: &Snapshot<'_>,
         frames: &mut Frames,
-        changes: &mut u64,
+        work: &mut Work,
     ) -> Result<Fed> {
         let (wants_accounts, wants_transactions) =
             (index.wants_accounts(), index.wants_transactions());
@@ -61,19 +130,22 @@ impl Slot {
             return Ok(Fed::Whole);
         }
         let (slot, root) = (self.block.slot, self.block.root);
-        let (mut looked_at, mut is_done) = (0, false);
+        let mut is_done = false;
+        let block = self.block;
         let mut unsent = self.unsent.take();
         let mut rest = None;
-        let settled = &mut self.settled;
+        let (settled, entering) = (&mut self.settled, &mut self.entering);
         let end = snapshot.feed_from(slot, self.at, &mut |change| {
             is_done = !wants_transactions && !matches!(change, Change::Account { .. });
-            if is_done || frames.is_full() || looked_at >= LOOKED_AT_BYTES_MAX {
+            if is_done || frames.is_full() || work.is_done() {
                 return Ok(ControlFlow::Break(()));
             }
-            looked_at += bytes_of(&change);
+            work.left = work.left.saturating_sub(bytes_of(&change));
             let hits = unsent.take().unwrap_or_else(|| {
-                *changes += 1;
-                match_subscriptions(index, &change, slot, root, settled)
+                work.changes += 1;
+                let mut hits = match_subscriptions(index, &change, slot, root, settled);
+                entering.skip(&change, &mut hits);
+                hits
             });
             frames.next_change();
             for (done, hit) in hits.iter().enumerate() {
@@ -82,12 +154,17 @@ impl Slot {
                     return Ok(ControlFlow::Break(()));
                 }
                 // Some ids may have been removed since its first frame was written.
-                if index.contains(hit.id) {
-                    write(frames, hit, &change, slot, snapshot)?;
+                if let Some(has_cursors) = index.has_cursors(hit.id) {
+                    let cursor = has_cursors.then(|| cursor_after(&block, &change));
+                    let to = To { id: hit.id, cursor };
+                    write(frames, to, hit.kind, &change, slot, snapshot)?;
                 }
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        if matches!(end, FeedEnd::Whole(_)) {
+            self.astray = std::mem::take(&mut self.entering).into_astray();
+        }
         Ok(match end {
             FeedEnd::Absent => Fed::Lost,
             FeedEnd::Whole(_) => Fed::Whole,
@@ -147,19 +224,31 @@ fn match_subscriptions(
     }
 }
 
+/// The place after the frames of a change.
+fn cursor_after(block: &Tip, change: &Change<'_>) -> Cursor {
+    let place = match change {
+        Change::Account { pubkey, .. } => Place::Account(account_key(pubkey)),
+        Change::Status { signature, .. } | Change::Transaction { signature, .. } => {
+            Place::Transaction(transaction_key(signature))
+        }
+    };
+    Cursor::new(block, place)
+}
+
 fn write(
     frames: &mut Frames,
-    hit: &Hit,
+    to: To,
+    kind: Kind,
     change: &Change<'_>,
     slot: u64,
     snapshot: &Snapshot<'_>,
 ) -> Result<()> {
-    match (hit.kind, change) {
+    match (kind, change) {
         (Kind::Account(view), Change::Account { account, .. }) => {
-            frames.account(hit.id, account, view, snapshot)
+            frames.account(to, account, view, snapshot)
         }
         (Kind::Program(view), Change::Account { pubkey, account }) => {
-            frames.program(hit.id, pubkey, account, view, snapshot)
+            frames.program(to, pubkey, account, view, snapshot)
         }
         (
             Kind::Logs,
@@ -169,7 +258,7 @@ fn write(
                 logs,
                 ..
             },
-        ) => frames.logs(hit.id, slot, signature, *error, *logs),
+        ) => frames.logs(to, slot, signature, *error, *logs),
         // A hit always has the kind of its change.
         _ => Ok(()),
     }

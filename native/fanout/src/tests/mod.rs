@@ -6,11 +6,13 @@ mod naive;
 mod outcomes;
 mod passes;
 mod properties;
+mod replay;
+mod resumption;
 mod signatures;
 
 use serde_json::Value;
 
-use super::{Fanout, FanoutOptions, Interest, Pass};
+use super::{Fanout, FanoutOptions, Interest, Pass, Subscription};
 use store::testing::{Temporary, block, open, options};
 use store::{AccountUpdate, Block, Options, TransactionDetails, TransactionUpdate};
 use wire::account_json::{Encoding, View};
@@ -45,8 +47,8 @@ impl Bench {
         }
     }
 
-    fn add(&self, id: u32, interest: Interest) {
-        self.fanout.add(id, interest).unwrap();
+    fn add(&self, id: u32, subscription: impl Into<Subscription>) {
+        self.fanout.add(id, subscription).unwrap();
     }
 
     fn apply(&self, block: &Block) {
