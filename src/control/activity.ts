@@ -17,7 +17,7 @@ import type { Metrics } from '../shared/metrics.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
 import { findSubmission } from '../submission/store/find-submission.js'
 import { StoreReader } from '../submission/store/store-reader.js'
-import { parseId } from '../submission/store/submission-id.js'
+import { earlierId, firstIdAt, parseId } from '../submission/store/submission-id.js'
 import type {
   FoundSubmission,
   StoredSubmission,
@@ -90,11 +90,17 @@ export const openActivity = async (
   const own = openOwnUsage(config, table, parts.log)
   const reader = new StoreReader(dataDir, options)
   const search = async (
-    { before, limit, ...filter }: SubmissionSearch,
+    { before, fromMs, limit, untilMs, ...filter }: SubmissionSearch,
     limitMs: number,
   ): Promise<SubmissionPageView> => {
-    const from = before === undefined ? undefined : parseId(before)
-    const start = { before: from, countMax: limit, limitMs, now: Date.now }
+    const start = {
+      before: earlierId(
+        before === undefined ? undefined : parseId(before),
+        untilMs === undefined ? undefined : firstIdAt(untilMs),
+      ),
+      from: fromMs === undefined ? undefined : firstIdAt(fromMs),
+      ...{ countMax: limit, limitMs, now: Date.now },
+    }
     const times = { nowMs: Date.now(), awaitedMs: options.awaitedMs }
     return toPageView(await reader.search(filter, start), times)
   }

@@ -30,6 +30,7 @@ const ofSegments = (head: string, tail: string): string => (tail === ANY ? head 
 
 export const searchPath = (search: SubmissionSearch): string => {
   const { accessId, before = ANY, limit, route = ANY, signature = ANY, state = ANY } = search
+  const { fromMs = ANY, location = ANY, untilMs = ANY } = search
   return [
     '/accesses',
     accessId,
@@ -37,19 +38,27 @@ export const searchPath = (search: SubmissionSearch): string => {
     route.replace('/', ''),
     state,
     ...toSegments(signature),
+    location,
+    fromMs,
+    untilMs,
     before,
     limit,
   ].join('/')
 }
 
-const SEARCH_PATTERN = '/accesses/:accessId/submissions/:route/:state/:head/:tail/:before/:limit'
+const SEARCH_PATTERN =
+  '/accesses/:accessId/submissions/:route/:state/:head/:tail/:location/:from/:until/:before/:limit'
 
 /** The search of a path; undefined if it is none. */
 const toSearch = (params: Readonly<Record<string, string>>): SubmissionSearch | undefined => {
   const { accessId = '', route = ANY, state = ANY, head = ANY, tail = ANY, before, limit } = params
+  const { from, location, until } = params
   const given = {
     limit,
     ...(before === ANY ? {} : { before }),
+    ...(location === ANY ? {} : { location }),
+    ...(from === ANY ? {} : { fromMs: from }),
+    ...(until === ANY ? {} : { untilMs: until }),
     ...(route === ANY ? {} : { route: `/${route}` }),
     ...(state === ANY ? {} : { state }),
     ...(head === ANY ? {} : { signature: ofSegments(head, tail) }),

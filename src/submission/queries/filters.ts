@@ -2,7 +2,7 @@ import { RpcError } from '../../shared/errors.js'
 import { isAbsent, type Members } from '../../shared/values.js'
 import type { SubmissionFilter } from '../store/search.js'
 import { SUBMISSION_STATES } from '../../shared/submission-states.js'
-import { ID_BYTES, parseId } from '../store/submission-id.js'
+import { earlierId, firstIdAt, parseId } from '../store/submission-id.js'
 import { SUBMISSION_ROUTES } from '../store/submission.js'
 
 /** Submissions of one page. */
@@ -49,19 +49,6 @@ const oneOf =
   <T extends string>(names: readonly T[]) =>
   (value: unknown): T | undefined =>
     names.find(name => name === value)
-
-/** The first id of a millisecond. */
-const idOf = (atMs: number): Uint8Array => {
-  const id = Buffer.alloc(ID_BYTES)
-  id.writeUIntBE(atMs, 0, 6)
-  return id
-}
-
-/** The earlier of two ids, of which one may be undefined. */
-const earlier = (one: Uint8Array | undefined, other: Uint8Array | undefined) => {
-  if (one === undefined || other === undefined) return one ?? other
-  return Buffer.compare(one, other) <= 0 ? one : other
-}
 
 const HOUR_MS = 3_600_000
 /** Most hours of a call of `getLanePerformance`: added up, and each by itself. */
@@ -125,8 +112,8 @@ export const toPageQuery = (members: Members): PageQuery => {
         typeof value === 'string' && isSignature(value) ? value : undefined,
       ),
     },
-    before: earlier(before, until === undefined ? undefined : idOf(until)),
-    from: fromMs === undefined ? undefined : idOf(fromMs),
+    before: earlierId(before, until === undefined ? undefined : firstIdAt(until)),
+    from: fromMs === undefined ? undefined : firstIdAt(fromMs),
     limit:
       read(members, 'limit', `an integer from 1 to ${LIMIT_MAX}`, toInteger(1, LIMIT_MAX)) ??
       LIMIT_DEFAULT,

@@ -2,7 +2,7 @@ import type { SubmissionState } from '../../shared/submission-states.js'
 import { stateOf } from './state.js'
 import type { StoredSubmission, Submission, SubmissionRoute } from './submission.js'
 
-/** Which submissions of an access are wanted, of any location. */
+/** Which submissions of an access are wanted. */
 export type SubmissionFilter = {
   readonly accessId: string
   readonly route?: SubmissionRoute | undefined
@@ -10,6 +10,7 @@ export type SubmissionFilter = {
   /** Base58; one of the submission's. */
   readonly signature?: string | undefined
   readonly network?: string | undefined
+  readonly location?: string | undefined
 }
 
 /** Part of what a search finds, newest first. */
@@ -37,11 +38,12 @@ export type SearchTests = {
 /** A quick test of a stored row, which may be true of further rows. */
 export const createRowTest = ({
   accessId,
+  location,
   network,
   route,
   signature,
 }: SubmissionFilter): ((row: Buffer) => boolean) => {
-  const texts = [accessId, network, route, signature].filter(one => one !== undefined)
+  const texts = [accessId, location, network, route, signature].filter(one => one !== undefined)
   const wanted = texts.map(text => Buffer.from(text))
   return row => wanted.every(bytes => row.includes(bytes))
 }
@@ -49,11 +51,12 @@ export const createRowTest = ({
 /** Whether a submission is wanted. */
 export const isWanted = (
   submission: Submission,
-  { accessId, network, route, signature, state }: SubmissionFilter,
+  { accessId, location, network, route, signature, state }: SubmissionFilter,
   times: Parameters<typeof stateOf>[1],
 ): boolean =>
   submission.accessId === accessId &&
   (network === undefined || submission.network === network) &&
+  (location === undefined || submission.location === location) &&
   (route === undefined || submission.route === route) &&
   (signature === undefined || submission.signatures.includes(signature)) &&
   (state === undefined || stateOf(submission, times) === state)

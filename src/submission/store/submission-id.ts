@@ -32,6 +32,22 @@ const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{
 export const parseId = (text: string): Uint8Array | undefined =>
   SHAPE.test(text) ? Buffer.from(text.replaceAll('-', ''), 'hex') : undefined
 
+/** The first id of a millisecond. */
+export const firstIdAt = (atMs: number): Uint8Array => {
+  const id = Buffer.alloc(ID_BYTES)
+  id.writeUIntBE(atMs, 0, 6)
+  return id
+}
+
+/** The earlier of two ids, of which one may be undefined. */
+export const earlierId = (
+  one: Uint8Array | undefined,
+  other: Uint8Array | undefined,
+): Uint8Array | undefined => {
+  if (one === undefined || other === undefined) return one ?? other
+  return Buffer.compare(one, other) <= 0 ? one : other
+}
+
 /** Unix milliseconds at which an id was created. */
 export const timeOfId = (id: Uint8Array): number =>
   Buffer.from(id.buffer, id.byteOffset, id.byteLength).readUIntBE(0, 6)

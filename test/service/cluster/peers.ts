@@ -295,6 +295,11 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
       return ids.every(id => listed.includes(id))
     })
     t.strictSame(listed, ids.toReversed(), 'newest first')
+    const count = async (query: string): Promise<number> =>
+      ((await read(`submissions?${query}`)).json['submissions'] as object[]).length
+    const fromMs = Number.parseInt(String(ids[1]).replace('-', '').slice(0, 12), 16)
+    t.equal(await count(`location=fra&fromMs=${fromMs}`), 2, 'each machine takes every filter')
+    t.equal(await count(`location=nyc&untilMs=${fromMs}&fromMs=${fromMs - 60_000}`), 1)
   })
 
   await t.test('a machine that does not answer is named, in time', async t => {

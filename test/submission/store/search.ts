@@ -34,7 +34,7 @@ t.test('the submissions of an access, of every table, in pages', async t => {
   for (let count = 0; count < 7; count++) keep('acc_other', {})
   const lander = keep('acc_mine', { route: '/lander', signatures: ['other', 'one'] })
   keep('acc_mine', { route: '/lander', outcome: 'invalid', signatures: [] })
-  const refused = keep('acc_mine', { outcome: 'refused' })
+  const refused = keep('acc_mine', { outcome: 'refused', location: 'nyc' })
   const search = async (
     filter: Omit<SubmissionFilter, 'accessId'> = {},
     { countMax = 9, before, limitMs = 5_000 }: Partial<SearchStart> = {},
@@ -59,6 +59,8 @@ t.test('the submissions of an access, of every table, in pages', async t => {
   t.strictSame(await idsOf({ signature: 'on' }), [], 'not a part of one')
   t.strictSame(await idsOf({ route: '/lander', state: 'accepted' }), [formatId(lander)])
   t.strictSame(await idsOf({ state: 'refused' }), [formatId(refused)])
+  t.strictSame(await idsOf({ location: 'nyc' }), [formatId(refused)])
+  t.strictSame(await idsOf({ location: 'ny' }), [], 'not a part of one')
   t.strictSame(await idsOf({ route: '/lander-submit-batch' }), [])
   const cut = await search({}, { limitMs: 0 })
   t.ok(cut.ids.length < 5 && cut.next !== undefined, 'a search that takes long can be continued')

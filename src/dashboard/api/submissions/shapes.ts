@@ -16,9 +16,34 @@ const SUBMISSIONS_DEFAULT = '50'
 const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
 
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
+const LOCATION = /^[a-z0-9][a-z0-9-]{0,31}$/
 const SUBMISSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** The last instant of an id of a submission. */
+const INSTANT_MAX = 2 ** 48 - 1
+const instantProblem = `must be an integer from 0 to ${INSTANT_MAX}`
+const queryInstant = (description: string) =>
+  described(
+    v.optional(
+      v.pipe(
+        v.string(instantProblem),
+        v.regex(/^(?:0|[1-9]\d{0,14})$/, instantProblem),
+        v.transform(Number),
+        v.number(),
+        v.integer(),
+        v.maxValue(INSTANT_MAX, instantProblem),
+      ),
+    ),
+    description,
+  )
+
 const filters = {
+  location: described(
+    v.optional(v.pipe(text, v.regex(LOCATION, 'must be the id of a location'))),
+    'That received it',
+  ),
+  fromMs: queryInstant('Received at this instant or later, in Unix milliseconds'),
+  untilMs: queryInstant('Received before this instant, in Unix milliseconds'),
   route: v.optional(v.picklist(SUBMISSION_PATHS, 'must be a submission route')),
   state: v.optional(v.picklist(SUBMISSION_STATES, 'must be a state of a submission')),
   signature: v.optional(

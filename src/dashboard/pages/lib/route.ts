@@ -16,8 +16,14 @@ export type Route = {
 const PAGES = ['sessions', 'operator'] as const
 export type PageName = (typeof PAGES)[number]
 
+/** The parts of a fragment before its query. */
+const partsOf = (fragment: string): readonly string[] => {
+  const [path = ''] = fragment.split('?')
+  return path.replace(/^#?\/?/, '').split('/')
+}
+
 export const parsePage = (fragment: string): PageName | undefined => {
-  const [first] = fragment.replace(/^#?\/?/, '').split('/')
+  const [first] = partsOf(fragment)
   return PAGES.find(name => name === first)
 }
 
@@ -30,7 +36,7 @@ const decode = (part: string | undefined): string | undefined => {
 }
 
 export const parseRoute = (fragment: string): Route => {
-  const [accessId, network, location, last] = fragment.replace(/^#?\/?/, '').split('/')
+  const [accessId, network, location, last] = partsOf(fragment)
   const tab = TABS.find(name => name === last) ?? 'connect'
   return { accessId: decode(accessId), network: decode(network), location: decode(location), tab }
 }
@@ -51,6 +57,26 @@ const useFragment = (): string => {
     return () => removeEventListener('hashchange', read)
   }, [])
   return fragment
+}
+
+/** Values behind the `?` of a fragment; of a name that is given twice the last one. */
+export const parseQuery = (fragment: string): Readonly<Record<string, string>> => {
+  const at = fragment.indexOf('?')
+  return at === -1 ? {} : Object.fromEntries(new URLSearchParams(fragment.slice(at + 1)))
+}
+
+/** These values, and a function that changes them. */
+export const useQuery = (): [
+  Readonly<Record<string, string>>,
+  (query: Readonly<Record<string, string>>) => void,
+] => {
+  const fragment = useFragment()
+  const set = (query: Readonly<Record<string, string>>): void => {
+    const [path = ''] = location.hash.split('?')
+    const text = new URLSearchParams(query).toString()
+    location.hash = text === '' ? path : `${path}?${text}`
+  }
+  return [parseQuery(fragment), set]
 }
 
 /** The page in the fragment of the URL; undefined is that of the accesses. */

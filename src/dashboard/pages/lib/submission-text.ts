@@ -93,9 +93,33 @@ export type SubmissionFilters = {
   readonly route: string
   readonly state: string
   readonly signature: string
+  readonly location: string
+  /** Unix milliseconds. */
+  readonly fromMs: string
+  readonly untilMs: string
 }
 
-export const NO_FILTERS: SubmissionFilters = { route: '', state: '', signature: '' }
+export const NO_FILTERS: SubmissionFilters = {
+  route: '',
+  state: '',
+  signature: '',
+  location: '',
+  fromMs: '',
+  untilMs: '',
+}
+
+const INSTANT = /^\d{1,15}$/
+
+/** The filters of a URL; what is not among them, and an instant that is none, is left out. */
+export const toFilters = (query: Readonly<Record<string, string>>): SubmissionFilters => ({
+  ...NO_FILTERS,
+  ...Object.fromEntries(
+    Object.entries(query).filter(
+      ([name, value]) =>
+        Object.hasOwn(NO_FILTERS, name) && (!name.endsWith('Ms') || INSTANT.test(value)),
+    ),
+  ),
+})
 
 /** The filters that are set, as a query. */
 export const toFilterQuery = (filters: SubmissionFilters): Readonly<Record<string, string>> =>

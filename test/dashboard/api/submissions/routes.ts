@@ -4,8 +4,9 @@ import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js
 
 const ID = '0190b0a0-0000-7000-8000-000000000000'
 const SIGNATURE = '5'.repeat(88)
+const INSTANT_PROBLEM = 'query.untilMs must be an integer from 0 to 281474976710655'
 
-t.test('submissions are searched by route, state and signature, from a place on', async t => {
+t.test('submissions are searched by what the query names, from a place on', async t => {
   const searched: unknown[] = []
   const dashboard = await startDashboard(t, {
     submissions: search => {
@@ -20,9 +21,11 @@ t.test('submissions are searched by route, state and signature, from a place on'
   await ada.signIn(ADA)
   t.match((await ada.ask(`${list}?limit=1&route=/lander&state=final`)).json, { next: ID })
   await ada.ask(`${list}?limit=200&signature=${SIGNATURE}&before=${ID}`)
+  await ada.ask(`${list}?limit=2&location=fra-2&fromMs=0&untilMs=${2 ** 48 - 1}`)
   t.strictSame(searched, [
     { accessId, limit: 1, route: '/lander', state: 'final' },
     { accessId, limit: 200, signature: SIGNATURE, before: ID },
+    { accessId, limit: 2, location: 'fra-2', fromMs: 0, untilMs: 2 ** 48 - 1 },
   ])
   const refusals = [
     ['route=/rpc', 'query.route must be a submission route'],
@@ -33,10 +36,16 @@ t.test('submissions are searched by route, state and signature, from a place on'
       'query.signature must be the signature of a transaction, in base58',
     ],
     ['before=1', 'query.before must be the id of a submission'],
+    ['location=-', 'query.location must be the id of a location'],
+    [`location=${'a'.repeat(33)}`, 'query.location must be the id of a location'],
+    ['fromMs=-1', INSTANT_PROBLEM.replace('untilMs', 'fromMs')],
+    ['untilMs=1e3', INSTANT_PROBLEM],
+    [`untilMs=${2 ** 48}`, INSTANT_PROBLEM],
+    [`untilMs=${'9'.repeat(5_000)}`, INSTANT_PROBLEM],
   ] as const
   for (const [query, message] of refusals)
     t.match(await ada.ask(`${list}?${query}`), { status: 400, json: { error: { message } } })
-  t.equal(searched.length, 2)
+  t.equal(searched.length, 3)
   const other = await dashboard.grant('ben')
   t.equal((await ada.ask(`/api/accesses/${other.accessId}/submissions`)).status, 404)
 })

@@ -2,9 +2,11 @@ import t from 'tap'
 import {
   formatRoute,
   parsePage,
+  parseQuery,
   parseRoute,
   type Route,
 } from '../../../../src/dashboard/pages/lib/route.js'
+import { NO_FILTERS, toFilters } from '../../../../src/dashboard/pages/lib/submission-text.js'
 
 t.test('a choice can be written to the URL and read back', t => {
   const routes: readonly [fragment: string, route: Route][] = [
@@ -19,6 +21,25 @@ t.test('a choice can be written to the URL and read back', t => {
     t.strictSame(parseRoute(fragment), route, fragment)
     t.equal(formatRoute(route), fragment)
   }
+  t.end()
+})
+
+t.test('filters of a list are behind the choice', t => {
+  const fragment = '#/a/m/fra/submissions?route=%2Flander&state=final'
+  t.match(parseRoute(fragment), { location: 'fra', tab: 'submissions' })
+  t.strictSame(parseQuery(fragment), { route: '/lander', state: 'final' })
+  t.equal(parsePage('#/operator?a=b'), 'operator')
+  const hostile: readonly [query: string, filters: object][] = [
+    ['', {}],
+    ['?', {}],
+    ['?%E0%A4%A', {}],
+    ['?route=a&route=b', { route: 'b' }],
+    ['?constructor=x&__proto__=y&toString=z', {}],
+    ['?fromMs=x&untilMs=9999999999999999', {}],
+    ['?fromMs=-1&untilMs=1', { untilMs: '1' }],
+  ]
+  for (const [query, filters] of hostile)
+    t.strictSame(toFilters(parseQuery(`#/a${query}`)), { ...NO_FILTERS, ...filters }, query)
   t.end()
 })
 

@@ -1,5 +1,7 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { SUBMISSION_PATHS } from '../../../api/catalog.js'
+import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
+import type { Access } from '../../lib/wire.js'
 import { SUBMISSION_STATES } from '../../../../shared/submission-states.js'
 import {
   isSignature,
@@ -39,26 +41,90 @@ const Select = ({
   </div>
 )
 
+const Instant = ({
+  id,
+  label,
+  value,
+  onChange,
+}: {
+  readonly id: string
+  readonly label: string
+  /** Unix milliseconds; an empty text where it is not set. */
+  readonly value: string
+  readonly onChange: (value: string) => void
+}) => (
+  <div class="filter">
+    <label for={id}>{label}</label>
+    <input
+      id={id}
+      type="datetime-local"
+      class="field"
+      value={value === '' ? '' : formatLocalTime(Number(value))}
+      onChange={event => onChange(String(parseLocalTime(event.currentTarget.value) ?? ''))}
+    />
+  </div>
+)
+
 const ROUTES = SUBMISSION_PATHS.map(path => [path, path] as const)
 const STATE_NAMES = SUBMISSION_STATES.map(state => [state, STATES[state].name] as const)
 
-/** What the list of submissions is limited to. */
-export const SubmissionFilterForm = ({
-  filters,
-  onChange,
-}: {
+type FilterOptions = {
   readonly filters: SubmissionFilters
+  readonly locations: Access['locations']
   readonly onChange: (filters: SubmissionFilters) => void
-}) => {
-  const [signature, setSignature] = useState('')
+}
+
+/** The filters that apply as they are chosen. */
+const Choices = ({ filters, locations, onChange }: FilterOptions) => (
+  <>
+    <Select
+      id="filter-route"
+      label="Route"
+      value={filters.route}
+      options={ROUTES}
+      onChange={route => onChange({ ...filters, route })}
+    />
+    <Select
+      id="filter-state"
+      label="State"
+      value={filters.state}
+      options={STATE_NAMES}
+      onChange={state => onChange({ ...filters, state })}
+    />
+    <Select
+      id="filter-location"
+      label="Location"
+      value={filters.location}
+      options={locations.map(({ id, name }) => [id, name] as const)}
+      onChange={location => onChange({ ...filters, location })}
+    />
+    <Instant
+      id="filter-from"
+      label="From"
+      value={filters.fromMs}
+      onChange={fromMs => onChange({ ...filters, fromMs })}
+    />
+    <Instant
+      id="filter-until"
+      label="Until"
+      value={filters.untilMs}
+      onChange={untilMs => onChange({ ...filters, untilMs })}
+    />
+  </>
+)
+
+/** What the list of submissions is limited to. */
+export const SubmissionFilterForm = ({ filters, locations, onChange }: FilterOptions) => {
+  const [signature, setSignature] = useState(filters.signature)
   const [isWrong, setWrong] = useState(false)
+  useEffect(() => setSignature(filters.signature), [filters.signature])
   const search = (): void => {
     const wanted = signature.trim()
     const canBe = wanted === '' || isSignature(wanted)
     setWrong(!canBe)
     if (canBe && wanted !== filters.signature) onChange({ ...filters, signature: wanted })
   }
-  const isSet = filters !== NO_FILTERS && Object.values(filters).some(value => value !== '')
+  const isSet = Object.values(filters).some(value => value !== '')
   return (
     <form
       class="filters"
@@ -70,20 +136,7 @@ export const SubmissionFilterForm = ({
         search()
       }}
     >
-      <Select
-        id="filter-route"
-        label="Route"
-        value={filters.route}
-        options={ROUTES}
-        onChange={route => onChange({ ...filters, route })}
-      />
-      <Select
-        id="filter-state"
-        label="State"
-        value={filters.state}
-        options={STATE_NAMES}
-        onChange={state => onChange({ ...filters, state })}
-      />
+      <Choices filters={filters} locations={locations} onChange={onChange} />
       <div class="filter is-wide">
         <label for="filter-signature">Signature</label>
         <input

@@ -3,7 +3,8 @@ import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { usePaged } from '../../hooks/use-paged.js'
 import { formatMoment } from '../../lib/format.js'
-import { NO_FILTERS, toFilterQuery, type SubmissionFilters } from '../../lib/submission-text.js'
+import { useQuery } from '../../lib/route.js'
+import { toFilterQuery, toFilters, type SubmissionFilters } from '../../lib/submission-text.js'
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -77,10 +78,15 @@ const List = ({ value }: { readonly value: Submissions }) => {
 }
 
 /** The submissions of an access, from sent to landed or expired. */
-const SubmissionList = ({ accessId }: { readonly accessId: string }) => {
+const SubmissionList = ({ access: { accessId, locations } }: { readonly access: Access }) => {
   const { api } = useServices()
-  const [filters, setFilters] = useState(NO_FILTERS)
-  const [before, setBefore] = useState('')
+  const [asked, ask] = useQuery()
+  const filters = toFilters(asked)
+  const list = JSON.stringify([accessId, filters])
+  // Other filters, of the form or of the browser's history, begin with the newest.
+  const [at, setAt] = useState({ list, before: '' })
+  const before = at.list === list ? at.before : ''
+  const setBefore = (id: string): void => setAt({ list, before: id })
   const query = {
     ...toFilterQuery(filters),
     limit: String(PAGE_COUNT),
@@ -91,13 +97,11 @@ const SubmissionList = ({ accessId }: { readonly accessId: string }) => {
     () => api.submissions(accessId, query),
     REFRESH_MS,
   )
-  const list = JSON.stringify([accessId, filters])
   const { page, isFirst, isLoading, top } = usePaged(list, before, value)
   const exported = useSubmissionExport(accessId, toFilterQuery(filters))
   const filter = (changed: SubmissionFilters): void => {
     exported.close()
-    setFilters(changed)
-    setBefore('')
+    ask(toFilterQuery(changed))
   }
   const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   return (
@@ -108,7 +112,7 @@ const SubmissionList = ({ accessId }: { readonly accessId: string }) => {
         <ExportButtons {...exported} />
       </div>
       <ExportNotice {...exported} />
-      <SubmissionFilterForm filters={filters} onChange={filter} />
+      <SubmissionFilterForm filters={filters} locations={locations} onChange={filter} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={page?.missing} />
       {page === undefined && failure === undefined && (
@@ -144,9 +148,9 @@ const SubmissionList = ({ accessId }: { readonly accessId: string }) => {
 }
 
 /** How the submissions of an access went, and each of them. */
-export const SubmissionsTab = ({ access: { accessId } }: { readonly access: Access }) => (
+export const SubmissionsTab = ({ access }: { readonly access: Access }) => (
   <div class="stack">
-    <SubmissionSummaryCard key={accessId} accessId={accessId} />
-    <SubmissionList key={accessId} accessId={accessId} />
+    <SubmissionSummaryCard accessId={access.accessId} />
+    <SubmissionList access={access} />
   </div>
 )
