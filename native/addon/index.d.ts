@@ -315,6 +315,15 @@ export declare class Reader {
   openFanout(options: FanoutOptions): Fanout
   /** Closes the store as soon as the reads that run have ended. Later calls throw. */
   close(): void
+  /**
+   * Result of getRecentPrioritizationFees. `percentile` is in ten thousandths; 0 is Agave's
+   * minimum. `spanMs` of 0 is 150 blocks.
+   */
+  recentFees(accounts: Uint8Array, percentile: number, spanMs: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  /** Result of getPriorityFeeEstimate. */
+  feeEstimate(query: FeeEstimateQuery, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
+  /** Result of getTipPercentiles. `spanMs` of 0 is 150 blocks. */
+  tipPercentiles(groups: Array<TipGroupData>, spanMs: number, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /** Result of getTokenLargestAccounts while the mint's row of holders is refilled. */
   largestHoldersTask(mint: Uint8Array, deadlineMs: number, reply: NativeReply, owner?: string | undefined | null): Promise<TaskResult>
   /**
@@ -610,6 +619,8 @@ export interface BlockData {
   transactions?: Array<TransactionData>
   /** The newest finalized slot. */
   root?: number
+  /** Whether the feed sends more than outcomes of transactions; absent is no. */
+  hasDetails?: boolean
 }
 
 /** Milliseconds since the machine was started, by a clock that counts while it is suspended. */
@@ -788,6 +799,23 @@ export interface FeedOptions {
   threads: number
 }
 
+/** A question for getPriorityFeeEstimate. */
+export interface FeeEstimateQuery {
+  /** 32 bytes each. */
+  accounts: Uint8Array
+  /** Absent where the accounts are given. */
+  transaction?: string
+  isBase64: boolean
+  /** 0 to 5 from `min` to `unsafeMax`, 6 the recommended one, 7 all. */
+  level: number
+  /** Blocks to look back; 0 where `spanMs` says it. */
+  blocks: number
+  spanMs: number
+  includesVotes: boolean
+  emptyIsZero: boolean
+  hasDetails: boolean
+}
+
 /** One condition of a program page: `dataSize`, or `offset` with `bytes`. */
 export interface FilterData {
   dataSize?: number
@@ -801,6 +829,12 @@ export interface FrameVerdict {
   count: number
   /** The fault, with its record and offset. */
   problem?: string
+}
+
+/** An account by its position in `keys`, and the lamports that it gained. */
+export interface GainData {
+  position: number
+  lamports: bigint
 }
 
 /** Whether a text is a cursor, of roots or of the others. */
@@ -1316,6 +1350,13 @@ export interface TipData {
   blockTime?: number
 }
 
+/** Accounts whose gains by one transaction are one tip. */
+export interface TipGroupData {
+  name: string
+  /** 32 bytes each. */
+  accounts: Uint8Array
+}
+
 /** One transaction of a block. Without `keys`, only its outcome is known. */
 export interface TransactionData {
   signature: Uint8Array
@@ -1325,6 +1366,12 @@ export interface TransactionData {
   /** Every account that it names, 32 bytes each. */
   keys?: Uint8Array
   logs?: Array<string>
+  /** In micro-lamports per compute unit. */
+  price?: number
+  /** Positions in `keys` of the accounts that it locks for writing. */
+  writable?: Uint8Array
+  /** Accounts that had more lamports after it. */
+  gains?: Array<GainData>
 }
 
 /** What can be told of a transaction at once. */

@@ -83,6 +83,8 @@ const CONTROL_NETWORK = ['id', 'name', 'explorerUrl'] as const
 /** Of the submission routes it shows which tips they take. */
 const LANDER_TIPS = ['tipAddresses', 'serviceTipAddresses', 'tipFloorLamports'] as const
 const LANE_TIPS = ['tipAddresses', 'tipFloorLamports'] as const
+/** An edge reports tips by lane. */
+const EDGE_LANE = ['id', ...LANE_TIPS] as const
 const RELAY_TIPS = [
   'serviceTipAddresses',
   'serviceTipFloorLamports',
@@ -105,7 +107,7 @@ type Routed<S> = Omit<NonNullable<S>, (typeof SENT)[number]>
 /** A network as its edges know it. */
 export type EdgeNetwork = Pick<Network, (typeof EDGE_NETWORK)[number]> & {
   readonly lander?: Routed<Network['lander']> | undefined
-  readonly lanes: readonly LaneTips[]
+  readonly lanes: readonly Pick<Network['lanes'][number], (typeof EDGE_LANE)[number]>[]
   readonly relay?: Routed<Network['relay']> | undefined
   readonly relayBundle?: Routed<Network['relayBundle']> | undefined
   /** Whether transactions can be subscribed to; where the feed is, is for the indexer. */
@@ -177,7 +179,7 @@ export const toEdgeConfig = (config: Config): EdgeConfig => ({
   networks: config.networks.map(network => ({
     ...pick(network, EDGE_NETWORK),
     lander: toRouted(network.lander),
-    lanes: network.lanes.map(lane => pick(lane, LANE_TIPS)),
+    lanes: network.lanes.map(lane => pick(lane, EDGE_LANE)),
     relay: toRouted(network.relay),
     relayBundle: toRouted(network.relayBundle),
     feed: pick(network.feed, ['transactions']),

@@ -6,6 +6,7 @@ import { callNative, NativeError, toFailure } from './errors.js'
 import { RpcError } from '../shared/errors.js'
 import type {
   Commitment,
+  FeeQuery,
   Owner,
   PackedMessage,
   PackLimits,
@@ -14,6 +15,7 @@ import type {
   Reads,
   ReplyBytes,
 } from './reads.js'
+import { FEE_LEVELS } from './reads.js'
 import type { StoreOptions, StoreStats, Tip } from './store.js'
 
 export type PoolOptions = addon.PoolOptions
@@ -242,6 +244,18 @@ const toPage = (page: Page, limits: ReadLimits): addon.PageData => ({
   replyBytesMax: limits.pageReplyBytesMax,
 })
 
+const toFeeQuery = (query: FeeQuery): addon.FeeEstimateQuery => ({
+  accounts: query.accounts,
+  ...(query.transaction === undefined ? {} : { transaction: query.transaction.text }),
+  isBase64: query.transaction?.isBase64 === true,
+  level: FEE_LEVELS[query.level],
+  blocks: 'blocks' in query.span ? query.span.blocks : 0,
+  spanMs: 'ms' in query.span ? query.span.ms : 0,
+  includesVotes: query.includesVotes,
+  emptyIsZero: query.emptyIsZero,
+  hasDetails: query.hasDetails,
+})
+
 const isFinalized = (commitment: Commitment): boolean => commitment === 'finalized'
 
 const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
@@ -313,6 +327,16 @@ const toReads = (native: addon.Reader, limits: ReadLimits): Reads => {
       if (count >= 0) return out.subarray(0, count)
       return taken(reply => native.largestHoldersTask(mint, limits.readTimeoutMs, reply, owner))
     },
+    recentFees: (accounts, percentile, spanMs = 0, owner = undefined) =>
+      taken(reply =>
+        native.recentFees(accounts, percentile, spanMs, limits.readTimeoutMs, reply, owner),
+      ),
+    feeEstimate: (query, owner) =>
+      taken(reply => native.feeEstimate(toFeeQuery(query), limits.readTimeoutMs, reply, owner)),
+    tipPercentiles: (groups, spanMs = 0, owner = undefined) =>
+      taken(reply =>
+        native.tipPercentiles([...groups], spanMs, limits.readTimeoutMs, reply, owner),
+      ),
     programPage: (page, owner) =>
       taken(
         reply =>

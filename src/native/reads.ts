@@ -31,6 +31,43 @@ export type OwnerPage = Page & {
   readonly filter: { readonly mint: Uint8Array } | { readonly tokenProgram: 1 | 2 }
 }
 
+/** What getPriorityFeeEstimate asks for. */
+export type FeeQuery = {
+  /** 32 bytes each. */
+  readonly accounts: Uint8Array
+  /** In place of the accounts: a transaction that writes them. */
+  readonly transaction: { readonly text: string; readonly isBase64: boolean } | undefined
+  readonly level: FeeLevel
+  readonly span: FeeSpan
+  readonly includesVotes: boolean
+  /** Whether a block without a transaction that locks an account counts as a price of 0 for it. */
+  readonly emptyIsZero: boolean
+  readonly hasDetails: boolean
+}
+
+/** Levels by the addon's numbers; the first six are percentiles. */
+export const FEE_LEVELS = {
+  Min: 0,
+  Low: 1,
+  Medium: 2,
+  High: 3,
+  VeryHigh: 4,
+  UnsafeMax: 5,
+  recommended: 6,
+  all: 7,
+} as const
+export type FeeLevel = keyof typeof FEE_LEVELS
+
+/** Accounts whose gains by one transaction are one tip. */
+export type TipGroup = {
+  readonly name: string
+  /** 32 bytes each. */
+  readonly accounts: Uint8Array
+}
+
+/** The newest blocks that count: so many that have transactions to count, or those of a time. */
+export type FeeSpan = { readonly blocks: number } | { readonly ms: number }
+
 /**
  * Result JSON: a view into a reused buffer (valid until the next read), or a source to stream from.
  */
@@ -102,6 +139,19 @@ export type Reads = {
   tokenBalance(key: Uint8Array, changedSinceSlot?: number): ReplyBytes
   tokenSupply(mint: Uint8Array, changedSinceSlot?: number): ReplyBytes
   largestHolders(mint: Uint8Array, owner?: Owner): ReplyBytes | Promise<ReplyBytes>
+  /** `percentile` in ten thousandths; 0 is the lowest price. Accounts are 32 bytes each. */
+  recentFees(
+    accounts: Uint8Array,
+    percentile: number,
+    spanMs: number | undefined,
+    owner?: Owner,
+  ): Promise<ReplyBytes>
+  feeEstimate(query: FeeQuery, owner?: Owner): Promise<ReplyBytes>
+  tipPercentiles(
+    groups: readonly TipGroup[],
+    spanMs: number | undefined,
+    owner?: Owner,
+  ): Promise<ReplyBytes>
   programPage(page: ProgramPage, owner?: Owner): Promise<ReplyBytes>
   ownerPage(page: OwnerPage, owner?: Owner): Promise<ReplyBytes>
 }

@@ -58,10 +58,10 @@ export class CallRunner {
 
   constructor(modules: CallModules) {
     const { reads, areBlockhashesExpired, isHealthy, isIncomplete, otherMethods } = modules
-    const { submissions, version } = modules
+    const { submissions, tipGroups, version } = modules
     this.modules = modules
     const node = { areBlockhashesExpired, isHealthy, isIncomplete, otherMethods, version }
-    this.methodContext = { ...reads, ...node, submissions }
+    this.methodContext = { ...reads, ...node, submissions, tipGroups }
   }
 
   /** Runs a call. Never throws or rejects; synchronous where nothing has to be awaited. */
@@ -103,6 +103,7 @@ export class CallRunner {
     if (forward === undefined || isRefusal(call) || connectionMethods.has(call.method)) return false
     const method = methods.get(call.method)
     if (method === undefined) return forward.takes(call.method)
+    if (method.forwardedOn !== undefined && forward.takes(call.method)) return true
     return !isPage(method) && (forward.takesOutsideScope || isIncomplete?.() === true)
   }
 
@@ -111,6 +112,8 @@ export class CallRunner {
     if (isPage(method)) return undefined
     const { forward } = this.modules
     if (error.name === 'indexIncomplete') return forward
+    if (error.name === method.forwardedOn)
+      return forward?.takes(method.name) === true ? forward : undefined
     return error.name === 'outsideScope' && forward?.takesOutsideScope === true
       ? forward
       : undefined

@@ -1,5 +1,5 @@
 import { RpcError, type ErrorName } from '../shared/errors.js'
-import type { Owner, Reads, ReplyBytes } from '../native/reads.js'
+import type { Owner, Reads, ReplyBytes, TipGroup } from '../native/reads.js'
 import type {
   Example,
   MethodDescription,
@@ -82,6 +82,8 @@ export type NodeState = {
   readonly areBlockhashesExpired?: (() => boolean) | undefined
   /** The version of this service. */
   readonly version?: string | undefined
+  /** The tip accounts of the network's senders. */
+  readonly tipGroups?: readonly TipGroup[] | undefined
   /** Undefined where nothing can be submitted. */
   readonly submissions?: SubmissionReads | undefined
   /** Methods that are served beside those of the table, for `rpc.discover`. */
@@ -98,6 +100,8 @@ export type MethodContext = Reads &
 /** A JSON-RPC method whose parameters are checked when it is called. */
 export type Method = MethodDescription & {
   readonly bound: Bound
+  /** The upstream RPC, if it takes the method, answers a call that fails with this error. */
+  readonly forwardedOn?: ErrorName | undefined
   readonly params: readonly Param<unknown>[]
   call(context: MethodContext, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
@@ -121,12 +125,13 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   readonly bound: Bound
   readonly params: P
   readonly result?: JsonSchema
+  readonly forwardedOn?: ErrorName
   /** Errors beside those of its parameters and its bound. */
   readonly errors?: readonly ErrorName[]
   readonly example?: Example
   run(context: MethodContext, ...params: Checked<P>): ReplyBytes | Promise<ReplyBytes>
 }): Method => {
-  const { name, summary, bound, params, result = ANYTHING, example } = spec
+  const { name, summary, bound, params, result = ANYTHING, example, forwardedOn } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
   const call: Method['call'] = (context, values) => {
@@ -140,8 +145,9 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
       max === 0 ? 'noParams' : 'paramCount',
       ...params.flatMap(param => param.errors),
       ...(spec.errors ?? []),
+      ...(forwardedOn === undefined ? [] : [forwardedOn]),
       ...BOUND_ERRORS[bound],
     ]),
   ]
-  return { name, summary, bound, params, result, errors, example, call }
+  return { name, summary, bound, params, result, errors, example, forwardedOn, call }
 }

@@ -8,9 +8,12 @@ import { getLanePerformance } from './methods/get-lane-performance.js'
 import { getLatestBlockhash } from './methods/get-latest-blockhash.js'
 import { getMultipleAccounts } from './methods/get-multiple-accounts.js'
 import { getProgramAccountsV2 } from './methods/get-program-accounts-v2.js'
+import { getPriorityFeeEstimate } from './methods/fees/get-priority-fee-estimate.js'
+import { getRecentPrioritizationFees } from './methods/fees/get-recent-prioritization-fees.js'
 import { getSlot } from './methods/get-slot.js'
 import { getSubmission } from './methods/get-submission.js'
 import { getSubmissions } from './methods/get-submissions.js'
+import { getTipPercentiles } from './methods/fees/get-tip-percentiles.js'
 import { getTokenAccountBalance } from './methods/get-token-account-balance.js'
 import { getTokenAccountsByOwnerV2 } from './methods/get-token-accounts-by-owner-v2.js'
 import { getTokenLargestAccounts } from './methods/get-token-largest-accounts.js'
@@ -35,6 +38,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map(
     getHealth,
     getVersion,
     isBlockhashValid,
+    getRecentPrioritizationFees,
+    getPriorityFeeEstimate,
+    getTipPercentiles,
     getSubmission,
     getSubmissions,
     getLanePerformance,

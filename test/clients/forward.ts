@@ -124,6 +124,17 @@ const checkWeb3 = async (t: Test, { url, description }: Deployment): Promise<voi
   t.ok(epoch.absoluteSlot > 0 && (epoch.transactionCount ?? 0) > 0)
   const fees = await connection.getRecentPrioritizationFees()
   t.ok(fees.length > 0 && fees.length <= 150)
+  await until('the failed transaction counts with its price', async () => {
+    const lockedWritableAccounts = [to.publicKey]
+    const locked = await connection.getRecentPrioritizationFees({ lockedWritableAccounts })
+    return locked.some(({ prioritizationFee }) => prioritizationFee === 1)
+  })
+  const asked = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":1,"method":"getTipPercentiles"}',
+  })
+  t.match(await asked.json(), { result: { value: [{ group: 'lander' }] } })
   const wallet = new PublicKey(description.samples['wallet'] ?? '')
   const mint = new PublicKey(description.samples['mint'] ?? '')
   const owned = await connection.getTokenAccountsByOwner(wallet, { mint })

@@ -42,7 +42,13 @@ t.test('the examples of methods.md are those of the methods, and have these repl
   const mint = readVectors('getTokenSupply').find(({ name }) => name === 'mint')
   const { indexer, reader } = openStore(t)
   const accounts = [CLOCK, ...(native?.accounts ?? []), ...(mint?.accounts ?? [])]
-  applyAccounts(indexer, accounts, VECTOR_SLOT)
+  const keys = ['9BfqjzPM2VBpEgKSTJTET8gtQhM4TuYy3ki2dxafdsmh']
+  const tip = { keys: ['HDQyTpmXofMPGWT9HscU1HBKoeus2n9EJYVfwKWPizDs'], writable: [] }
+  const paid = [
+    { keys, price: 5_000, writable: [0] },
+    { ...tip, gains: [[0, 1_000_000] as const] },
+  ]
+  applyAccounts(indexer, accounts, VECTOR_SLOT, undefined, paid)
   const dispatch = openDispatch(reader.reads(defaults))
   const examples = [...read('methods.md').matchAll(/^```json\n(.*)\n(.*)\n```$/gm)]
   // All but rpc.discover, whose reply is a separate document.

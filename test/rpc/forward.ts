@@ -22,7 +22,7 @@ const open = (
     ...given
   }: Partial<ForwardOptions> & {
     rpc?: Partial<Options>
-    fails?: 'outsideScope' | 'indexIncomplete'
+    fails?: 'outsideScope' | 'indexIncomplete' | 'feesNotFollowed'
   } = {},
 ) => {
   const fail = async (): Promise<never> => {
@@ -48,6 +48,7 @@ const open = (
         balance: () => {
           throw new RpcError(fails)
         },
+        recentFees: fail,
         programPage: fail,
         ownerPage: fail,
       }),
@@ -248,4 +249,19 @@ t.test('without an upstream unknown methods are not found', async t => {
     now: () => 0,
   })
   t.equal(await askText(alone, CALL), failure(-32601, 'Method not found'))
+})
+
+t.test('fees are forwarded where the index has none', async t => {
+  const fees = '{"jsonrpc":"2.0","id":1,"method":"getRecentPrioritizationFees","params":[["x"]]}'
+  const call = fees.replace('["x"]', '')
+  const { ask, sent, calls } = open(echo, { fails: 'feesNotFollowed' })
+  t.equal(await ask(call), '{"id":1,"result":18446744073709551615}')
+  t.equal(await ask(`[${call}]`), '[{"id":1,"result":18446744073709551615}]')
+  t.equal(await ask(fees), failure(-32602, 'Invalid param: WrongSize'), 'but not a wrong call')
+  t.strictSame(sent, [call, call])
+  t.match(calls, ['forwarded ok', 'forwarded ok'])
+  const denied = open(echo, { fails: 'feesNotFollowed', deny: ['getRecentPrioritizationFees'] })
+  t.equal(await denied.ask(call), failure(-32603, new RpcError('feesNotFollowed').message))
+  const failing = open(echo, { fails: 'indexIncomplete' })
+  t.equal(await failing.ask(call), '{"id":1,"result":18446744073709551615}')
 })

@@ -16,10 +16,10 @@ t.test('every method of the registry has vectors', async t => {
 })
 
 for (const method of METHODS.keys())
-  for (const { name, origin, accounts, root, request, reply } of readVectors(method))
+  for (const { name, origin, accounts, root, transactions, request, reply } of readVectors(method))
     t.test(`${method}: ${name}`, async t => {
       const { indexer, reader } = openStore(t)
-      applyAccounts(indexer, accounts, VECTOR_SLOT, root)
+      applyAccounts(indexer, accounts, VECTOR_SLOT, root, transactions)
       t.strictSame(indexer.check(), [])
       for (const fastLane of [true, false]) {
         const dispatch = openDispatch(reader.reads(defaults), { fastLane })

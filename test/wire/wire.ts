@@ -16,10 +16,10 @@ t.test('golden vectors', async t => {
   const client = await openSocket(wire.port, { path: `/${wire.token}` })
   t.teardown(() => client.destroy())
   for (const method of METHODS.keys())
-    for (const { name, accounts, root, request, reply } of readVectors(method))
+    for (const { name, accounts, root, transactions, request, reply } of readVectors(method))
       await t.test(`${method} ${name}`, async t => {
         const { indexer, reader } = openStore(t)
-        applyAccounts(indexer, accounts, VECTOR_SLOT, root)
+        applyAccounts(indexer, accounts, VECTOR_SLOT, root, transactions)
         wire.serve(reader)
         const { status, contentType, body } = await wire.send(request)
         const text = body.toString()

@@ -7,9 +7,10 @@ use std::time::Instant;
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Object};
 use napi_derive::napi;
-use store::{AccountUpdate, Applied, Block, Store, TransactionDetails, TransactionUpdate};
+use store::{AccountUpdate, Applied, Block, Store};
+use store::{TransactionCost, TransactionDetails, TransactionUpdate};
 
-use crate::arguments::{exact, integer, pubkey, pubkeys, signature, wrong};
+use crate::arguments::{exact, integer, pubkey, pubkeys, signature, whole, wrong};
 use crate::copy::copy;
 use crate::failure::{Result, guard, thrown};
 use crate::js_bytes::CopiedBytes;
@@ -44,6 +45,20 @@ pub struct TransactionData {
     #[napi(ts_type = "Uint8Array")]
     pub keys: Option<CopiedBytes>,
     pub logs: Option<Vec<String>>,
+    /// In micro-lamports per compute unit.
+    pub price: Option<f64>,
+    /// Positions in `keys` of the accounts that it locks for writing.
+    #[napi(ts_type = "Uint8Array")]
+    pub writable: Option<CopiedBytes>,
+    /// Accounts that had more lamports after it.
+    pub gains: Option<Vec<GainData>>,
+}
+
+/// An account by its position in `keys`, and the lamports that it gained.
+#[napi(object, object_to_js = false)]
+pub struct GainData {
+    pub position: f64,
+    pub lamports: BigInt,
 }
 
 /// One confirmed block.
@@ -61,6 +76,8 @@ pub struct BlockData {
     pub transactions: Option<Vec<TransactionData>>,
     /// The newest finalized slot.
     pub root: Option<f64>,
+    /// Whether the feed sends more than outcomes of transactions; absent is no.
+    pub has_details: Option<bool>,
 }
 
 /// What applying blocks did.
@@ -242,6 +259,7 @@ fn to_block(block: &BlockData) -> sys::error::Result<Block> {
             .map(to_transaction)
             .collect::<sys::error::Result<_>>()?,
         root: block.root.map(|root| integer(root, "root")).transpose()?,
+        has_details: block.has_details == Some(true),
     })
 }
 
@@ -253,6 +271,7 @@ fn to_transaction(
             is_vote: transaction.is_vote == Some(true),
             keys: pubkeys(keys)?.to_vec(),
             logs: transaction.logs.clone().unwrap_or_default(),
+            cost: Box::new(to_cost(transaction)?),
         }),
         None => None,
     };
@@ -261,6 +280,22 @@ fn to_transaction(
         index,
         error: transaction.error.as_ref().map(|error| error.to_vec()),
         details,
+    })
+}
+
+fn to_cost(transaction: &TransactionData) -> sys::error::Result<TransactionCost> {
+    let price = transaction.price.map(|price| integer(price, "price"));
+    let writable = transaction.writable.as_ref();
+    let gains = transaction.gains.iter().flatten().map(|gain| {
+        let position = whole(gain.position, 255, "position")? as u8;
+        Ok((position, exact(&gain.lamports, "lamports")?))
+    });
+    Ok(TransactionCost {
+        price: price.transpose()?,
+        writable: writable
+            .map(|positions| positions.to_vec())
+            .unwrap_or_default(),
+        gains: gains.collect::<sys::error::Result<_>>()?,
     })
 }
 

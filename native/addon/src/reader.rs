@@ -10,6 +10,7 @@ use napi_derive::napi;
 use store::{Snapshot, Store};
 use sys::error::Result as Checked;
 use wire::fast_lane::Recent;
+use wire::fees::FeeWindow;
 use wire::reads::{self, Commitment, ReadLimits};
 
 use crate::arguments::{pubkeys, slot_or_none, wanted, whole, wrong};
@@ -29,6 +30,8 @@ use crate::tasks::{Pools, pools};
 pub struct Reader {
     store: Option<Arc<Store>>,
     pub(crate) pools: Arc<Pools>,
+    /// The fees of recent blocks, as they were last asked for.
+    pub(crate) fees: Arc<FeeWindow>,
     /// Reused: a reply is built here, and copied out whole or not at all.
     scratch: Vec<u8>,
     /// Functions that must close the store when this reader is closed.
@@ -277,6 +280,7 @@ impl Reader {
         Ok(Reader {
             store: Some(store),
             pools: pools(options)?,
+            fees: Arc::default(),
             scratch: Vec::new(),
             lanes: Vec::new(),
         })

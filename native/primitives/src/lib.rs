@@ -5,6 +5,7 @@
 
 pub mod encoding;
 pub mod token;
+pub mod writable;
 
 /// A Solana address: 32 raw bytes. Pages are ordered by these bytes.
 pub type Pubkey = [u8; 32];

@@ -28,6 +28,7 @@ pub use bulk::rows::{IndexKind, IndexWriter, rows_of};
 pub use bulk::writer::{Bulk, BulkTable, BulkWriter};
 pub use corrections::reconcile::{Compared, CorrectionStats};
 pub use history::feed_read::{FeedEnd, FeedPosition, FeedVisit};
+pub use history::fees::{BlockFees, FeeKey, TransactionFees};
 pub use history::signatures::SignatureRef;
 pub use indexes::holder_row::{HOLDERS_MAX, HOLDERS_MIN};
 pub use indexes::programs::CHANGED_ROWS_MAX;
@@ -37,8 +38,8 @@ pub use pages::query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, Program
 pub use pages::scan::Visit;
 pub use readers::OpenRead;
 pub use rows::change::{Change, Logs};
-pub use rows::record::{AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip, TransactionDetails};
-pub use rows::record::{TransactionUpdate, decode, encode_head};
+pub use rows::record::{AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip, TransactionCost};
+pub use rows::record::{TransactionDetails, TransactionUpdate, decode, encode_head};
 pub use rows::row_codec;
 pub use slot_time::{SLOT_MS, SLOT_MS_MAX, SLOT_MS_MIN};
 pub use snapshot::Snapshot;

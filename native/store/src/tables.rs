@@ -89,8 +89,12 @@ tables! {
         "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
+    fees: "slot 8 ‖ sequence 4" =>
+        "one run in chunks of at most 2 KiB: for each transaction flags 1 ‖ price 8 ‖ counts 1 + 1, the \
+         first 8 bytes of each writable key, and those of each key with a gain ‖ lamports 8",
+        "What the transactions of the last 512 slots offered, and to whom: estimates of fees and tips.";
     meta: "word" => "bytes",
-        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, and a \
+        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, feesBytes, and a \
          row `short:` ‖ key for each short row of holders.";
 }
 

@@ -40,6 +40,10 @@ pub enum Error {
     NoIndex,
     /// The store began with its feed, so the account may be missing in it.
     IndexIncomplete,
+    /// The store has no fees: its feed has no details of transactions, or has brought no block yet.
+    FeesNotFollowed,
+    /// Not a transaction in the stated encoding.
+    FeeTransaction,
     /// The newest finalized block is too old to answer by.
     NodeUnhealthy,
     /// The store's scope excludes the requested data, so the answer is unknown.
@@ -102,6 +106,8 @@ impl Error {
             Error::ChecksOverloaded => "checksOverloaded",
             Error::NoIndex => "noIndex",
             Error::IndexIncomplete => "indexIncomplete",
+            Error::FeesNotFollowed => "feesNotFollowed",
+            Error::FeeTransaction => "feeTransaction",
             Error::NodeUnhealthy => "nodeUnhealthy",
             Error::OutsideScope => "outsideScope",
             Error::NotNextBlock(_) => "notNextBlock",

@@ -16,6 +16,7 @@ mod refusal;
 mod signature;
 mod tips;
 mod view;
+mod writable;
 
 pub use bundle::bundle_id;
 pub use check::{
@@ -29,6 +30,7 @@ pub use parse::parse;
 pub use signature::{Signature, SignatureRule, is_signed, verify};
 pub use tips::{Rules, TipClass, Tips, tips};
 pub use view::BYTES_MAX;
+pub use writable::{Writable, writable};
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 
 use solana_pubkey::Pubkey as Address;
 
-use super::keys::SYSTEM_PROGRAM;
 use super::view::Unsanitized;
 use primitives::Pubkey;
+use primitives::writable::SYSTEM_PROGRAM;
 
 /// `SystemInstruction::AdvanceNonceAccount`.
 const ADVANCE_NONCE: u32 = 4;

@@ -1,10 +1,11 @@
 //! Computes what a transaction pays to tip addresses and whether it calls an application: the rules
 //! for a qualifying member.
 
-use super::keys::{Keys, SYSTEM_PROGRAM};
+use super::keys::Keys;
 use super::signature::SignatureRule;
 use super::view::View;
 use primitives::Pubkey;
+use primitives::writable::SYSTEM_PROGRAM;
 
 /// `SystemInstruction::Transfer`. Data after the lamports is ignored, as by the runtime.
 const TRANSFER: u32 = 2;

@@ -6,6 +6,7 @@
 
 pub mod account_json;
 pub mod fast_lane;
+pub mod fees;
 pub mod message;
 pub mod reads;
 pub mod reply;

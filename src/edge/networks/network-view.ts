@@ -68,6 +68,9 @@ const NO_READS: Reads = {
   tokenBalance: noIndex,
   tokenSupply: noIndex,
   largestHolders: noIndex,
+  recentFees: async () => noIndex(),
+  feeEstimate: async () => noIndex(),
+  tipPercentiles: async () => noIndex(),
   programPage: async () => noIndex(),
   ownerPage: async () => noIndex(),
 }

@@ -1,4 +1,5 @@
 import type { EdgeConfig } from '../../config/child-config.js'
+import { toTipGroups } from './tip-groups.js'
 import type { CallContext } from '../../rpc/call-context.js'
 import type { Connection, Socket, SubscriptionLimits } from '../../shared/socket.js'
 import { createCallMeter } from '../metrics.js'
@@ -95,6 +96,7 @@ export const openNetworks = async (
       const calls = {
         ...{ forward: forward?.forward, onCall, onFault, now, version },
         submissions: submissions?.queries,
+        tipGroups: toTipGroups(network),
       }
       const view = new NetworkView(config, id, {
         calls,

@@ -1,5 +1,6 @@
 //! Reads that run on the native pools.
 
+pub mod fees;
 pub mod reads;
 pub mod reply;
 

@@ -20,7 +20,7 @@ use crate::tasks::reply::NativeReply;
 use crate::tasks::{Task, start};
 
 /// How a page is made.
-struct PageTask<'r> {
+pub(super) struct PageTask<'r> {
     owner: Owner,
     reply: &'r NativeReply,
     deadline_ms: f64,
@@ -28,7 +28,12 @@ struct PageTask<'r> {
 }
 
 impl<'r> PageTask<'r> {
-    fn new(owner: Owner, reply: &'r NativeReply, deadline_ms: f64, scan_time: Duration) -> Self {
+    pub(super) fn new(
+        owner: Owner,
+        reply: &'r NativeReply,
+        deadline_ms: f64,
+        scan_time: Duration,
+    ) -> Self {
         PageTask {
             owner,
             reply,
@@ -39,7 +44,7 @@ impl<'r> PageTask<'r> {
 }
 
 /// An access, or the service itself.
-fn owner_of(given: Option<String>) -> Owner {
+pub(super) fn owner_of(given: Option<String>) -> Owner {
     given.map(Into::into)
 }
 
@@ -160,7 +165,7 @@ impl Reader {
 }
 
 impl Reader {
-    fn page<'env>(
+    pub(super) fn page<'env>(
         &self,
         env: &'env Env,
         page: PageTask<'_>,

@@ -123,6 +123,7 @@ fn transaction(
             is_vote: false,
             keys: keys.to_vec(),
             logs: lines.iter().map(ToString::to_string).collect(),
+            ..TransactionDetails::default()
         }),
     }
 }

@@ -72,6 +72,7 @@ fn details() -> impl Strategy<Value = TransactionDetails> {
             is_vote,
             keys: keys.into_iter().collect(),
             logs,
+            ..TransactionDetails::default()
         })
 }
 

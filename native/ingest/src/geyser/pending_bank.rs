@@ -98,6 +98,7 @@ impl PendingBank {
             accounts,
             transactions,
             root,
+            has_details: false,
         };
         Ready {
             block,
@@ -125,7 +126,8 @@ fn transaction_bytes(transaction: &TransactionUpdate) -> usize {
     let error = transaction.error.as_ref().map_or(0, Vec::capacity);
     let details = transaction.details.as_ref().map_or(0, |details| {
         let logs = details.logs.iter().map(|line| LINE_BYTES + line.capacity());
-        32 * details.keys.capacity() + logs.sum::<usize>()
+        let cost = details.cost.writable.capacity() + 16 * details.cost.gains.capacity();
+        32 * details.keys.capacity() + cost + logs.sum::<usize>()
     });
     TRANSACTION_BYTES + error + details
 }

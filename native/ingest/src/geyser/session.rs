@@ -140,6 +140,7 @@ impl<'a> Session<'a> {
         for mut ready in self.ready.drain(..) {
             self.last_block = Instant::now();
             ready.block.root = self.slots.root();
+            ready.block.has_details = self.taken.transactions;
             if let Err(QueueFull(queue_bytes_max)) = self.applier.offer(ready) {
                 return Err(Failure::Passing(format!(
                     "the feed is faster than the index: over {queue_bytes_max} bytes of blocks \

@@ -3,10 +3,11 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use store::{AccountUpdate, Block, TransactionDetails, TransactionUpdate};
+use store::{AccountUpdate, Block, TransactionCost, TransactionDetails, TransactionUpdate};
 
 const HAS_TIME: u8 = 1;
 const HAS_ROOT: u8 = 2;
+const HAS_DETAILS: u8 = 4;
 /// Maximum list capacity to reserve before reading elements, so that a wrong length uses no memory.
 const RESERVED_MAX: usize = 1024;
 
@@ -22,7 +23,8 @@ pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
         0
     };
     let has_root = if block.root.is_some() { HAS_ROOT } else { 0 };
-    to.write_all(&[has_time | has_root])?;
+    let has_details = if block.has_details { HAS_DETAILS } else { 0 };
+    to.write_all(&[has_time | has_root | has_details])?;
     to.write_all(&block.block_time.unwrap_or(0).to_le_bytes())?;
     to.write_all(&block.root.unwrap_or(0).to_le_bytes())?;
     write_len(to, block.accounts.len())?;
@@ -59,7 +61,19 @@ fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> i
     details
         .logs
         .iter()
-        .try_for_each(|line| write_bytes(to, line.as_bytes()))
+        .try_for_each(|line| write_bytes(to, line.as_bytes()))?;
+    encode_cost(&details.cost, to)
+}
+
+fn encode_cost(cost: &TransactionCost, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&[u8::from(cost.price.is_some())])?;
+    to.write_all(&cost.price.unwrap_or(0).to_le_bytes())?;
+    write_bytes(to, &cost.writable)?;
+    write_len(to, cost.gains.len())?;
+    cost.gains.iter().try_for_each(|(position, lamports)| {
+        to.write_all(&[*position])?;
+        to.write_all(&lamports.to_le_bytes())
+    })
 }
 
 /// Reads one block written by [`encode`] and no bytes after it.
@@ -77,6 +91,7 @@ pub fn decode(from: &mut impl Read) -> io::Result<Block> {
         block_height,
         block_time: (flags & HAS_TIME != 0).then_some(time),
         root: (flags & HAS_ROOT != 0).then_some(root),
+        has_details: flags & HAS_DETAILS != 0,
         accounts: read_list(from, decode_account)?,
         transactions: read_list(from, decode_transaction)?,
     })
@@ -120,6 +135,20 @@ fn decode_details(from: &mut impl Read) -> io::Result<TransactionDetails> {
         keys: read_list(from, |from| read_array(from))?,
         logs: read_list(from, |from| {
             String::from_utf8(read_bytes(from)?).map_err(|_| malformed("a log line"))
+        })?,
+        cost: Box::new(decode_cost(from)?),
+    })
+}
+
+fn decode_cost(from: &mut impl Read) -> io::Result<TransactionCost> {
+    let has_price = read_bool(from)?;
+    let price = read_u64(from)?;
+    Ok(TransactionCost {
+        price: has_price.then_some(price),
+        writable: read_bytes(from)?,
+        gains: read_list(from, |from| {
+            let [position] = read_array(from)?;
+            Ok((position, read_u64(from)?))
         })?,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | `SLSB` |
+//! | 4 | `SLSD` |
 //! | 4 | length of the data after the header, little-endian |
 //! | 8 | length of the block before compression |
 //! | 8 | slot |
@@ -19,7 +19,7 @@ use store::Block;
 use sys::error::{Error, Result};
 
 pub const HEAD_BYTES: usize = 32;
-const MAGIC: [u8; 4] = *b"SLSC";
+const MAGIC: [u8; 4] = *b"SLSD";
 /// Account data shrinks to a quarter at the fastest level. A higher level would slow the feed.
 const LEVEL: i32 = 1;
 

@@ -106,6 +106,7 @@ impl Store {
         for (block, fed) in blocks.iter().zip(&fed) {
             self.write_feed(txn, block, fed, slots_kept)?;
             self.write_signatures(txn, block)?;
+            self.write_fees(txn, block)?;
             self.write_tip(txn, block)?;
         }
         sum.is_new = true;

@@ -5,6 +5,7 @@
 use heed::RwTxn;
 
 use crate::history::feed_write::FEED_BYTES;
+use crate::history::fees::FEES_BYTES;
 use crate::indexes::delta::IndexDelta;
 use crate::rows::keys::Indexed;
 use crate::rows::record::{self, Tip, decode};
@@ -123,6 +124,8 @@ impl CatchUp<'_> {
         tables.blocks.clear(&mut txn)?;
         tables.feed.clear(&mut txn)?;
         tables.meta.delete(&mut txn, FEED_BYTES)?;
+        tables.fees.clear(&mut txn)?;
+        tables.meta.delete(&mut txn, FEES_BYTES)?;
         let block = record::encode_block(&tip);
         tables
             .blocks

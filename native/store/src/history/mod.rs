@@ -1,5 +1,6 @@
-//! The changes and transaction outcomes of recent slots.
+//! The changes, transaction outcomes and fees of recent slots.
 
 pub(crate) mod feed_read;
 pub(crate) mod feed_write;
+pub(crate) mod fees;
 pub(crate) mod signatures;

@@ -183,6 +183,7 @@ mod tests {
                     is_vote: false,
                     keys: vec![[2; 32]; 2],
                     logs: vec!["line".to_string()],
+                    cost: Box::default(),
                 }),
             };
             let mut bytes = vec![KIND_TRANSACTION, 0, 0, 0, 0];

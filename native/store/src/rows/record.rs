@@ -52,13 +52,26 @@ pub struct TransactionUpdate {
     pub details: Option<TransactionDetails>,
 }
 
-/// The details of a transaction that log subscriptions need.
+/// The details of a transaction that log subscriptions and fee estimates need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransactionDetails {
     pub is_vote: bool,
     /// All accounts of the transaction: static keys, then loaded ones.
     pub keys: Vec<Pubkey>,
     pub logs: Vec<String>,
+    pub cost: Box<TransactionCost>,
+}
+
+/// What a transaction offered, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransactionCost {
+    /// In micro-lamports per compute unit; `None` if it has no limit of compute units to divide by.
+    pub price: Option<u64>,
+    /// Positions in `keys` of the accounts that it locks for writing.
+    pub writable: Vec<u8>,
+    /// Positions in `keys` of the accounts that had more lamports after it, and how many more. None
+    /// if it failed.
+    pub gains: Vec<(u8, u64)>,
 }
 
 /// The changes of a confirmed block. If a pubkey appears twice, the later update is used.
@@ -75,6 +88,8 @@ pub struct Block {
     pub transactions: Vec<TransactionUpdate>,
     /// The newest slot that the feed had reported as finalized by this block, if any.
     pub root: Option<u64>,
+    /// Whether the feed sends the details of every transaction, votes perhaps left out.
+    pub has_details: bool,
 }
 
 /// The newest block in the store.

@@ -48,6 +48,7 @@ pub fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
         accounts,
         transactions: Vec::new(),
         root: None,
+        has_details: false,
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
                     logs: logs
                         .map(|line| String::from_utf8(line.to_vec()).unwrap())
                         .collect(),
+                    ..TransactionDetails::default()
                 }),
             }),
         }
@@ -76,6 +77,7 @@ fn details() -> impl Strategy<Value = TransactionDetails> {
             is_vote,
             keys,
             logs,
+            ..TransactionDetails::default()
         }
     })
 }

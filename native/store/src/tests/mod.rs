@@ -2,6 +2,7 @@
 
 mod check;
 mod crash;
+mod fees;
 mod history;
 mod holders;
 mod model;

@@ -12,6 +12,7 @@ mod writer;
 pub use amount::push_amount;
 pub use mint::{MintData, Mints};
 pub use source::Accounts;
+pub(crate) use text::push_f64;
 pub use text::{push_bool, push_str, push_u64};
 pub use view::{DataSlice, Encoding, View};
 pub use writer::AccountWriter;

@@ -12,7 +12,7 @@ pub fn push_bool(out: &mut Vec<u8>, value: bool) {
 
 /// Appends a JSON number as Agave writes it (`100.0`), or `null` for values that JSON cannot
 /// represent.
-pub(super) fn push_f64(out: &mut Vec<u8>, number: f64) {
+pub(crate) fn push_f64(out: &mut Vec<u8>, number: f64) {
     if serde_json::to_writer(&mut *out, &number).is_err() {
         out.extend_from_slice(b"null");
     }

@@ -187,7 +187,7 @@ pub(super) fn is_unchanged(account: &AccountRef<'_>, changed_since: Option<u64>)
 
 /// Appends `{"context":{"slot":…},"value":` with the slot of the tip. Fails for a store without a
 /// block, which has no slot.
-pub(super) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn push_context(snapshot: &Snapshot<'_>, out: &mut Vec<u8>) -> Result<()> {
     let tip = snapshot.tip().ok_or(Error::NoIndex)?;
     push_context_of(tip.slot, out);
     Ok(())

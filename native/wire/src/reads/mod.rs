@@ -12,6 +12,7 @@ pub use accounts::{
     stream_accounts,
 };
 pub use blocks::{BLOCKHASH_AGE_MAX, blockhash_validity, latest_blockhash};
+pub(crate) use common::push_context;
 pub use common::{
     Commitment, CompleteReply, Outcome, ReadLimits, ReplySink, StreamedReply, UNCHANGED,
 };

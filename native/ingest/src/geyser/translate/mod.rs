@@ -1,5 +1,8 @@
 //! Converts protocol messages to [`Update`]s and checks the length of every fixed-length field.
 
+mod cost;
+#[cfg(test)]
+mod cost_tests;
 mod fields;
 mod message;
 mod taken;

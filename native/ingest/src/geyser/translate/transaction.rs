@@ -4,6 +4,7 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
 };
 
+use super::cost::Offer;
 use super::fields::{bank_of, fixed, malformed};
 use super::taken::Taken;
 use crate::geyser::update::{Content, Fault, Update};
@@ -35,6 +36,8 @@ pub(super) fn translate_transaction(
     let message = info.transaction.and_then(|transaction| transaction.message);
     let message = message.ok_or_else(|| lacks("its message"))?;
     let meta = info.meta.ok_or_else(|| lacks("its meta"))?;
+    let static_count = message.account_keys.len();
+    let loaded_writable_count = meta.loaded_writable_addresses.len();
     let keys = [
         message.account_keys,
         meta.loaded_writable_addresses,
@@ -58,6 +61,16 @@ pub(super) fn translate_transaction(
         }
     }
     if taken.transactions {
+        let offer = Offer {
+            header: message.header.unwrap_or_default(),
+            instructions: &message.instructions,
+            config: message.config,
+            keys: &keys,
+            static_count,
+            loaded_writable_count,
+        };
+        let balances = (meta.pre_balances.as_slice(), meta.post_balances.as_slice());
+        let cost = offer.cost(meta.err.is_none().then_some(balances));
         let transaction = TransactionUpdate {
             signature: fixed(slot, "a signature", &info.signature)?,
             index: position(slot, info.index)?,
@@ -66,6 +79,7 @@ pub(super) fn translate_transaction(
                 is_vote: info.is_vote,
                 keys,
                 logs: meta.log_messages,
+                cost: Box::new(cost),
             }),
         };
         updates.push(Update {

@@ -15,7 +15,9 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 use crate::geyser::BlockSink;
 use primitives::token::{TOKEN_PROGRAM, TokenProgram};
-use store::{AccountUpdate, Block, Options, Store, TransactionDetails, TransactionUpdate};
+use store::{
+    AccountUpdate, Block, Options, Store, TransactionCost, TransactionDetails, TransactionUpdate,
+};
 use sys::error::{Error, Result};
 
 const OPTIONS: SpoolOptions = SpoolOptions {
@@ -54,6 +56,7 @@ fn block_of(fork: u8, slot: u64, parent_slot: u64) -> Block {
         accounts: vec![account([1; 32]), account(hash(7, slot))],
         transactions: Vec::new(),
         root: slot.checked_sub(3),
+        has_details: false,
     }
 }
 

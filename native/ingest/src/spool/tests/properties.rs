@@ -19,11 +19,27 @@ fn accounts() -> impl Strategy<Value = Vec<AccountUpdate>> {
 }
 
 fn transactions() -> impl Strategy<Value = Vec<TransactionUpdate>> {
-    let details = (any::<bool>(), any::<Vec<[u8; 32]>>(), any::<Vec<String>>());
-    let details = details.prop_map(|(is_vote, keys, logs)| TransactionDetails {
+    let cost = (
+        any::<Option<u64>>(),
+        any::<Vec<u8>>(),
+        any::<Vec<(u8, u64)>>(),
+    );
+    let cost = cost.prop_map(|(price, writable, gains)| TransactionCost {
+        price,
+        writable,
+        gains,
+    });
+    let details = (
+        any::<bool>(),
+        any::<Vec<[u8; 32]>>(),
+        any::<Vec<String>>(),
+        cost,
+    );
+    let details = details.prop_map(|(is_vote, keys, logs, cost)| TransactionDetails {
         is_vote,
         keys,
         logs,
+        cost: Box::new(cost),
     });
     let transaction = (
         any::<u8>(),
@@ -58,6 +74,7 @@ fn block() -> impl Strategy<Value = Block> {
             accounts,
             transactions,
             root,
+            has_details: block_time.is_some(),
         }
     })
 }
