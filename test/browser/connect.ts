@@ -52,7 +52,7 @@ if (browser !== undefined) {
     const sections = page.locator('.tips')
     t.equal(await sections.count(), 3, 'the routes of a kind have one list')
     t.match(await sections.first().textContent(), /at least 1,000,000 lamports/)
-    t.match(await sections.nth(1).textContent(), /^Tips of \/race.*Lane tip: at least /)
+    t.match(await sections.nth(1).textContent(), /^Tips for \/race.*Lane tip: at least /)
     t.match(await sections.last().textContent(), /Engine tip: at least 1,000 lamports/)
     await sections
       .last()

@@ -179,7 +179,7 @@ if (browser !== undefined) {
     })
     await page.getByRole('tab', { name: 'Submissions' }).click()
     const submitted = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
-    const row = submitted.filter({ hasText: /Failed our checks.*transaction 0 is malformed/ })
+    const row = submitted.filter({ hasText: /Rejected by Slotline.*transaction 0 is malformed/ })
     await row.getByRole('button', { name: /^Copy submission id/ }).click()
     await page.getByText('submission id copied').waitFor()
     t.equal(await clipboardOf(page), refusal.headers.get('x-relay-submission-id'))

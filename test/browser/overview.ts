@@ -62,9 +62,9 @@ if (browser !== undefined) {
     await signIn(page, [ADA], 'ada')
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     const places = page.locator('.overview-place')
-    await page.getByText('3 accesses, 6 places, 1 token').waitFor()
+    await page.getByText('3 accesses, 6 locations, 1 token').waitFor()
     t.equal(await places.count(), 6)
-    await page.getByText('1 place may need your attention.').waitFor()
+    await page.getByText('1 location may need your attention.').waitFor()
     t.equal(overviews, 1, 'one request for all of them')
     const used = places.filter({ hasText: `Token …${tail}` })
     t.match(await used.textContent(), /New York · Mainnet.*Behind.*1 refused attempt/)
@@ -74,14 +74,14 @@ if (browser !== undefined) {
       /^Requests by hour, at most [\d,]+, 1,000 in the last$/,
     )
 
-    const search = page.getByRole('searchbox', { name: 'Find an access or a place' })
+    const search = page.getByRole('searchbox', { name: 'Find an access or a location' })
     await search.fill('tokyo')
     await page.getByText('Nothing matches “tokyo”.').waitFor()
     await search.fill(`york ${tail.toLowerCase()}`)
-    await page.getByText('1 access, 1 place, 1 token').waitFor()
+    await page.getByText('1 access, 1 location, 1 token').waitFor()
     t.equal(await page.getByRole('radio', { name: 'acc_' }).count(), 1, 'in the list as well')
     await search.fill('東京')
-    await page.getByText('1 access, 2 places, 0 tokens').waitFor()
+    await page.getByText('1 access, 2 locations, 0 tokens').waitFor()
 
     const group = page.getByRole('region', { name: '東京 本番' })
     await group.getByRole('button', { name: /^Rename/ }).press('Enter')
@@ -120,7 +120,7 @@ if (browser !== undefined) {
     const list = page.locator('.access-list')
     const radios = list.getByRole('radio')
     for (const view of VIEWS) {
-      await page.getByText('50 accesses, 100 places, 1 token').waitFor()
+      await page.getByText('50 accesses, 100 locations, 1 token').waitFor()
       await look(t, page, 'overview-50', [view])
       const { height = 0 } = (await list.boundingBox()) ?? {}
       t.ok(height > 100 && height <= 340, `the list has ${height} px`)

@@ -98,7 +98,7 @@ if (browser !== undefined) {
     await itemOf(failing.signature)
       .getByText(/^Failed in slot [\d,]+: instruction 1: /)
       .waitFor()
-    await items.filter({ hasText: 'Failed our checks' }).getByText('Parse error').waitFor()
+    await items.filter({ hasText: 'Rejected by Slotline' }).getByText('Parse error').waitFor()
     t.strictSame(faults, [])
   })
 

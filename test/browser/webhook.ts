@@ -36,7 +36,7 @@ if (browser !== undefined)
     await signIn(page, [ADA], 'ada')
     await choose(page, 'Frankfurt')
     await page.getByRole('tab', { name: 'Usage' }).click()
-    const card = page.getByRole('region', { name: 'Webhook of warnings' })
+    const card = page.getByRole('region', { name: 'Alert webhook' })
     await card.getByText('Not set').waitFor()
     const url = card.getByLabel('URL')
 

@@ -36,8 +36,8 @@ export const AccessList = ({
     <input
       type="search"
       class="field access-search"
-      placeholder="Find an access or a place"
-      aria-label="Find an access or a place"
+      placeholder="Find an access or a location"
+      aria-label="Find an access or a location"
       autoComplete="off"
       spellcheck={false}
       value={query}

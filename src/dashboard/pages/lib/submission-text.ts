@@ -35,7 +35,7 @@ export const STATES: Readonly<Record<State, { tone: string; name: string; meanin
     meaning: 'The index does not know if it landed',
   },
   refused: { tone: 'is-ended', name: 'Refused', meaning: 'By the upstream' },
-  invalid: { tone: 'is-ended', name: 'Failed our checks', meaning: 'Nothing was sent' },
+  invalid: { tone: 'is-ended', name: 'Rejected by Slotline', meaning: 'Nothing was sent' },
   full: { tone: 'is-upcoming', name: 'No capacity', meaning: 'Send it again' },
   unreachable: { tone: 'is-ended', name: 'Not sent', meaning: 'The upstream could not be reached' },
   unknown: {

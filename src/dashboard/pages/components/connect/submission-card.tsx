@@ -45,7 +45,7 @@ const Tips = ({
 }) => (
   <section class="tips">
     <h3>
-      Tips of{' '}
+      Tips for{' '}
       {paths.map((path, index) => (
         <>
           {index > 0 && ', '}

@@ -163,7 +163,7 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
         <p class="muted">
           {value === undefined
             ? 'Loading'
-            : `${formatPlural(groups.length, 'access', 'accesses')}, ${formatPlural(shown.length, 'place')}, ${formatPlural(shown.filter(({ tail }) => tail !== null).length, 'token')}`}
+            : `${formatPlural(groups.length, 'access', 'accesses')}, ${formatPlural(shown.length, 'location')}, ${formatPlural(shown.filter(({ tail }) => tail !== null).length, 'token')}`}
         </p>
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
@@ -174,7 +174,7 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
           <p>
             {marked.length === 0
               ? 'Nothing needs your attention.'
-              : `${formatPlural(marked.length, 'place')} may need your attention.`}
+              : `${formatPlural(marked.length, 'location')} may need your attention.`}
           </p>
         </div>
       )}

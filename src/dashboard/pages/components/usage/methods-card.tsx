@@ -117,8 +117,7 @@ export const MethodsCard = ({ scope }: { readonly scope: TokenScope }) => {
       )}
       {value !== undefined && value.methods.length > 0 && <MethodTable methods={value.methods} />}
       <p class="muted">
-        Percentiles are of the time from the whole request to its answer at our server, without the
-        network to you: half of the calls took at most p50.
+        Server-side latency, excluding the network: half of the calls took at most p50.
       </p>
     </section>
   )

@@ -51,7 +51,7 @@ export const WebhookCard = ({ accessId }: { readonly accessId: string }) => {
   return (
     <section class="card webhook" aria-labelledby="webhook-heading">
       <div class="card-head">
-        <h2 id="webhook-heading">Webhook of warnings</h2>
+        <h2 id="webhook-heading">Alert webhook</h2>
         {webhook !== undefined && <span class={`badge ${tone}`}>{state}</span>}
       </div>
       <p class="muted">
