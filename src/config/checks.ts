@@ -88,8 +88,9 @@ const explainLane = ({ credential, kind, preset, tipAddresses, ...lane }: Lane) 
     return `preset: ${preset} is none of ${kind}`
   if (kind === 'quic-frame' && credential === undefined)
     return 'credential: quic-frame needs the key of the service'
-  if (kind === 'quic-tpu' && credential !== undefined && seedOf(credential) === undefined)
-    return 'credential: quic-tpu needs a keypair of 64 bytes in base58'
+  const isWallet = kind === 'quic-tpu' || presetOf(preset)?.isWallet === true
+  if (isWallet && credential !== undefined && seedOf(credential) === undefined)
+    return `credential: ${preset} needs a keypair of 64 bytes in base58`
   return tipAddresses.length === 0 && lane.tipFloorLamports > 0
     ? 'tipFloorLamports: a floor needs tipAddresses, or must be 0'
     : undefined

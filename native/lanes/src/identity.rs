@@ -11,8 +11,18 @@ use sys::error::{Error, Result};
 const PROTECTED_OID: &[u64] = &[2, 999, 1, 1];
 const DER_TRUE: [u8; 3] = [0x01, 0x01, 0xff];
 
-/// The name in the certificate of a node.
-const NODE_NAME: &str = "Solana node";
+/// The certificate of a node as Agave's clients show it (`new_dummy_x509_certificate` of
+/// solana-tls-utils 4.2.2): the public key follows the head, and the tail has `localhost` and a
+/// signature of ones, which nobody verifies. Peers may look for the key at its place.
+const NODE_HEAD: &[u8] = b"\
+    \x30\x81\xf6\x30\x81\xa9\xa0\x03\x02\x01\x02\x02\x08\x01\x01\x01\x01\x01\x01\x01\x01\x30\x05\
+    \x06\x03\x2b\x65\x70\x30\x16\x31\x14\x30\x12\x06\x03\x55\x04\x03\x0c\x0bSolana node\
+    \x30\x20\x17\x0d700101000000Z\x18\x0f40960101000000Z\x30\x00\
+    \x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+const NODE_TAIL: &[u8] = b"\
+    \xa3\x29\x30\x27\x30\x17\x06\x03\x55\x1d\x11\x01\x01\xff\x04\x0d\x30\x0b\x82\x09localhost\
+    \x30\x0c\x06\x03\x55\x1d\x13\x01\x01\xff\x04\x02\x30\x00\x30\x05\x06\x03\x2b\x65\x70\x03\x41\x00";
+const NODE_SIGNATURE: [u8; 64] = [0xff; 64];
 
 /// PKCS #8 of an Ed25519 seed, which follows.
 const ED25519_HEAD: [u8; 16] = [
@@ -47,28 +57,37 @@ impl Identity {
             }
         }
         .map_err(failed)?;
-        let certificate = self.params().self_signed(&key).map_err(failed)?;
+        let der = match self {
+            Identity::Named {
+                key: name,
+                is_protected,
+            } => {
+                let params = named(name, *is_protected);
+                params.self_signed(&key).map_err(failed)?.der().clone()
+            }
+            Identity::Node { .. } => node(key.public_key_raw()).into(),
+        };
         Ok(Certificate {
-            chain: vec![certificate.der().clone()],
+            chain: vec![der],
             key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
         })
     }
+}
 
-    fn params(&self) -> CertificateParams {
-        let mut params = CertificateParams::default();
-        let mut name = DistinguishedName::new();
-        match self {
-            Identity::Named { key, is_protected } => {
-                name.push(DnType::CommonName, key);
-                if *is_protected {
-                    let extension =
-                        CustomExtension::from_oid_content(PROTECTED_OID, DER_TRUE.to_vec());
-                    params.custom_extensions.push(extension);
-                }
-            }
-            Identity::Node { .. } => name.push(DnType::CommonName, NODE_NAME),
-        }
-        params.distinguished_name = name;
-        params
+/// A certificate with a name, as rcgen makes it by default.
+fn named(key: &str, is_protected: bool) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, key);
+    params.distinguished_name = name;
+    if is_protected {
+        let extension = CustomExtension::from_oid_content(PROTECTED_OID, DER_TRUE.to_vec());
+        params.custom_extensions.push(extension);
     }
+    params
+}
+
+/// The certificate of a node with this public key.
+fn node(public: &[u8]) -> Vec<u8> {
+    [NODE_HEAD, public, NODE_TAIL, &NODE_SIGNATURE].concat()
 }

@@ -87,16 +87,19 @@ async fn a_node_has_the_key_that_it_was_given() {
     let lane = Lane::open(options).unwrap();
     let connection = accept(&endpoint).await;
     let certificate = certificate_of(&connection);
-    assert!(holds(&certificate, &common_name("Solana node")));
-    assert!(!holds(&certificate, &PROTECTED));
-    // The public key of the seed, by RFC 8032.
-    let public: Vec<u8> = (0..32)
-        .map(|at| {
-            let hex = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
-            u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()
-        })
+    // As sol-trade-sdk 11.0.1 shows it to Speedlanding and Solami, with the public key of the seed
+    // by RFC 8032.
+    let recorded = "3081f63081a9a00302010202080101010101010101300506032b657030163114301206035504030c0b\
+        536f6c616e61206e6f64653020170d3730303130313030303030305a180f3430393630313031303030303030\
+        5a3000302a300506032b6570032100\
+        8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c\
+        a329302730170603551d110101ff040d300b82096c6f63616c686f7374300c0603551d130101ff0402\
+        3000300506032b6570034100";
+    let shown: String = certificate
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
         .collect();
-    assert!(holds(&certificate, &public));
+    assert_eq!(shown, recorded.to_owned() + &"ff".repeat(64));
     until(&lane, |state| state.is_connected).await;
     let sent = send(&lane, &[3; 1_232]).await;
     assert!(matches!(sent.end, End::Written), "{}", sent.reason);
@@ -258,7 +261,7 @@ async fn a_lane_comes_back_when_its_peer_does() {
 async fn another_protocol_and_a_name_without_an_address_are_failures() {
     let endpoint = listen(0, MANY).await;
     let mut other = options(port_of(&endpoint));
-    other.protocol = b"solana-tpu".to_vec();
+    other.protocol = b"falcon-tx".to_vec();
     let mut nowhere = options(1);
     nowhere.host = "no-such-host.invalid".into();
     for (options, reason) in [

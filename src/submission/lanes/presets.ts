@@ -6,6 +6,8 @@ export type Preset = {
   /** SNI; absent is the host. */
   readonly serverName?: string
   readonly isAnswered: boolean
+  /** The key of the service is a wallet, whose public key is the name in the certificate. */
+  readonly isWallet?: boolean
   /** The shorter idle time of both sides counts. */
   readonly keepAliveMs: number
   readonly idleMs: number
@@ -37,6 +39,7 @@ const PRESETS = {
     protocol: 'solana-tpu',
     serverName: 'soyas-landing',
     isAnswered: false,
+    isWallet: true,
     keepAliveMs: 25_000,
     idleMs: 300_000,
   },

@@ -1,5 +1,7 @@
 import { readSendAnswer } from '../lander/send-answer.js'
 import type { LaneConfig, LaneEnd, SignedTransaction } from './lane.js'
+import { presetOf } from './presets.js'
+import { walletOf } from './quic-tpu.js'
 import type { QuicForm } from './quic.js'
 
 /** Version, flags, status and length of the text. */
@@ -55,8 +57,12 @@ const readAnswer = (
 }
 
 /** The key of the service in a client certificate, and answers as Lunar Lander frames them. */
-export const toQuicFrame = ({ credential, isProtected }: LaneConfig): QuicForm => ({
-  identity: { key: credential ?? '', isProtected },
+export const toQuicFrame = ({ credential = '', isProtected, preset }: LaneConfig): QuicForm => ({
+  identity: {
+    // Of a keypair nothing but the public key may leave this machine.
+    key: presetOf(preset)?.isWallet === true ? (walletOf(credential) ?? '') : credential,
+    isProtected,
+  },
   readAnswer,
   answerBytesMax: HEAD_BYTES + TEXT_BYTES_MAX,
 })

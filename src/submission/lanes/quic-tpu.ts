@@ -1,3 +1,4 @@
+import { encodePubkey } from '../../native/encoding.js'
 import { decodeBase58 } from '../../native/transactions.js'
 import type { LaneConfig } from './lane.js'
 import type { QuicForm } from './quic.js'
@@ -6,10 +7,19 @@ import type { QuicForm } from './quic.js'
 const KEYPAIR_BYTES = 64
 const SEED_BYTES = 32
 
+const keypairOf = (text: string): Uint8Array | undefined => {
+  const bytes = decodeBase58(Buffer.from(text), KEYPAIR_BYTES)
+  return bytes?.length === KEYPAIR_BYTES ? bytes : undefined
+}
+
 /** The seed of a keypair in base58; undefined where the text is none. */
-export const seedOf = (keypair: string): Uint8Array | undefined => {
-  const bytes = decodeBase58(Buffer.from(keypair), KEYPAIR_BYTES)
-  return bytes?.length === KEYPAIR_BYTES ? bytes.subarray(0, SEED_BYTES) : undefined
+export const seedOf = (keypair: string): Uint8Array | undefined =>
+  keypairOf(keypair)?.subarray(0, SEED_BYTES)
+
+/** The public key of a keypair in base58, as base58; undefined where the text is none. */
+export const walletOf = (keypair: string): string | undefined => {
+  const bytes = keypairOf(keypair)
+  return bytes && encodePubkey(bytes.subarray(SEED_BYTES))
 }
 
 /** As a node: its key is in the certificate, and no stream is answered. */

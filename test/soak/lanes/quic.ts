@@ -1,4 +1,6 @@
+import bs58 from 'bs58'
 import t from 'tap'
+import { createKeypair } from '../../../src/sandbox/solana/keypair.js'
 import { buildPeer, openQuicPeer, type QuicPeer } from '../../fixtures/lanes/quic-peer.js'
 import {
   laneOf,
@@ -131,4 +133,36 @@ t.test('lanes of each kind are written to within a millisecond', { skip }, async
   spreads.sort((one, other) => one - other)
   t.comment(`between the first and the last: ${spreads[25]} ms, p90 ${spreads[45]} ms`)
   t.ok((spreads[25] ?? NaN) <= 1)
+})
+
+t.test('lanes introduce themselves as sol-trade-sdk 11.0.1 does', { skip }, async t => {
+  const seed = Buffer.alloc(32, 7)
+  const { publicKey } = createKeypair(seed)
+  const wallet = bs58.encode(Buffer.concat([seed, publicKey]))
+  const named = (name: string) =>
+    Buffer.concat([Buffer.of(0x0c, name.length), Buffer.from(name)]).toString('hex')
+  const node = `0c0b${Buffer.from('Solana node').toString('hex')}`
+  /** ALPN, SNI and name of the certificate, as they were recorded from the SDK. */
+  const recorded: [preset: string, credential: string, shown: [string, string, string]][] = [
+    ['astralane', LANE_KEY, ['astralane-tpu', 'astralane', named(LANE_KEY)]],
+    ['soyas', wallet, ['solana-tpu', 'soyas-landing', named(bs58.encode(publicKey))]],
+    ['speedlanding', wallet, ['solana-tpu', 'speed-landing', node]],
+    ['solami', wallet, ['solana-tpu', 'solami-beam', node]],
+  ]
+  for (const [preset, credential, [protocol, name, subject]] of recorded) {
+    const peer = await openQuicPeer(t, program)
+    const kind = subject === node ? 'quic-tpu' : 'quic-frame'
+    const lane = frameLane(peer, { kind, preset, credential })
+    const { post } = await openRacing(t, [lane, { id: 'http' }])
+    await until('the lane is connected', () => count(peer, 'connection') === 1)
+    const [, ...shown] = peer.lines[1]?.split(' ') ?? []
+    t.strictSame(shown.slice(0, 2), [protocol, name], preset)
+    t.match(shown[2], subject, preset)
+    t.notMatch(shown[2], seed.toString('hex'), `${preset}: no secret`)
+    await until('it is used', async () => {
+      const one = tipping([FLOOR, 0])
+      await post(one)
+      return peer.lines.includes(`uni ${one.toString('hex')}`)
+    })
+  }
 })

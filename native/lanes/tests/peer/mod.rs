@@ -15,6 +15,8 @@ use quinn::{Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::oneshot;
 
 pub const PROTOCOL: &[u8] = b"lunar-lander-tpu";
+/// Of every sender that lanes know.
+const PROTOCOLS: [&[u8]; 3] = [PROTOCOL, b"astralane-tpu", b"solana-tpu"];
 
 #[derive(Debug)]
 struct AnyClient;
@@ -81,7 +83,7 @@ pub async fn listen(port: u16, grants: Grants) -> Endpoint {
         .with_client_cert_verifier(Arc::new(AnyClient))
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    tls.alpn_protocols = PROTOCOLS.iter().map(|one| one.to_vec()).collect();
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_uni_streams(VarInt::from_u32(grants.uni))
