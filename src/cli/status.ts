@@ -4,6 +4,7 @@ import type { Config } from '../config/config.js'
 import type { BootstrapStatus, IndexerStatus, RepairStatus } from '../shared/indexer-status.js'
 import { demandNetwork, exitWithAnswer, withService, type ConfigLoader } from './command.js'
 import { formatDuration } from './format-duration.js'
+import { createLanesOf, formatLanes, type ShownLane } from './lane-status.js'
 import { formatOwnMachine, ownMachineStatus } from './machine-status.js'
 import { isAlive } from './service/indexer-process.js'
 
@@ -21,6 +22,8 @@ export type NetworkStatus = {
   readonly source: string | null
   readonly bootstrap: BootstrapStatus | null
   readonly repair: RepairStatus | null
+  /** Its lanes; none is unhealthy for them. */
+  readonly lanes: readonly ShownLane[]
 }
 
 const ageMs = (tip: IndexerStatus['tip'], nowMs: number): number | null => {
@@ -32,7 +35,12 @@ type ReadTip = (dir: string) => IndexerStatus['tip']
 
 /** Status of a network from its files; `written` is the indexer's last report. */
 const toNetworkStatus = (
-  { network, stores, generation }: { network: string; stores: string; generation: string | null },
+  {
+    network,
+    stores,
+    generation,
+    lanes,
+  }: { network: string; stores: string; generation: string | null; lanes: readonly ShownLane[] },
   written: IndexerStatus | undefined,
   { nowMs, staleMs, readTip }: { nowMs: number; staleMs: number; readTip: ReadTip },
 ): NetworkStatus => {
@@ -49,6 +57,7 @@ const toNetworkStatus = (
     tipAgeMs: ageMs(tip, nowMs),
     bootstrap: written?.bootstrap ?? null,
     repair: written?.repair ?? null,
+    lanes,
   }
   if (isRunning) {
     const { isHealthy, reason = null, source } = written
@@ -77,6 +86,7 @@ const formatBootstrap = (bootstrap: BootstrapStatus, isRunning: boolean): string
 
 const formatNetwork = (status: NetworkStatus): string => {
   const { bootstrap, generation, isHealthy, isRunning, network, reason, repair, source } = status
+  const lanes = formatLanes(status.lanes, Date.now())
   const age = status.tipAgeMs === null ? '' : `, ${formatDuration(status.tipAgeMs / 1_000)} old`
   const tip = status.tipSlot === null ? 'no block yet' : `slot ${status.tipSlot}${age}`
   const lines = [
@@ -85,6 +95,7 @@ const formatNetwork = (status: NetworkStatus): string => {
     ...(source === null || source === '' ? [] : [`  feed       ${source}`]),
     ...(bootstrap === null ? [] : [`  bootstrap  ${formatBootstrap(bootstrap, isRunning)}`]),
     ...(repair === null ? [] : [`  repair     ${repair.step}: ${repair.reason}`]),
+    ...lanes,
   ]
   return `${lines.join('\n')}\n`
 }
@@ -99,10 +110,12 @@ const status = async (
   const { toStoreOptions } = await import('../storage/store-options.js')
   const { network: only } = options
   const selected = only === undefined ? config.networks : [demandNetwork(config, only)]
-  const networks = selected.map(({ id: network }) => {
+  const lanesOf = createLanesOf(config, Date.now())
+  const networks = selected.map(({ id: network, lanes: configured }) => {
     const stores = storesPath(config.dataDir, network)
     const generation = currentGeneration(stores) ?? null
-    return toNetworkStatus({ network, stores, generation }, readStatus(stores), {
+    const lanes = lanesOf(network, configured)
+    return toNetworkStatus({ network, stores, generation, lanes }, readStatus(stores), {
       nowMs: Date.now(),
       staleMs: config.status.staleMs,
       readTip: dir => readStoredTip(dir, toStoreOptions(config, network)),

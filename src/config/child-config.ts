@@ -39,7 +39,15 @@ const EDGE_NETWORK = [
   'transactionRoute',
 ] as const
 
-const SENDER = ['dataDir', 'store', 'pools', 'submissionStore', 'processes', 'log'] as const
+const SENDER = [
+  'dataDir',
+  'store',
+  'pools',
+  'submissionStore',
+  'processes',
+  'status',
+  'log',
+] as const
 /** What the sender needs of each network: its upstreams, and the index of what has landed. */
 const SENDER_NETWORK = [
   'id',

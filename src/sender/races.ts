@@ -1,9 +1,11 @@
 import type { SenderConfig } from '../config/child-config.js'
+import type { LaneStatus } from '../storage/sender-status.js'
 import type { OnceParts } from '../submission/lander/send-once.js'
 import { LaneRate } from '../submission/lanes/lane-rate.js'
 import { openLane } from '../submission/lanes/open-lane.js'
 import { RaceForwarder } from '../submission/race/forwarder.js'
 import { createLaneMeter } from '../submission/race/lane-meter.js'
+import { LaneWatch } from '../submission/race/lane-watch.js'
 import type { RaceLane } from '../submission/race/race-lane.js'
 import { Race } from '../submission/race/race.js'
 import { createTokenBucket } from '../submission/relay/token-bucket.js'
@@ -15,6 +17,8 @@ type Network = SenderConfig['networks'][number]
 export type OpenRace = {
   readonly network: string
   readonly forwarder: RaceForwarder
+  /** How each lane is. */
+  status(): readonly LaneStatus[]
   /** Waits for what is in flight. */
   close(): Promise<void>
 }
@@ -55,17 +59,19 @@ const openRace = async (
 ): Promise<OpenRace> => {
   const { metrics, now } = modules
   const lanes = await Promise.all(
-    configs.map(async (config, at): Promise<RaceLane> => {
+    configs.map(async (config, at): Promise<RaceLane & { readonly watch: LaneWatch }> => {
       const { id, requestsPerSecondMax } = config
       const rate = { requestsPerSecondMax, requestsBurstMax: requestsPerSecondMax }
       const parts = { words, index: first + at, nowNs: process.hrtime.bigint }
       const bucket = createTokenBucket(rate, parts)
+      const lane = await openLane(config, { ...modules, network })
       return {
         ...config,
         tipAddresses: new Set(config.tipAddresses),
-        lane: await openLane(config, { ...modules, network }),
+        lane,
         rate: new LaneRate({ bucket, requestsPerSecondMax, now }),
         meter: createLaneMeter({ network, lane: id }, metrics),
+        watch: new LaneWatch({ network, id, lane, metrics, unixMs: Date.now }),
       }
     }),
   )
@@ -73,6 +79,7 @@ const openRace = async (
   return {
     network,
     forwarder: new RaceForwarder(race, records),
+    status: () => lanes.map(({ watch }) => watch.status()),
     close: async () => {
       await race.drain()
       await Promise.all(lanes.map(({ lane }) => lane.close()))

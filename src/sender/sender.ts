@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { SenderConfig } from '../config/child-config.js'
 import { bootMs, sharedCells } from '../native/os.js'
+import type { LaneStatus } from '../storage/sender-status.js'
 import { REMEMBERED_MS, SentTransactions } from '../submission/lander/sent-transactions.js'
 import { MESSAGE_BYTES } from '../submission/link/messages.js'
 import { SenderServer } from '../submission/link/sender-server.js'
@@ -29,6 +30,8 @@ export type Sender = {
   drain(): Promise<void>
   /** A block was committed to the index of a network. */
   onCommitted(network: string, slot: number): void
+  /** How each lane of each network is. */
+  lanes(): readonly LaneStatus[]
 }
 
 /** Events of so long are announced to edges at once. */
@@ -120,6 +123,7 @@ export const openSender = async (
   let draining: Promise<void> | undefined
   return {
     drain: () => (draining ??= drain()),
+    lanes: () => races.flatMap(race => race.status()),
     onCommitted: (network, slot) => {
       indexes.onCommitted(network, slot)
       opened.onCommitted(network)

@@ -44,6 +44,8 @@ export const METRICS = {
   upstreamInFlight:  { name: 'slotline_upstream_in_flight', type: 'gauge', unit: 'requests', labels: ['network', 'upstream'], help: 'Requests to an upstream that wait for its answer' },
   laneTransactions:  { name: 'slotline_lane_transactions_total', type: 'counter', unit: 'transactions', labels: ['network', 'lane', 'outcome'], help: 'Transactions that were raced, by what became of them on a lane; left-out-<reason> where it was not used' },
   laneSeconds:       { name: 'slotline_lane_seconds', type: 'histogram', unit: 'seconds', labels: ['network', 'lane'], help: 'Time from the first byte of a transaction on a lane to its acceptance' },
+  laneState:         { name: 'slotline_lane_state', type: 'gauge', unit: 'lanes', labels: ['network', 'lane', 'state'], help: '1 for the state that a lane is in: up, down, throttled' },
+  laneStateSeconds:  { name: 'slotline_lane_state_seconds', type: 'gauge', unit: 'seconds', labels: ['network', 'lane'], help: 'How long a lane has been in its state' },
   laneConnected:     { name: 'slotline_lane_connected', type: 'gauge', unit: 'lanes', labels: ['network', 'lane'], help: '1 while a lane over QUIC is connected; those over HTTP are upstreams' },
   laneConnects:      { name: 'slotline_lane_connects', type: 'gauge', unit: 'connections', labels: ['network', 'lane'], help: 'Connections that a lane over QUIC has opened since the start of the sender' },
   relayCalls:        { name: 'slotline_relay_calls_total', type: 'counter', unit: 'calls', labels: ['network', 'route', 'method', 'outcome'], help: 'Calls answered on relay routes; outcome is ok, refused (the engine\'s own error), or the name of the error' },

@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFile } from '../shared/files/atomic-file.js'
 import type { FollowerStatus } from './follower-status.js'
+import type { SenderStatus } from './sender-status.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 
 const NAME = 'status.json'
 
 /** Writes the status of a process. Not synced: after a power cut it is outdated anyway. */
-export const writeStatus = (dir: string, status: IndexerStatus | FollowerStatus): void =>
-  replaceFile(join(dir, NAME), `${JSON.stringify(status)}\n`)
+export const writeStatus = (
+  dir: string,
+  status: IndexerStatus | FollowerStatus | SenderStatus,
+): void => replaceFile(join(dir, NAME), `${JSON.stringify(status)}\n`)
 
 const isOfProcess = (value: unknown): value is { readonly pid: number; readonly atMs: number } =>
   typeof value === 'object' &&
@@ -27,6 +30,9 @@ const isFollowerStatus = (value: unknown): value is FollowerStatus =>
   'lags' in value &&
   'lagging' in value &&
   'clocks' in value
+
+const isSenderStatus = (value: unknown): value is SenderStatus =>
+  isOfProcess(value) && 'lanes' in value && Array.isArray(value.lanes)
 
 const readFile = (dir: string): unknown => {
   try {
@@ -49,4 +55,10 @@ export const followerPath = (dataDir: string): string => join(dataDir, 'cluster'
 export const readFollowerStatus = (dataDir: string): FollowerStatus | undefined => {
   const value = readFile(followerPath(dataDir))
   return isFollowerStatus(value) ? value : undefined
+}
+
+/** The last status of the sender with this folder; undefined before the first. */
+export const readSenderStatus = (dir: string): SenderStatus | undefined => {
+  const value = readFile(dir)
+  return isSenderStatus(value) ? value : undefined
 }

@@ -1,4 +1,5 @@
 import type { FollowerStatus } from './follower-status.js'
+import type { SenderStatus } from './sender-status.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 import type { Log } from '../shared/log.js'
 import { writeStatus } from './status-file.js'
@@ -16,7 +17,7 @@ type Described<S> = Omit<S, 'pid' | 'atMs'>
 export const startStatusWriter = (
   dir: string,
   intervalMs: number,
-  describe: () => Described<IndexerStatus> | Described<FollowerStatus>,
+  describe: () => Described<IndexerStatus> | Described<FollowerStatus> | Described<SenderStatus>,
   log: Log,
 ): StatusWriter => {
   let hasFailed = false

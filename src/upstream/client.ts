@@ -92,6 +92,11 @@ export class Upstream {
     }
   }
 
+  /** False while each URL has failed within `restMs`, and was not reached since. */
+  isReachable(): boolean {
+    return this.pools.some(pool => !this.health.isResting(pool))
+  }
+
   inFlight(): number {
     return this.inFlightCount
   }

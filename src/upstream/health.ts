@@ -37,7 +37,8 @@ export class Health {
     this.restUntilMs.delete(pool)
   }
 
-  private isResting(pool: ConnectionPool): boolean {
+  /** Whether it failed recently, and was not reached since. */
+  isResting(pool: ConnectionPool): boolean {
     return (this.restUntilMs.get(pool) ?? -Infinity) > this.modules.now()
   }
 }

@@ -6,6 +6,12 @@ import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { until } from '../fixtures/until.js'
 
+/** Nothing listens there. */
+const LANE = {
+  ...{ id: 'fra', kind: 'jsonrpc', url: 'http://127.0.0.1:1/lane-key-in-path' },
+  ...{ credential: 'lane-key-qzx11', pingPath: '/ping', tipFloorLamports: 0 },
+}
+
 t.test('status of a network: healthy, without feed, without service', async t => {
   const chain = await startSandboxChain({ slotMs: 0 })
   t.teardown(() => chain.close())
@@ -13,7 +19,11 @@ t.test('status of a network: healthy, without feed, without service', async t =>
   const prepared = await prepareServe(
     t,
     { one: { endpoint, startSlot: 1 } },
-    { processes: { edgeCount: 1 }, status: { writeMs: 50, staleMs: 2_000 } },
+    {
+      processes: { edgeCount: 1 },
+      status: { writeMs: 50, staleMs: 2_000 },
+      networks: [{ id: 'one', feed: { endpoint, startSlot: 1 }, lanes: [LANE] }],
+    },
   )
   const status = async (...args: string[]) => {
     const { code, output } = await runToEnd(t, ['status', '--config', prepared.configFile, ...args])
@@ -23,7 +33,13 @@ t.test('status of a network: healthy, without feed, without service', async t =>
   t.equal(before.code, 1)
   t.match(before.json, {
     isHealthy: false,
-    networks: [{ reason: 'no indexer runs', tipSlot: null }],
+    networks: [
+      {
+        reason: 'no indexer runs',
+        tipSlot: null,
+        lanes: [{ lane: 'fra', state: 'unknown', sinceMs: null }],
+      },
+    ],
   })
 
   const startedMs = performance.now()
@@ -37,15 +53,20 @@ t.test('status of a network: healthy, without feed, without service', async t =>
   const { tipAgeMs } = seen.json.networks[0]
   t.ok(tipAgeMs >= 0 && tipAgeMs <= performance.now() - startedMs, `${tipAgeMs} ms`)
   t.notMatch(seen.output, /qzx11/, 'the path of a feed may be a key')
+  t.match(seen.json.networks[0].lanes, [{ lane: 'fra', state: 'down', sinceMs: Number }])
+  t.ok(seen.json.networks[0].lanes[0].sinceMs <= Date.now())
   const shown = await status()
   t.equal(shown.code, 0)
   t.match(shown.output, /^network one: healthy\n {2}tip {8}slot 1, \d+ s old \(store 1\)\n/)
   t.match(shown.output, `  feed       ${chain.geyserUrl}\n`)
+  t.match(shown.output, /\n {2}lane {7}fra: down for \d+ s\n/)
+  t.notMatch(shown.output + seen.output, /lane-key|127\.0\.0\.1:1\b/)
 
   t.equal(await service.stop(), 0)
   const after = await status()
   t.equal(after.code, 1)
   t.match(after.output, /^network one: not healthy: no indexer runs\n {2}tip {8}slot 1/)
+  t.match(after.output, '  lane       fra: unknown\n')
   const other = await status('--network', 'two')
   t.equal(other.code, 2)
   t.match(other.output, 'slotline: no network two\n')

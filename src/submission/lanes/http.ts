@@ -54,6 +54,7 @@ export const openHttpLane = async (
   return {
     // One that has failed recently is tried: it takes none of the others' time.
     isDown: () => false,
+    isReachable: () => upstream.isReachable(),
     send: async transaction => {
       let writtenMs: number | null = null
       const answer = await upstream

@@ -36,6 +36,8 @@ export type SignedTransaction = { readonly bytes: Buffer; readonly signature: st
 export type Lane = {
   /** Whether it cannot be written to at the moment. */
   isDown(): boolean
+  /** Whether its peer has answered when it was tried last, or before that was long ago. */
+  isReachable(): boolean
   /**
    * Sends a transaction at most once. A warm lane writes it within this turn of the event loop, or
    * has another thread do so. Rejects only for a fault of the service.

@@ -87,6 +87,7 @@ export const openLaneOverQuic = (
   }
   return {
     isDown: () => !quic.state().isConnected,
+    isReachable: () => quic.state().isConnected,
     send: async transaction => {
       const calledMs = now()
       return toEnd(await quic.send(transaction.bytes), calledMs, transaction)

@@ -1,4 +1,5 @@
 import type { LaneMeter } from './lane-meter.js'
+import type { LaneWatch } from './lane-watch.js'
 import type { Lane, LaneConfig } from '../lanes/lane.js'
 import type { LaneRate } from '../lanes/lane-rate.js'
 import type { LaneReport } from '../store/submission.js'
@@ -12,6 +13,7 @@ export type RaceLane = Pick<
   readonly lane: Lane
   readonly rate: LaneRate
   readonly meter: LaneMeter
+  readonly watch: Pick<LaneWatch, 'onEnd'>
 }
 
 /** What is known of a transaction that is raced. */

@@ -110,6 +110,7 @@ export class Race {
       for (const { one, at } of used)
         void this.send(one, task.transaction, startMs).then(report => {
           one.meter(report)
+          one.watch.onEnd(report)
           onEnd(at, report)
         })
     })
