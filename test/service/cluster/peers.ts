@@ -273,9 +273,14 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     const texts = toBundle('/relay-bundle', 'signed', 1)
     const [signature = ''] = signaturesOf(texts)
     const signed = await relay(second, token, sendBundle('/relay-bundle', texts))
-    const byAny = await Promise.all([second, first].map(one => findSigned(one, token, signature)))
-    for (const found of byAny)
+    for (const one of [second, first]) {
+      let found: unknown = null
+      await until('it is stored', async () => {
+        found = await findSigned(one, token, signature)
+        return found !== null
+      })
       t.match(found, { submissionId: signed.id, transactions: [{ signature }] }, 'by its signature')
+    }
     t.equal(await findSigned(first, String(made['token']), signature), null)
     t.equal((await relay(far, farToken, findBody(id))).result, null, 'nor at another location')
   })
