@@ -117,6 +117,7 @@ impl Fanout {
 
     /// The accounts of a program for which all filters hold.
     #[napi]
+    #[allow(clippy::too_many_arguments)]
     pub fn add_program(
         &self,
         id: f64,
