@@ -52,6 +52,7 @@ const NO_VECTOR: ReadonlySet<string> = new Set([
   'landerRefused',
   'landerFull',
   'submissionKey',
+  'cursor',
   'noLane',
   'lanesRefused',
   'lanesFull',

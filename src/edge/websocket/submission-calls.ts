@@ -58,11 +58,14 @@ const toSocketReply = (id: Id, reply: Reply): string => {
   return withMembers(formatError(id, new RpcError('submissionAnswer', { status }, data)), reply)
 }
 
+/** What a socket asked for in its URL, and the turn of the event loop that its message has. */
+type SocketTurn = { readonly turn: LoopTurn; readonly wantsProtection: boolean }
+
 /** A race that is asked for by a call. Its parameters are those of `sendTransaction`. */
 const raceOf = (
   { submissions, bytesMax }: SocketSubmissions,
   submitter: Submitter,
-  wantsProtection: boolean,
+  { turn, wantsProtection }: SocketTurn,
 ): RunSubmission => {
   const handler = submissions.handlerOf(submitter.grant, '/race')
   return async (body, id) => {
@@ -72,6 +75,7 @@ const raceOf = (
     const isProtected = wantsProtection || race.isProtected
     const form = { encoding, race: { ...race, isProtected } }
     const reply = await submissions.submit(handler, submitter, text, form)
+    if (body.byteLength > LONG_BYTES && turn.isOver) await turn.next()
     return Buffer.from(toSocketReply(id, toRaceCallReply(id, reply)))
   }
 }
@@ -84,9 +88,9 @@ export const findSubmission = (
   { submissions, bytesMax }: SocketSubmissions,
   method: string,
   submitter: Submitter,
-  { turn, wantsProtection }: { readonly turn: LoopTurn; readonly wantsProtection: boolean },
+  socket: SocketTurn,
 ): RunSubmission | undefined => {
-  if (method === RACE_METHOD) return raceOf({ submissions, bytesMax }, submitter, wantsProtection)
+  if (method === RACE_METHOD) return raceOf({ submissions, bytesMax }, submitter, socket)
   const target =
     method === LANDER_METHOD ? LANDER : RELAYS.find(({ prefix }) => method.startsWith(prefix))
   if (target === undefined) return undefined
@@ -99,7 +103,7 @@ export const findSubmission = (
     const reply = await submissions.submit(handler, submitter, body, {
       methodPrefix: target.prefix,
     })
-    if (body.byteLength > LONG_BYTES && turn.isOver) await turn.next()
+    if (body.byteLength > LONG_BYTES && socket.turn.isOver) await socket.turn.next()
     return Buffer.from(toSocketReply(id, reply))
   }
 }

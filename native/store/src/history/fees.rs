@@ -3,7 +3,7 @@
 
 use std::ops::Bound;
 
-use heed::RwTxn;
+use heed::{PutFlags, RwTxn};
 
 use crate::history::feed_write::CHUNK_BYTES;
 use crate::options::BLOCKS_KEPT;
@@ -82,9 +82,12 @@ impl Store {
             total = total.saturating_sub(dropped);
         }
         if bytes <= BYTES_MAX {
-            fees.put(txn, &keys::chunk(block.slot, 0), &bytes.to_be_bytes())?;
+            // Behind all others, as the blocks are.
+            let append = PutFlags::APPEND;
+            let head = bytes.to_be_bytes();
+            fees.put_with_flags(txn, append, &keys::chunk(block.slot, 0), &head)?;
             for (sequence, chunk) in (1..).zip(run.chunks(CHUNK_BYTES)) {
-                fees.put(txn, &keys::chunk(block.slot, sequence), chunk)?;
+                fees.put_with_flags(txn, append, &keys::chunk(block.slot, sequence), chunk)?;
             }
             total += bytes;
         }
