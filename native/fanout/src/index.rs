@@ -122,6 +122,20 @@ impl Index {
         self.registered.is_empty()
     }
 
+    /// The subscriptions to accounts and programs whose frames carry cursors.
+    pub fn accounts_with_cursors(&self) -> Vec<u32> {
+        let of_accounts = self
+            .registered
+            .iter()
+            .filter(|(_, (registered, has_cursors))| {
+                let of = matches!(registered, Registered::Account(_) | Registered::Program(..));
+                of && *has_cursors
+            });
+        let mut ids: Vec<u32> = of_accounts.map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     /// The ids in ascending order.
     pub fn ids(&self) -> Vec<u32> {
         let mut ids: Vec<u32> = self.registered.keys().copied().collect();

@@ -6,6 +6,21 @@ use super::signatures::{Outcome, Settled};
 use store::Tip;
 use sys::error::Result;
 
+/// Why notifications may be missing.
+pub mod reason {
+    /// The store no longer has the slots, or has not all of them.
+    pub const PRUNED: &str = "pruned";
+    /// The chain of this store has another block, or none, in the cursor's slot.
+    pub const FORK: &str = "fork";
+    /// The cursor is far ahead of this store: of another network, or the store was restored.
+    pub const AHEAD: &str = "ahead";
+    /// The store had newer accounts than these slots when it applied them, as after a bootstrap
+    /// from an RPC, and has no changes of those.
+    pub const INCOMPLETE: &str = "incomplete";
+    /// The slot has not the change that the cursor names.
+    pub const UNKNOWN: &str = "unknown";
+}
+
 /// Slots of which notifications may be missing: the first, the last, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct Gap {

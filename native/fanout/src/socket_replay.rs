@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use super::cursor::{Cursor, Place};
 use super::frames::{Frames, To};
 use super::interest::{Interest, Subscription};
-use super::pending::{Gap, PendingFrame};
+use super::pending::{Gap, PendingFrame, reason};
 use super::slot::{Fed, Work};
 use super::walk::{ChainPosition, Walk};
 use store::{BLOCKS_KEPT, Snapshot};
@@ -15,18 +15,6 @@ use sys::error::Result;
 /// A cursor may be so many slots ahead, of a machine whose store is newer. Beyond, the
 /// subscription does not wait for the slot.
 const AHEAD_MAX: u64 = BLOCKS_KEPT;
-
-/// Why notifications may be missing.
-mod reason {
-    /// The store no longer has the slots, or has not all of them.
-    pub const PRUNED: &str = "pruned";
-    /// The chain of this store has another block, or none, in the cursor's slot.
-    pub const FORK: &str = "fork";
-    /// The cursor is far ahead of this store: of another network, or the store was restored.
-    pub const AHEAD: &str = "ahead";
-    /// The slot has not the change that the cursor names.
-    pub const UNKNOWN: &str = "unknown";
-}
 
 struct Resumed {
     subscription: Subscription,
@@ -319,8 +307,17 @@ fn entry_of(resumed: &Resumed, live: &Walk, snapshot: &Snapshot<'_>) -> Result<E
             Entry::After(cursor.slot)
         });
     }
-    Ok(Entry::After(match cursor.place {
+    let after = match cursor.place {
         Place::End => cursor.slot,
         _ => block.parent_slot,
-    }))
+    };
+    let is_of_accounts = matches!(
+        subscription.interest,
+        Interest::Account { .. } | Interest::Program { .. }
+    );
+    Ok(if is_of_accounts && after < snapshot.feed_lacks()? {
+        Entry::Missing(reason::INCOMPLETE)
+    } else {
+        Entry::After(after)
+    })
 }

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use super::cursor::Place;
 use super::frames::{Frames, IS_LAST};
 use super::index::Index;
-use super::pending::PendingFrame;
+use super::pending::{Gap, PendingFrame, reason};
 use super::signatures::{Outcome, Settled};
 use super::slot::{Entering, Fed, Slot, Work};
 use store::{Snapshot, Tip};
@@ -66,7 +67,10 @@ impl Walk {
                 }
                 Some(slot) => {
                     match slot.feed(&mut self.index, snapshot, frames, work)? {
-                        Fed::Whole => self.tell_signatures(),
+                        Fed::Whole => {
+                            self.give_gaps(snapshot)?;
+                            self.tell_signatures();
+                        }
                         ended => return Ok(ended),
                     }
                     continue;
@@ -108,6 +112,26 @@ impl Walk {
         }
         self.root = self.root.max(block.root);
         self.slot = Some(Slot::new(block, std::mem::take(&mut self.entering)));
+        Ok(())
+    }
+
+    /// Queues gaps of a slot of which the feed lacks accounts, after the ones that it has.
+    fn give_gaps(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
+        let Some(slot) = &self.slot else {
+            return Ok(());
+        };
+        if slot.block.slot > snapshot.feed_lacks()? {
+            return Ok(());
+        }
+        let gap = Gap {
+            first: slot.block.slot,
+            last: slot.block,
+            reason: reason::INCOMPLETE,
+        };
+        for id in self.index.accounts_with_cursors() {
+            let frame = PendingFrame::Gap(id, Box::new((gap, Place::End)));
+            self.pending.push_back(frame);
+        }
         Ok(())
     }
 

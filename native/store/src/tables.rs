@@ -94,8 +94,9 @@ tables! {
          first 8 bytes of each writable key, and those of each key with a gain ‖ lamports 8",
         "What the transactions of the last 512 slots offered, and to whom: estimates of fees and tips.";
     meta: "word" => "bytes",
-        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, feesBytes, and a \
-         row `short:` ‖ key for each short row of holders.";
+        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, feesBytes, \
+         feedLacks (the newest slot of which feed lacks accounts), and a row `short:` ‖ key for each \
+         short row of holders.";
 }
 
 impl Tables {

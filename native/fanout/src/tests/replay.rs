@@ -262,3 +262,62 @@ fn a_failed_pass_loses_replays_too() {
     bench.fanout.pass(&bench.temporary.store).unwrap_err();
     assert!(bench.pass().is_lost);
 }
+
+#[test]
+fn slots_that_lack_accounts_are_gaps() {
+    let bench = Bench::new();
+    bench.apply(&busy_block(1, &[], &[], 0));
+    let store = &bench.temporary.store;
+    // Loaded as of slot 2, with an account of slot 4.
+    let base = store::Tip {
+        slot: 2,
+        blockhash: hash(2),
+        ..store.tip().unwrap().unwrap()
+    };
+    let newer = account([1; 32], 7, PROGRAM, b"data");
+    let record = [&store::encode_head(&newer.at(4))[..], &newer.data].concat();
+    let mut loaded = store.catch_up(1, &base).unwrap();
+    loaded
+        .take(&[1; 32], 4, store::Newest::Kept(&record))
+        .unwrap();
+    loaded.finish(&base).unwrap();
+    for (id, interest) in (1..).zip([to_program(), Interest::Slot]) {
+        bench.add(id, resumed(interest.clone(), None, 1));
+        bench.add(id + 10, interest);
+    }
+    bench.frames();
+    for slot in 3..=5 {
+        bench.apply(&busy_block(slot, &[1, 2], &[], 0));
+    }
+    let shown = |frames: Vec<Frame>| -> Vec<(u32, u64, bool)> {
+        let of_program = frames
+            .into_iter()
+            .filter(|(_, _, text)| !text.contains("slotNotif"));
+        let rows = of_program.map(|(id, _, text)| {
+            let result = &json(&text)["params"]["result"];
+            let gap = &result["gap"];
+            let slot = [&gap["from"], &result["context"]["slot"]];
+            let slot = slot.into_iter().find_map(Value::as_u64).unwrap();
+            (id, slot, gap.is_object())
+        });
+        rows.collect()
+    };
+    let expected = [
+        (1, 3, false),
+        (11, 3, false),
+        (1, 3, true),
+        (1, 4, false),
+        (11, 4, false),
+        (1, 4, true),
+        (1, 5, false),
+        (11, 5, false),
+        (1, 5, false),
+        (11, 5, false),
+    ];
+    assert_eq!(shown(bench.frames()), expected);
+    // A cursor before them begins with one gap.
+    bench.add(21, resumed(to_program(), Some(&text_of(2, Place::End)), 2));
+    assert_eq!(shown(bench.frames()), [(21, 2, true)]);
+    bench.add(22, resumed(to_program(), Some(&text_of(4, Place::End)), 2));
+    assert_eq!(shown(bench.frames()), [(22, 5, false), (22, 5, false)]);
+}

@@ -98,6 +98,7 @@ impl Store {
         let mints = self.mints_needed(&writes);
         let mut delta = IndexDelta::new(&self.options.changed);
         let mut fed = vec![Vec::new(); blocks.len()];
+        let outdated_before = sum.outdated;
         for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
             self.apply_account(txn, writes, &mints, &mut delta, &mut fed, sum)?;
         }
@@ -108,6 +109,11 @@ impl Store {
             self.write_signatures(txn, block)?;
             self.write_fees(txn, block)?;
             self.write_tip(txn, block)?;
+        }
+        if let Some(last) = blocks.last()
+            && sum.outdated > outdated_before
+        {
+            self.write_feed_lacks(txn, last.slot)?;
         }
         sum.is_new = true;
         Ok(())

@@ -8,6 +8,7 @@ use heed::{PutFlags, RwTxn};
 use crate::rows::change::{self, CHANGE_HEAD_BYTES, KIND_ACCOUNT};
 use crate::rows::keys;
 use crate::rows::record::{self, AccountUpdate, Block};
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::tables::Db;
 use sys::error::Result;
@@ -17,8 +18,17 @@ use sys::error::Result;
 pub(crate) const CHUNK_BYTES: usize = 2016;
 /// The key in `meta` of the feed's total size in bytes.
 pub(crate) const FEED_BYTES: &[u8] = b"feedBytes";
+/// The key in `meta` of the newest slot whose changes in the feed lack some.
+const FEED_LACKS: &[u8] = b"feedLacks";
 
 impl Store {
+    /// Records that the feed lacks changes of slots up to this one: the store has accounts newer
+    /// than the blocks that it applies, as after a load from an RPC.
+    pub(crate) fn write_feed_lacks(&self, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
+        let slot = slot.to_be_bytes();
+        Ok(self.tables.meta.put(txn, FEED_LACKS, &slot)?)
+    }
+
     /// Adds a block's changes and drops the slots that exceed the limits: those before the newest
     /// `slots_kept`, and those over `feed_bytes_max`.
     pub(crate) fn write_feed(
@@ -60,6 +70,15 @@ impl Store {
             .tables
             .meta
             .put(txn, FEED_BYTES, &total.to_be_bytes())?)
+    }
+}
+
+impl Snapshot<'_> {
+    /// The newest slot whose changes in the feed lack some accounts; 0 if none do.
+    pub fn feed_lacks(&self) -> Result<u64> {
+        let stored = self.tables().meta.get(&self.txn, FEED_LACKS)?;
+        let stored = stored.and_then(|slot| slot.first_chunk());
+        Ok(stored.map_or(0, |slot| u64::from_be_bytes(*slot)))
     }
 }
 
