@@ -147,6 +147,7 @@ t.test('beside a sender that is stopped, submissions are refused and reads serve
     requirePid(service.pidsOf(role)[0]),
   )
   if (sender === undefined || edge === undefined) throw new Error('no processes')
+  await until('the sender serves', async () => (await submit())[0].reply.status === 200)
   process.kill(sender, 'SIGSTOP')
   const flood = Array.from({ length: FLOOD }, () => submit(BODY_BYTES))
   const [, readMs] = await timed(() => call(url, 'getSlot', []))
