@@ -204,7 +204,7 @@ t.test('check-files refuses long files and misplaced tests', async t => {
     ...Object.fromEntries(filesOf('test/vectors', 'json', '{}\n')),
     'test/vectors/more.json': '{}\n',
     'test/rpc/a.ts': '// It mirrors src/rpc/a.ts.\n',
-    'test/rpc/part.ts': "import '../../fixtures/a.js'\n",
+    'test/rpc/part.ts': "import '../fixtures/a.js'\n",
     'test/fixtures/a.ts': "import '../../src/rpc/a.js'\n",
     'test/rpc/elsewhere.ts': "import '../../src/access/a.js'\n",
     'test/service/a.ts': '// It starts the whole service.\n',
