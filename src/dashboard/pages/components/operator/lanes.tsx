@@ -6,7 +6,7 @@ import type { LanePerformance } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
-import { StackedTable } from '../shared/stacked-table.js'
+import { FigureRow, StackedTable } from '../shared/stacked-table.js'
 
 const RANGES = [
   { id: '24', name: '24 hours' },
@@ -80,16 +80,7 @@ const Row = ({ name, of }: { readonly name: string; readonly of: Performance }) 
     <Delay of={of} share="p90" />,
     <Delay of={of} share="p99" />,
   ]
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      {cells.map((cell, index) => (
-        <td key={COLUMNS[index]} class="is-number" data-label={COLUMNS[index]}>
-          <div>{cell}</div>
-        </td>
-      ))}
-    </tr>
-  )
+  return <FigureRow name={name} columns={COLUMNS} cells={cells} />
 }
 
 const Lane = ({ of }: { readonly of: LanePerformance }) => {

@@ -26,3 +26,23 @@ export const StackedTable = ({
     </table>
   </div>
 )
+
+/** A row of figures: its name, and a cell for each column. */
+export const FigureRow = ({
+  name,
+  columns,
+  cells,
+}: {
+  readonly name: string
+  readonly columns: readonly string[]
+  readonly cells: readonly ComponentChildren[]
+}) => (
+  <tr>
+    <th scope="row">{name}</th>
+    {cells.map((cell, index) => (
+      <td key={columns[index]} class="is-number" data-label={columns[index]}>
+        <div>{cell}</div>
+      </td>
+    ))}
+  </tr>
+)

@@ -12,7 +12,7 @@ import type { SubmissionSummary } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
-import { StackedTable } from '../shared/stacked-table.js'
+import { FigureRow, StackedTable } from '../shared/stacked-table.js'
 
 type Figures = SubmissionSummary['total']
 
@@ -120,16 +120,7 @@ const Row = ({ name, of }: { readonly name: string; readonly of: Figures }) => {
     <Delay of={of} share="p99" />,
     `${formatSol(of.tippedLamports)} SOL`,
   ]
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      {cells.map((cell, index) => (
-        <td key={COLUMNS[index]} class="is-number" data-label={COLUMNS[index]}>
-          <div>{cell}</div>
-        </td>
-      ))}
-    </tr>
-  )
+  return <FigureRow name={name} columns={COLUMNS} cells={cells} />
 }
 
 const rowsOf = (value: SubmissionSummary, group: Group): readonly (Figures & { name: string })[] =>
