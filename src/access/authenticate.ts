@@ -97,6 +97,7 @@ const toGrant = (store: AccessStore, digest: Buffer, indexed: Indexed): Grant | 
     // An access that was ended manually stays ended, also after the clock was set back.
     validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
     address: record.address ?? undefined,
+    paramsUntilMs: access.paramsUntilMs,
   })
 }
 

@@ -56,6 +56,8 @@ export type AccessService = Omit<TokenManager, 'regenerate' | 'revoke' | 'restri
   amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access & Effective>
   /** Sets the holder's name for an access, which no edge needs to know; empty is none. */
   relabel(accessId: string, label: string): Promise<Access>
+  /** Sets until when parameters of failed calls of an access are kept; 0: they are not. */
+  keepParams(accessId: string, untilMs: number): Promise<Access & Effective>
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
@@ -135,6 +137,8 @@ export const createAccessService = (options: {
     end: accessId => acknowledged(accessManager.end(accessId), locations),
     amend: (accessId, toTerms) => acknowledged(accessManager.amend(accessId, toTerms), locations),
     relabel: (accessId, label) => settled(accessManager.relabel(accessId, label)),
+    keepParams: (accessId, untilMs) =>
+      acknowledged(accessManager.keepParams(accessId, untilMs), locations),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

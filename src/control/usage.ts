@@ -24,6 +24,7 @@ const DAY_MINUTES = DAY_MS / MINUTE_MS
 const DAY_HOURS = DAY_MS / HOUR_MS
 const QUARTER_MS = 900_000
 const REPLACED_MAX = 32
+const FAILURE_GROUPS_MAX = 500
 const GRAIN_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS } as const
 const NO_COUNTS = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 /** Accesses in one question to the other machines. */
@@ -211,14 +212,21 @@ export const createUsage = (ask: Ask, now: () => number): Usage => ({
     )
     return { methods, ...missingOf(found) }
   },
-  failures: async (accessId, limit, locations) => {
+  failures: async (accessId, { limit, ...query }, locations) => {
     const first = Math.floor(now() / MINUTE_MS) - DAY_MINUTES + 1
-    const [found, unlisted] = await Promise.all([
-      ask('failures', [accessId, limit], locations),
+    const { method, code, location, address, origin, fromMs, untilMs } = query
+    const filter = [method, code, location, address, origin, fromMs, untilMs]
+    const [found, grouped, unlisted] = await Promise.all([
+      ask('failures', [accessId, limit, ...filter], locations),
+      ask('failureGroups', [accessId, FAILURE_GROUPS_MAX, ...filter], locations),
       ask('unlisted', [accessId, first], locations),
     ])
-    const leftOut = unlisted.rows[0]?.leftOut ?? 0
-    return { failures: found.rows.slice(0, limit), leftOut, ...missingOf(found, unlisted) }
+    return {
+      failures: found.rows.slice(0, limit),
+      groups: grouped.rows.slice(0, FAILURE_GROUPS_MAX),
+      leftOut: unlisted.rows[0]?.leftOut ?? 0,
+      ...missingOf(found, grouped, unlisted),
+    }
   },
   ofAccess: (accessId, locations) => readAccess(ask, accessId, locations, now()),
 })

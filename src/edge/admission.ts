@@ -7,7 +7,7 @@ import {
 import type { UsageLimiter, Principal } from '../access/limiter/usage-limiter.js'
 import { EXCEEDABLE_LIMITS, FULL, type ExceedableLimit } from '../access/limiter/limit-table.js'
 import type { Exceeded, LimitRefusal } from '../native/access/limits.js'
-import type { CallFailure } from '../usage/calls.js'
+import type { CallFailure, CallSource } from '../usage/calls.js'
 import { RpcError, type CallError } from '../shared/errors.js'
 import type { Grant } from '../shared/grant.js'
 import { isReply, type Reply, type Request } from '../shared/http.js'
@@ -146,20 +146,20 @@ export const toOverLimit = (
 }
 
 /** How a failed call is counted and listed in its usage. */
-export const failureOf = (error: CallError, addressOf: () => string): CallFailure => {
+export const failureOf = (error: CallError, source: CallSource): CallFailure => {
   if (!(error instanceof RpcError))
-    return { code: error.code, text: error.message, origin: 'upstream', addressOf }
+    return { code: error.code, text: error.message, origin: 'upstream', source }
   const { code, status = 500 } = error.row
-  return { code: code ?? status, text: error.ownMessage, origin: 'service', addressOf }
+  return { code: code ?? status, text: error.ownMessage, origin: 'service', source }
 }
 
 /** Admits a request, which must then be released, or says why not. */
-export type Acquire = (principal: Principal) => Reply | undefined
+export type Acquire = (principal: Principal, request: Request) => Reply | undefined
 
 export const createAcquire =
   ({ limiter, onRefusal, now }: Pick<AdmissionParts, 'limiter' | 'onRefusal' | 'now'>): Acquire =>
-  principal => {
-    const exceeded = limiter.acquire(principal, now)
+  (principal, request) => {
+    const exceeded = limiter.acquire(principal, now, request)
     return exceeded === undefined ? undefined : refusalOf(exceeded, onRefusal)
   }
 

@@ -13,9 +13,13 @@ export type ChargeParts = Pick<AdmissionParts, 'limiter' | 'now' | 'onRefusal'>
 /** The calls of one admitted request or message: they are charged to its client, and counted. */
 export abstract class ChargedCalls<R extends Reply | RpcError> implements CallContext {
   abstract readonly id: string
+  /** The newest slot that is served. */
+  abstract readonly slot: number | undefined
   readonly principal: Principal
   /** Calls that are charged as in flight. */
   atOnce = 1
+  /** Length of the request or message. */
+  bytes: number | undefined
   /** Requests that the calls or their reply are charged as. */
   private charged = 1
   private readonly chargeParts: ChargeParts
@@ -35,7 +39,7 @@ export abstract class ChargedCalls<R extends Reply | RpcError> implements CallCo
 
   acquireBatch(calls: number, atOnce: number): number | R {
     const { limiter, now } = this.chargeParts
-    const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now)
+    const granted = limiter.acquireBatch(this.principal, { calls, atOnce }, now, this)
     if (typeof granted !== 'number') return this.refuse(granted)
     this.atOnce = granted
     this.charged = calls
@@ -51,18 +55,22 @@ export abstract class ChargedCalls<R extends Reply | RpcError> implements CallCo
 
   acquireMore(requests: number): R | undefined {
     const { limiter, now } = this.chargeParts
-    const exceeded = limiter.acquireMore(this.principal, requests, now)
+    const exceeded = limiter.acquireMore(this.principal, requests, now, this)
     return exceeded && this.refuse(exceeded)
   }
 
-  onCall({ method = NO_METHOD, outcome, elapsedMs }: Partial<AnsweredCall> = {}): void {
+  onCall({ method = NO_METHOD, outcome, elapsedMs, params }: Partial<AnsweredCall> = {}): void {
     const error = outcome && errorOf(outcome)
-    const failure = error && failureOf(error, () => this.address())
-    this.principal.meter.addCall(method, { failure, elapsedMs }, this.chargeParts.now())
+    const { meter, grant } = this.principal
+    const nowMs = this.chargeParts.now()
+    const failure = error && failureOf(error, this)
+    const keepsParams = nowMs < (grant.paramsUntilMs ?? 0) && params !== undefined
+    const failed = failure && keepsParams ? { ...failure, params } : failure
+    meter.addCall(method, { failure: failed, elapsedMs }, nowMs)
   }
 
-  /** The client's address: formatting it costs more than the rest. */
-  protected abstract address(): string
+  /** Of the client: formatting it costs more than the rest, so it is read only if it is needed. */
+  abstract readonly address: string
 
   /** The refusal of a batch or of a long message. */
   protected abstract refuse(exceeded: LimitRefusal): R

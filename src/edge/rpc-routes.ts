@@ -58,8 +58,12 @@ class Admitted extends ChargedCalls<Reply> {
     return this.request.ownsBody
   }
 
-  protected address(): string {
+  get address(): string {
     return this.request.address
+  }
+
+  get slot(): number | undefined {
+    return this.view.tipSlot
   }
 
   protected refuse(exceeded: LimitRefusal): Reply {
@@ -83,7 +87,7 @@ const createRpcAdmission = (parts: EdgeParts) => {
       // The token's network was removed from the configuration.
       if (view === undefined) return UNAUTHORIZED
       const principal = limiter.principalOf(grant)
-      const refused = acquire(principal)
+      const refused = acquire(principal, request)
       if (refused !== undefined) return refused
       const from = { view, request, token, version: current }
       const admitted = new Admitted(principal, parts, from)
@@ -125,6 +129,7 @@ const createRpcRoutes = (parts: EdgeParts): readonly Route<Admitted>[] => {
     ownerOf: ({ principal }) => principal.grant.accessId,
     done: ({ principal, atOnce }) => limiter.release(principal, atOnce),
     handle: (admitted, body) => {
+      admitted.bytes = body.length
       if (isLogged) logRequest(admitted, body)
       return admitted.view.dispatch.handle(body, admitted)
     },

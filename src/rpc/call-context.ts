@@ -14,6 +14,8 @@ export type AnsweredCall = {
   readonly method?: string
   readonly outcome: Outcome
   readonly elapsedMs?: number
+  /** Of a call that ran. */
+  readonly params?: unknown
 }
 
 /** The request or WebSocket message that contained the calls. */

@@ -37,6 +37,7 @@ type EndedCall = {
   readonly label?: string
   readonly context: CallContext
   readonly startMs: number
+  readonly params: unknown
 }
 
 const INTERNAL = new RpcError('internal')
@@ -125,7 +126,8 @@ export class CallRunner {
   ): Outcome | Promise<Outcome> {
     const { name } = method
     const startMs = this.modules.now()
-    const end = (outcome: Outcome): Outcome => this.end({ name, context, startMs }, outcome)
+    const { params } = call
+    const end = (outcome: Outcome): Outcome => this.end({ name, context, startMs, params }, outcome)
     const fail = (thrown: unknown): Outcome | Promise<Outcome> => {
       const error = this.toError(thrown, name, context)
       const forward = this.forwardOf(error, method)
@@ -152,7 +154,8 @@ export class CallRunner {
     context: CallContext,
   ): Outcome | Promise<Outcome> {
     const startMs = this.modules.now()
-    const end = (outcome: Outcome): Outcome => this.end({ name: method, context, startMs }, outcome)
+    const ended = { name: method, context, startMs, params }
+    const end = (outcome: Outcome): Outcome => this.end(ended, outcome)
     const fail = (thrown: unknown): Outcome => end(this.toError(thrown, method, context))
     try {
       const result = context.callConnectionMethod?.(method, params)
@@ -176,6 +179,7 @@ export class CallRunner {
       label: 'forwarded',
       context,
       startMs: this.modules.now(),
+      params: call.params,
     }
     try {
       return this.end(ended, await to.call(call.method, bytes(), waitMs))
@@ -184,10 +188,13 @@ export class CallRunner {
     }
   }
 
-  private end({ name, label = name, context, startMs }: EndedCall, outcome: Outcome): Outcome {
+  private end(
+    { name, label = name, context, startMs, params }: EndedCall,
+    outcome: Outcome,
+  ): Outcome {
     const { onCall, now } = this.modules
     const elapsedMs = now() - startMs
-    context.onCall?.({ method: name, outcome, elapsedMs })
+    context.onCall?.({ method: name, outcome, elapsedMs, params })
     const error = errorOf(outcome)
     const ending = error instanceof RpcError ? error.name : 'upstreamError'
     onCall(label, error === undefined ? 'ok' : ending, elapsedMs)

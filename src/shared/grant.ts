@@ -15,4 +15,6 @@ export type Grant = {
   readonly validUntilMs: number
   /** The one IPv4 address that may use the token; `undefined` where any may. */
   readonly address: string | undefined
+  /** Until when parameters of failed calls are kept, in Unix milliseconds; absent: they are not. */
+  readonly paramsUntilMs?: number | undefined
 }

@@ -12,7 +12,8 @@ export type Rule = {
   readonly isNewestFirst?: boolean
 }
 
-type Row = Record<string, string | number>
+type Cell = string | number | null
+type Row = Record<string, Cell>
 
 /** Counts by a number, from the JSON of the store. */
 export const parseCounts = (json: string): Readonly<Record<string, number>> =>
@@ -38,8 +39,8 @@ const add = (sum: Row & { most?: number }, row: Row, rule: Rule): void => {
   for (const key of summed) sum[key] = Number(sum[key]) + Number(row[key])
 }
 
-const compare = (one: string | number = 0, other: string | number = 0): number =>
-  one < other ? -1 : Number(one > other)
+const compare = (one: Cell = 0, other: Cell = 0): number =>
+  (one ?? 0) < (other ?? 0) ? -1 : Number((one ?? 0) > (other ?? 0))
 
 /** Adds up rows of several machines. */
 export const addRows = (rows: readonly Row[], rule: Rule): readonly Row[] => {

@@ -5,8 +5,20 @@ export const OTHER_METHOD = '(other)'
 /** Method of a WebSocket that is opened. */
 export const OPEN_SOCKET = '(connect)'
 
-/** Who refused a call. */
-export type FailureOrigin = 'service' | 'upstream'
+/** Who refused a call; `limit`: it was over a limit of its access. */
+export const FAILURE_ORIGINS = ['service', 'upstream', 'limit'] as const
+export type FailureOrigin = (typeof FAILURE_ORIGINS)[number]
+
+/** The request or message of a call. Fields may be getters: they are read only if it is listed. */
+export type CallSource = {
+  /** Of the request in log lines; of a WebSocket or a QUIC connection, the id of the connection. */
+  readonly id: string
+  readonly address: string
+  /** Length of the whole request or message; absent if its body was not read. */
+  readonly bytes?: number | undefined
+  /** The newest slot that was served then. */
+  readonly slot?: number | undefined
+}
 
 /** Why a call failed: the code of the JSON-RPC error, or the status of the answer. */
 export type CallFailure = {
@@ -14,7 +26,9 @@ export type CallFailure = {
   readonly text?: string
   /** Who refused it; the service where it is absent. */
   readonly origin?: FailureOrigin
-  readonly addressOf?: () => string
+  readonly source?: CallSource
+  /** Of a call that ran, before they are cut. */
+  readonly params?: unknown
 }
 
 /**

@@ -2,8 +2,9 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openCells, type UsageCells } from '../native/usage/cells.js'
 import { redactTokens } from '../shared/log.js'
-import { OTHER_METHOD, type CallFailure, type RefusalReason } from './calls.js'
-import { Meter, type Slots } from './meter.js'
+import { OTHER_METHOD, type RefusalReason } from './calls.js'
+import { cutText, paramsText } from './failure-params.js'
+import { Meter, type Failed, type Slots } from './meter.js'
 import { defaults, type Options } from './options.js'
 import { EVENT, FAILURES_MAX, ROW } from './schema.js'
 import { edgesPath, type TokenScope } from './scope.js'
@@ -18,6 +19,14 @@ const ACCESSES_MAX = 4_096
 const TEXT_CHARS_MAX = 512
 const METHOD_CHARS_MAX = 39
 const EVENT_BYTES_MAX = 1_000
+/** Parameters of one event: as JSON, in which quotes are escaped, twice as much. */
+const PARAMS_PIECE_BYTES = 400
+/**
+ * Requests over a limit that an edge lists of an access: at once, and in a second. A bot that sends
+ * too much sends thousands, and a few show which one it is.
+ */
+const LIMITED_MAX = 100
+const LIMITED_PER_SECOND = 5
 
 /** What is counted where no slot is free. */
 const OTHER: TokenScope = { accessId: OTHER_METHOD, network: '', location: '' }
@@ -27,23 +36,28 @@ type Events = {
   /** Of those that the recorder may not have taken, how many, and the number of the last. */
   waiting: number
   last: number
-  /** Failures that may be listed now. */
-  left: number
-  filledMs: number
+  /** Failures that may be listed now, and requests over a limit. */
+  readonly failures: Tokens
+  readonly limited: Tokens
+}
+
+/** A token bucket. */
+type Tokens = { left: number; filledMs: number }
+
+/** Takes a token of a bucket; false if there is none. */
+const take = (bucket: Tokens, perSecond: number, max: number, nowMs: number): boolean => {
+  const elapsedMs = Math.max(0, nowMs - bucket.filledMs)
+  bucket.left = Math.min(max, bucket.left + (elapsedMs * perSecond) / 1_000)
+  bucket.filledMs = nowMs
+  if (bucket.left < 1) return false
+  bucket.left--
+  return true
 }
 
 type Parts = {
   readonly options?: Options
   /** Called where counts cannot be stored. */
   readonly onFault: (fault: unknown) => void
-}
-
-/** A text of at most so many bytes of UTF-8, of whole characters. */
-const cut = (text: string, bytesMax: number): string => {
-  const bytes = Buffer.from(text.slice(0, bytesMax))
-  let end = Math.min(bytes.length, bytesMax)
-  if (end < bytes.length) while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
 }
 
 /**
@@ -148,24 +162,43 @@ export class LiveCells implements Slots {
     if (this.#isFull) for (const [name, at] of slots) if (this.#isShared(at)) slots.delete(name)
   }
 
-  addFailure(scope: TokenScope, method: string, failure: CallFailure, nowMs: number): boolean {
+  addFailure(scope: TokenScope, { method, failure, elapsedMs }: Failed, nowMs: number): boolean {
     const events = this.#eventsOf(scope.accessId)
-    const elapsedMs = Math.max(0, nowMs - events.filledMs)
-    const filled = events.left + (elapsedMs * this.#options.failuresPerSecondMax) / 1_000
-    events.filledMs = nowMs
-    events.left = Math.min(FAILURES_MAX, filled)
-    if (events.left < 1) return false
-    events.left--
-    const { code, text = '', origin = 'service', addressOf } = failure
+    const { code, text = '', origin = 'service', source } = failure
+    const mayAdd =
+      origin === 'limit'
+        ? take(events.limited, LIMITED_PER_SECOND, LIMITED_MAX, nowMs)
+        : take(events.failures, this.#options.failuresPerSecondMax, FAILURES_MAX, nowMs)
+    if (!mayAdd) return false
+    const { address = '', bytes, id: request = '', slot } = source ?? {}
     // Clients and upstreams choose both.
-    return this.addEvent(EVENT.failure, scope, {
+    const isAdded = this.addEvent(EVENT.failure, scope, {
       method: redactTokens(method.slice(0, METHOD_CHARS_MAX)),
-      text: redactTokens(cut(text, TEXT_CHARS_MAX)),
+      text: redactTokens(cutText(text, TEXT_CHARS_MAX)),
       origin,
-      address: addressOf?.() ?? '',
+      address,
       atMs: nowMs,
       code,
+      request,
+      ...(bytes !== undefined && { bytes }),
+      ...(slot !== undefined && { slot }),
+      ...(elapsedMs !== undefined && { elapsedUs: Math.round(elapsedMs * 1_000) }),
     })
+    if (isAdded && failure.params !== undefined)
+      this.#addParams(scope, method, failure.params, nowMs)
+    return isAdded
+  }
+
+  /** Adds to the last event, a failure, what its call was called with. */
+  #addParams(scope: TokenScope, method: string, params: unknown, nowMs: number): void {
+    const text = paramsText(method, params)
+    if (text === undefined) return
+    const bytes = Buffer.from(text)
+    for (let at = 0, nth = 1; at < bytes.length; nth++) {
+      const piece = cutText(bytes.toString('utf8', at), PARAMS_PIECE_BYTES)
+      at += Buffer.byteLength(piece)
+      if (!this.addEvent(EVENT.params, scope, { piece, after: nth, atMs: nowMs })) return
+    }
   }
 
   addEvent(
@@ -182,7 +215,7 @@ export class LiveCells implements Slots {
     let json = toJson()
     // Escapes of control characters make it longer.
     for (let text = String(fields['text'] ?? ''); text !== '' && isTooLong(json);) {
-      text = cut(text, Math.floor(text.length / 2))
+      text = cutText(text, Math.floor(text.length / 2))
       json = toJson(text)
     }
     if (!this.#native.addEvent(kind, json)) return false
@@ -196,7 +229,11 @@ export class LiveCells implements Slots {
     if (known !== undefined) return known
     const [oldest] = this.#events.keys()
     if (this.#events.size >= ACCESSES_MAX && oldest !== undefined) this.#events.delete(oldest)
-    const events = { waiting: 0, last: 0, left: FAILURES_MAX, filledMs: 0 }
+    const events = {
+      ...{ waiting: 0, last: 0 },
+      failures: { left: FAILURES_MAX, filledMs: 0 },
+      limited: { left: LIMITED_MAX, filledMs: 0 },
+    }
     this.#events.set(accessId, events)
     return events
   }

@@ -56,6 +56,13 @@ type CallEnd = {
   readonly elapsedMs?: number | undefined
 }
 
+/** A failed call that may be listed. */
+export type Failed = {
+  readonly method: string
+  readonly failure: CallFailure
+  readonly elapsedMs?: number | undefined
+}
+
 /** The slots of an edge, and its events. */
 export type Slots = {
   readonly cells: Float64Array
@@ -72,7 +79,7 @@ export type Slots = {
   /** A meter has slots from now on. */
   opened(meter: Meter): void
   /** Hands a failed call to the recorder; false if it comes too fast to be listed. */
-  addFailure(scope: TokenScope, method: string, failure: CallFailure, nowMs: number): boolean
+  addFailure(scope: TokenScope, failed: Failed, nowMs: number): boolean
   /** Hands an event to the recorder, unless the access has as many waiting as it leaves room. */
   addEvent(
     kind: number,
@@ -138,15 +145,16 @@ export class Meter {
     this.#add(at + METHOD.errors)
     this.#add(this.#at + MINUTE.errors)
     this.#addCode(at, failure.code)
-    const isListed = this.#live.addFailure(this.scope, method, failure, nowMs)
+    const isListed = this.#live.addFailure(this.scope, { method, failure, elapsedMs }, nowMs)
     if (!isListed) this.#add(this.#at + MINUTE.unlisted)
   }
 
-  /** Counts a request that was answered 429, beside `addRequests` and `addCall`. */
-  addRateLimited(method: string, nowMs: number): void {
+  /** Counts a request that was answered 429, beside `addRequests` and `addCall`; lists some. */
+  addRateLimited(method: string, nowMs: number, failure?: CallFailure): void {
     if (nowMs >= this.#endsMs) this.#start(nowMs)
     this.#add(this.#at + MINUTE.rateLimited)
     this.#add(this.#slotOf(method) + METHOD.rateLimited)
+    if (failure !== undefined) this.#live.addFailure(this.scope, { method, failure }, nowMs)
   }
 
   /** Counts a refused attempt; `formerTail` is the end of a former token. */

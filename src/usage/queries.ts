@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { addRows, type Rule } from './add-rows.js'
+import { FAILURE_ORIGINS } from './calls.js'
 import {
   columnOf,
   LANE_FIGURE_NAMES,
@@ -27,6 +28,11 @@ const count = v.pipe(v.number(), v.minValue(0))
 const text = v.string()
 const counts = v.pipe(v.string(), v.regex(/^\{["\d:,-]*\}$/))
 const SCOPE = '?1 = access AND ?2 = network AND ?3 = location'
+
+/** Access, what of it, method, code, location, address, origin, from, until; '' for any. */
+const FAILURES = `?1 = access AND at_ms >= ?8 AND at_ms < ?9 AND (?3 = '' OR method = ?3)
+  AND (?4 = '' OR code = ?4) AND (?5 = '' OR location = ?5) AND (?6 = '' OR address = ?6)
+  AND (?7 = '' OR origin = ?7)`
 
 /** Figures that are shown; `unlisted` is that of the list of failures. */
 const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
@@ -102,10 +108,11 @@ export const QUESTIONS = {
       isNewestFirst: true,
     },
   }),
-  /** Access and the most that are wanted: failed requests, newest first. */
+  /** Access, the most that are wanted, filters (`FAILURES`): failed requests, newest first. */
   failures: question({
-    sql: `SELECT at_ms AS atMs, network, location, method, code, text, origin, address
-      FROM ${from('failure', '?1 = access ORDER BY at_ms DESC LIMIT ?2')}
+    sql: `SELECT at_ms AS atMs, network, location, method, code, text, origin, address, request,
+        bytes, elapsed_us / 1000.0 AS elapsedMs, slot, params
+      FROM ${from('failure', `${FAILURES} ORDER BY at_ms DESC LIMIT ?2`)}
       ORDER BY at_ms DESC LIMIT ?2`,
     row: v.object({
       atMs: count,
@@ -114,10 +121,37 @@ export const QUESTIONS = {
       method: text,
       code: v.number(),
       text,
-      origin: v.picklist(['service', 'upstream']),
+      origin: v.picklist(FAILURE_ORIGINS),
       address: text,
+      // Absent of a machine with an earlier build.
+      request: v.optional(text, ''),
+      bytes: v.nullish(count, null),
+      elapsedMs: v.nullish(count, null),
+      slot: v.nullish(count, null),
+      params: v.optional(text, ''),
     }),
     add: { order: 'atMs', isNewestFirst: true },
+  }),
+  /** Access, the most groups, filters (`FAILURES`): failed requests that are alike. */
+  failureGroups: question({
+    sql: `SELECT method, code, origin, address, count(*) AS count, max(at_ms) AS lastMs
+      FROM ${from('failure', FAILURES)}
+      GROUP BY method, code, origin, address ORDER BY count DESC LIMIT ?2`,
+    row: v.object({
+      method: text,
+      code: v.number(),
+      origin: v.picklist(FAILURE_ORIGINS),
+      address: text,
+      count,
+      lastMs: count,
+    }),
+    add: {
+      by: ['method', 'code', 'origin', 'address'],
+      sum: ['count'],
+      max: ['lastMs'],
+      order: 'count',
+      isNewestFirst: true,
+    },
   }),
   /** Access and the first minute: failed requests that were not listed. */
   unlisted: question({

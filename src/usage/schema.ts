@@ -1,6 +1,6 @@
 /** Kinds of rows that edges count in cells, and of events: the indexes of their statements. */
 export const ROW = { minute: 0, method: 1, replaced: 2 } as const
-export const EVENT = { failure: 0, refused: 1, client: 2 } as const
+export const EVENT = { failure: 0, refused: 1, client: 2, params: 3 } as const
 
 /** What is counted of a scope in a minute, in the order of the figures of a slot. */
 export const MINUTE_FIGURES = ['requests', 'errors', 'rateLimited', 'refused', 'unlisted'] as const
@@ -34,7 +34,7 @@ export type LaneFigure = keyof typeof LANE_FIGURES
 export type LaneFigures = Readonly<Record<LaneFigure, number>>
 export const LANE_FIGURE_NAMES = Object.keys(LANE_FIGURES) as LaneFigure[]
 
-/** Newest failed requests of an access, and newest refused attempts and clients of a scope. */
+/** Newest failed requests of an access and origin; refused attempts and clients of a scope. */
 export const FAILURES_MAX = 1_000
 export const RECENT_MAX = 64
 
@@ -62,8 +62,14 @@ const figuresOf = (columns: readonly string[]): string =>
 const fields = (...names: string[]): string => list(names.map(name => `?1 ->> '${name}'`))
 
 /** Keeps the newest rows of a table; checked at one of some insertions. */
-const newest = (table: string, owner: readonly string[], at: string, max: number): string => `
-  CREATE TRIGGER IF NOT EXISTS ${table}_max AFTER INSERT ON ${table}
+const newest = (
+  table: string,
+  owner: readonly string[],
+  at: string,
+  max: number,
+  name = `${table}_max`,
+): string => `
+  CREATE TRIGGER IF NOT EXISTS ${name} AFTER INSERT ON ${table}
   WHEN (new.${at} + random()) % ${Math.ceil(max / 16)} = 0 BEGIN
     DELETE FROM ${table} WHERE ${owner.map(name => `${name} = new.${name}`).join(' AND ')}
       AND ${at} < (SELECT ${at} FROM ${table}
@@ -105,6 +111,8 @@ export const SCHEMA = {
       columns: [
         ...texts(...SCOPE, 'method', 'text', 'origin', 'address', 'cells'),
         ...counts('at_ms', 'code', 'position'),
+        ...["request TEXT NOT NULL DEFAULT ''", "params TEXT NOT NULL DEFAULT ''"],
+        ...['bytes INTEGER', 'elapsed_us INTEGER', 'slot INTEGER'],
       ],
       key: 'access, at_ms, cells, position',
     },
@@ -149,7 +157,9 @@ export const SCHEMA = {
     },
   ],
   more: [
-    newest('failure', ['access'], 'at_ms', FAILURES_MAX),
+    // Of a store of an earlier build: a flood of one origin must not displace the others.
+    'DROP TRIGGER IF EXISTS failure_max',
+    newest('failure', ['access', 'origin'], 'at_ms', FAILURES_MAX, 'failure_origin_max'),
     newest('refused', SCOPE, 'at_ms', RECENT_MAX),
     newest('client', SCOPE, 'seen_ms', RECENT_MAX),
   ],
@@ -171,13 +181,18 @@ export const SCHEMA = {
   ],
   events: [
     `INSERT OR IGNORE INTO failure (${list([...SCOPE, 'method', 'text', 'origin', 'address'])},
-        at_ms, code, cells, position)
-      SELECT ${fields(...SCOPE, 'method', 'text', 'origin', 'address', 'atMs', 'code')}, ?2, ?3`,
+        at_ms, code, bytes, elapsed_us, slot, request, cells, position)
+      SELECT ${fields(...SCOPE, 'method', 'text', 'origin', 'address', 'atMs', 'code')},
+        ${fields('bytes', 'elapsedUs', 'slot')}, coalesce(?1 ->> 'request', ''), ?2, ?3`,
     `INSERT OR IGNORE INTO refused (${list([...SCOPE, 'address', 'reason'])}, at_ms, cells, position)
       SELECT ${fields(...SCOPE, 'address', 'reason', 'atMs')}, ?2, ?3`,
     `INSERT INTO client (${list([...SCOPE, 'address', 'seen_ms'])})
       SELECT ${fields(...SCOPE, 'address', 'atMs')} WHERE ?2 IS NOT NULL AND ?3 IS NOT NULL
       ON CONFLICT DO UPDATE SET seen_ms = max(seen_ms, excluded.seen_ms)`,
+    // The nth event after that of its failure.
+    `UPDATE failure SET params = params || (?1 ->> 'piece')
+      WHERE access = ?1 ->> 'access' AND at_ms = ?1 ->> 'atMs'
+        AND cells = ?2 AND position = ?3 - (?1 ->> 'after')`,
   ],
 }
 

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { request } from 'node:http'
 import t from 'tap'
 import {
   axeFaults,
@@ -15,30 +13,16 @@ import {
 } from '../fixtures/dashboard/browser.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { statusOf } from '../fixtures/processes/deployment.js'
+import { PROXY, sendFrom } from '../fixtures/server/send-from.js'
 import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
-
-/** Trusted by the sandbox, so that requests from it come from whom they say. */
-const PROXY = '127.0.0.9'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
   const deployment = await sharedSandbox('--edges', '2')
   const { dashboardUrl } = deployment.description
 
-  /** The status of a read that comes from an address. */
-  const readFrom = async (url: string, address: string): Promise<number> => {
-    const sent = request(url, {
-      method: 'POST',
-      agent: false,
-      localAddress: PROXY,
-      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
-    })
-    sent.end('{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
-    const [response] = await once(sent, 'response')
-    response.resume()
-    await once(response, 'end')
-    return response.statusCode
-  }
+  const readFrom = (url: string, address: string): Promise<number> =>
+    sendFrom(url, address, '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}')
 
   await t.test('Ben learns whom a restriction refuses before she saves it', async t => {
     const { page, context, faults } = await openVisit(browser)

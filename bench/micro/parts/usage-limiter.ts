@@ -101,7 +101,7 @@ const admitted = (request: Request): boolean => {
   const grant = admit(pathToken(request), request)
   if (isReply(grant)) return false
   const principal = parts.limiter.principalOf(grant)
-  const refused: Reply | undefined = acquire(principal)
+  const refused: Reply | undefined = acquire(principal, request)
   if (refused !== undefined) return false
   parts.limiter.release(principal, 1)
   return true

@@ -38,6 +38,8 @@ export type AccessManager = {
   amend(accessId: string, toTerms: (access: Access) => Access): Promise<Access>
   /** Sets the holder's name for it; empty is none. */
   relabel(accessId: string, label: string): Promise<Access>
+  /** Sets until when parameters of its failed calls are kept; 0: they are not. */
+  keepParams(accessId: string, untilMs: number): Promise<Access>
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
@@ -157,6 +159,10 @@ export const createAccessManager = (options: {
     relabel: (accessId, label) =>
       update(accessId, ({ holderLabel: _former, ...access }) =>
         label === '' ? access : { ...access, holderLabel: label },
+      ),
+    keepParams: (accessId, untilMs) =>
+      update(accessId, ({ paramsUntilMs: _former, ...access }) =>
+        untilMs === 0 ? access : { ...access, paramsUntilMs: untilMs },
       ),
     find: accessId => {
       const stored = store.accesses.get(accessId)

@@ -12,6 +12,7 @@ export const AUDIT_ACTIONS = [
   'reveal',
   'regenerate',
   'restrict',
+  'keep-parameters',
   'revoke',
   'set-webhook',
   'reveal-webhook',

@@ -6,10 +6,10 @@ import type {
 } from '../../native/access/limits.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Peer, Refusal } from '../authenticate.js'
-import { NO_METHOD, OPEN_SOCKET } from '../../usage/calls.js'
+import { NO_METHOD, OPEN_SOCKET, type CallFailure, type CallSource } from '../../usage/calls.js'
 import type { LiveCells } from '../../usage/live-cells.js'
 import type { Meter } from '../../usage/meter.js'
-import { limitedAccess, type Clock } from './limit-table.js'
+import { FULL, limitedAccess, type Clock } from './limit-table.js'
 
 /** An authenticated client: its grant, its limits and the meter of its token. */
 export type Principal = {
@@ -24,6 +24,19 @@ export type UsageLimiterParts = {
   readonly edgeIndex: number
   readonly usage: LiveCells
 }
+
+/** How a request over a limit is listed. */
+const toFailure = (
+  exceeded: LimitRefusal,
+  source: CallSource | undefined,
+): CallFailure | undefined =>
+  source && {
+    ...(exceeded === FULL
+      ? { code: 503, text: 'every row of the table of limits is in use' }
+      : { code: 429, text: `over ${exceeded.limit}, ${exceeded.max}` }),
+    origin: 'limit',
+    source,
+  }
 
 /** Enforces the limits of authenticated requests and counts them. */
 export class UsageLimiter {
@@ -50,8 +63,11 @@ export class UsageLimiter {
     return principal
   }
 
-  /** Admits one request, or returns the limit it exceeds. Admitted ones must be released. */
-  acquire(principal: Principal, now: Clock): undefined | LimitRefusal {
+  /**
+   * Admits one request, or returns the limit it exceeds. Admitted ones must be released. Refused
+   * ones are listed with their source.
+   */
+  acquire(principal: Principal, now: Clock, source?: CallSource): undefined | LimitRefusal {
     const exceeded = principal.access.acquire(now)
     const nowMs = now()
     const { meter } = principal
@@ -59,7 +75,7 @@ export class UsageLimiter {
     if (exceeded !== undefined) {
       // Its method is never read.
       meter.addCall(NO_METHOD, {}, nowMs)
-      meter.addRateLimited(NO_METHOD, nowMs)
+      meter.addRateLimited(NO_METHOD, nowMs, toFailure(exceeded, source))
     }
     return exceeded
   }
@@ -72,18 +88,26 @@ export class UsageLimiter {
     principal: Principal,
     size: { readonly calls: number; readonly atOnce: number },
     now: Clock,
+    source?: CallSource,
   ): number | LimitRefusal {
     const granted = principal.access.acquireBatch(size.calls, size.atOnce, now)
     // A refused batch counts as the one request that it was sent as.
-    if (typeof granted !== 'number') principal.meter.addRateLimited(NO_METHOD, now())
+    if (typeof granted !== 'number')
+      principal.meter.addRateLimited(NO_METHOD, now(), toFailure(granted, source))
     else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
     return granted
   }
 
   /** Charges further requests for the length of an admitted one. They are not counted as calls. */
-  acquireMore(principal: Principal, count: number, now: Clock): undefined | LimitRefusal {
+  acquireMore(
+    principal: Principal,
+    count: number,
+    now: Clock,
+    source?: CallSource,
+  ): undefined | LimitRefusal {
     const exceeded = principal.access.acquireMore(count, now)
-    if (exceeded !== undefined) principal.meter.addRateLimited(NO_METHOD, now())
+    if (exceeded !== undefined)
+      principal.meter.addRateLimited(NO_METHOD, now(), toFailure(exceeded, source))
     return exceeded
   }
 
@@ -106,12 +130,17 @@ export class UsageLimiter {
   /**
    * Admits one WebSocket, or returns the limit it exceeds. Each admitted socket must be released.
    */
-  acquireSocket(principal: Principal, nowMs: number): undefined | LimitRefusal {
+  acquireSocket(
+    principal: Principal,
+    nowMs: number,
+    source?: CallSource,
+  ): undefined | LimitRefusal {
     const exceeded = principal.access.acquireSocket(nowMs)
     const { meter } = principal
     meter.addRequests(1, nowMs)
     meter.addCall(OPEN_SOCKET, {}, nowMs)
-    if (exceeded !== undefined) meter.addRateLimited(OPEN_SOCKET, nowMs)
+    if (exceeded !== undefined)
+      meter.addRateLimited(OPEN_SOCKET, nowMs, toFailure(exceeded, source))
     return exceeded
   }
 

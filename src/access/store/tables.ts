@@ -68,6 +68,8 @@ const access = v.object({
   label: v.optional(v.string(), ''),
   /** The holder's name for it; absent if it has none. */
   holderLabel: v.optional(v.string()),
+  /** Until when parameters of failed calls are kept, as the holder chose; absent: they are not. */
+  paramsUntilMs: v.optional(instantMs),
   networks: v.array(id),
   locations: v.array(id),
   limits,

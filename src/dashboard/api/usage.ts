@@ -1,5 +1,6 @@
 import type { Awaitable, Missing } from './answers.js'
 import type { Limits } from '../../shared/access-limits.js'
+import type { FailureOrigin } from '../../usage/calls.js'
 import type { MethodFigures } from '../../usage/schema.js'
 import type { TokenScope } from '../../usage/scope.js'
 
@@ -49,13 +50,48 @@ export type FailedRequest = {
   /** Of the JSON-RPC error, or the status of the answer. */
   readonly code: number
   readonly text: string
-  readonly origin: 'service' | 'upstream'
+  readonly origin: FailureOrigin
   readonly address: string
+  /** Id of the request; empty if it is not known. */
+  readonly request: string
+  /** Length of the request or message, which may have more calls; null if it was not read. */
+  readonly bytes: number | null
+  /** Null of a call that did not run. */
+  readonly elapsedMs: number | null
+  /** The newest slot that was served then; null of a submission. */
+  readonly slot: number | null
+  /** The first KiB as JSON; empty if parameters were not kept. */
+  readonly params: string
+}
+
+/** Which failed requests are wanted; an empty text is any. */
+export type FailureQuery = {
+  readonly limit: number
+  readonly method: string
+  readonly code: string
+  readonly location: string
+  readonly address: string
+  readonly origin: string
+  /** Unix milliseconds, up to but not including the second. */
+  readonly fromMs: number
+  readonly untilMs: number
+}
+
+/** Failed requests that are alike. */
+export type FailureGroup = {
+  readonly method: string
+  readonly code: number
+  readonly origin: FailureOrigin
+  readonly address: string
+  readonly count: number
+  readonly lastMs: number
 }
 
 /** Failed requests of an access, newest first. */
 export type Failures = {
   readonly failures: readonly FailedRequest[]
+  /** Of all that match and are kept, the most frequent first. */
+  readonly groups: readonly FailureGroup[]
   /** Those that came faster than they are written. */
   readonly leftOut: number
 }
@@ -128,10 +164,10 @@ export type Usage = {
     place: TokenScope,
     days: DayRange,
   ): Awaitable<{ readonly methods: readonly MethodUsage[] } & Missing>
-  /** The newest failed requests, up to `limit`, at these locations of the access. */
+  /** The newest failed requests at these locations of the access. */
   failures(
     accessId: string,
-    limit: number,
+    query: FailureQuery,
     locations: readonly string[],
   ): Awaitable<Failures & Missing>
   /** `locations` are those of the access. */

@@ -210,4 +210,5 @@ export class NetworkView {
 }
 
 /** What requests and messages need of a network. */
-export type ServedNetwork = Pick<NetworkView, 'dispatch' | 'lane'>
+export type ServedNetwork = Pick<NetworkView, 'dispatch' | 'lane'> &
+  Partial<Pick<NetworkView, 'tipSlot'>>

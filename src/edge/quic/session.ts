@@ -97,7 +97,7 @@ export class QuicSubmitter implements QuicSession, GroupMember {
     const handler = submissions.transactionHandlerOf(group.grant)
     if (handler === undefined) return NO_LANDER
     const principal = limiter.principalOf(group.grant)
-    const exceeded = limiter.acquire(principal, now)
+    const exceeded = limiter.acquire(principal, now, this)
     if (exceeded !== undefined) {
       this.access?.refuse(connection)
       onRefusal(exceeded === FULL ? FULL : exceeded.limit)

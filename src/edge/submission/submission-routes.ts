@@ -60,7 +60,7 @@ export const createSubmissionRoutes = (parts: SubmissionParts): readonly Route[]
     const handler = submissions.handlerOf(grant, route)
     if (handler === undefined) return absentReply(route)
     const principal = limiter.principalOf(grant)
-    return acquire(principal) ?? { grant, recheck, principal, request, handler }
+    return acquire(principal, request) ?? { grant, recheck, principal, request, handler }
   }
 
   const routeOf = (

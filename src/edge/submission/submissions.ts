@@ -1,6 +1,6 @@
 import type { TransactionChecks } from '../../native/transactions.js'
 import type { Principal } from '../../access/limiter/usage-limiter.js'
-import type { CallFailure } from '../../usage/calls.js'
+import type { CallFailure, CallSource } from '../../usage/calls.js'
 import type { Grant } from '../../shared/grant.js'
 import type { Reply } from '../../shared/http.js'
 import type { Log } from '../../shared/log.js'
@@ -86,12 +86,12 @@ export type AdmittedSubmission = Submitter & { readonly handler: SubmissionHandl
 const toCallFailure = (
   { status, body }: Reply,
   failure: Failure,
-  addressOf: () => string,
+  toSource: () => CallSource,
 ): CallFailure | undefined => {
-  if (failure !== undefined) return failureOf(failure, addressOf)
+  if (failure !== undefined) return failureOf(failure, toSource())
   if (status < 400) return undefined
   const text = typeof body === 'string' ? `: ${body}` : ''
-  return { code: status, text: `HTTP ${status}${text}`, origin: 'service', addressOf }
+  return { code: status, text: `HTTP ${status}${text}`, origin: 'service', source: toSource() }
 }
 
 /** Submissions at one location, however they arrive. Each is logged, and counted in its usage. */
@@ -133,23 +133,25 @@ export class Submissions {
     this.logRequest(handler.route, submitter, body)
     const startMs = performance.now()
     const handled = handler.handle(body, submitter, form)
-    return this.count(handler.route, submitter, handled, startMs)
+    return this.count(handler.route, submitter, handled, { startMs, bytes: body.byteLength })
   }
 
   private count(
     route: string,
     submitter: Submitter,
     handled: SubmissionReply | Promise<SubmissionReply>,
-    startMs: number,
+    received: { readonly startMs: number; readonly bytes: number },
   ): Reply | Promise<Reply> {
     if (handled instanceof Promise)
-      return handled.then(settled => this.count(route, submitter, settled, startMs))
-    const elapsedMs = performance.now() - startMs
+      return handled.then(settled => this.count(route, submitter, settled, received))
+    const elapsedMs = performance.now() - received.startMs
     const { grant, principal, request } = submitter
     const { reply, failure: found, isRepeat = false } = handled
     if (isRepeat) return reply
     const add = (error: Failure): void => {
-      const failure = toCallFailure(reply, error, () => request.address)
+      const { bytes } = received
+      const toSource = () => ({ id: request.id, address: request.address, bytes })
+      const failure = toCallFailure(reply, error, toSource)
       principal.meter.addCall(route, { failure, elapsedMs }, this.parts.now())
       if (failure?.origin === 'upstream') this.parts.onUpstreamError?.(grant.network, route)
     }

@@ -46,9 +46,10 @@ export class SocketMessage extends ChargedCalls<RpcError> {
   private share: ByteShare | undefined
   private isBatch = false
 
-  constructor(session: MessageSession, principal: Principal) {
+  constructor(session: MessageSession, principal: Principal, bytes: number) {
     super(principal, session.host)
     this.session = session
+    this.bytes = bytes
   }
 
   get id(): string {
@@ -120,8 +121,12 @@ export class SocketMessage extends ChargedCalls<RpcError> {
     return this.session.host.budget.open(this.owner)
   }
 
-  protected address(): string {
+  get address(): string {
     return this.session.address
+  }
+
+  get slot(): number | undefined {
+    return this.session.host.view.tipSlot
   }
 
   protected refuse(exceeded: LimitRefusal): RpcError {

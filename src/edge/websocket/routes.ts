@@ -90,7 +90,7 @@ export const createEdgeSockets = (parts: EdgeSocketsParts): EdgeSockets => {
     const wantsProtection = toProtected(request, grant)
     if (typeof wantsProtection !== 'boolean') return wantsProtection
     const principal = limiter.principalOf(grant)
-    const exceeded = limiter.acquireSocket(principal, nowMs)
+    const exceeded = limiter.acquireSocket(principal, nowMs, request)
     if (exceeded !== undefined) return refusalOf(exceeded, onRefusal)
     const { address } = request
     const key = keyOf({ address, token })

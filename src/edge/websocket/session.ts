@@ -121,13 +121,13 @@ export class SocketSession implements MessageSession {
     if (isBinary && this.takesTransaction(socket, body)) return
     if (this.callCount >= options.socketCallsMax) return this.refuse(socket, body, OVERLOADED)
     const principal = limiter.principalOf(group.grant)
-    const exceeded = limiter.acquire(principal, host.now)
+    const exceeded = limiter.acquire(principal, host.now, this)
     if (exceeded !== undefined)
       return this.refuse(socket, body, toOverLimit(exceeded, host.onRefusal))
     this.refusedBytes = 0
     this.answerDirectly(socket, principal)
     if (host.isLogged) this.log(body)
-    const message = new SocketMessage(this, principal)
+    const message = new SocketMessage(this, principal, body.length)
     const reply = host.view.dispatch.handle(body, message)
     if (!(reply instanceof Promise)) return this.reply(message, reply, false)
     if (++this.callCount >= options.socketCallsMax) socket.answerDirectly('')
@@ -344,7 +344,7 @@ export class SocketSession implements MessageSession {
     }
     const principal = limiter.principalOf(group.grant)
     const isFull = this.callCount >= options.socketCallsMax
-    const exceeded = isFull ? undefined : limiter.acquire(principal, host.now)
+    const exceeded = isFull ? undefined : limiter.acquire(principal, host.now, this)
     if (isFull || exceeded !== undefined) {
       frames.refuse(exceeded === undefined ? OVERLOADED : toOverLimit(exceeded, host.onRefusal))
       // The next accepted message must be counted here.

@@ -9,7 +9,7 @@ import {
 } from '../../fixtures/submission/lander.js'
 import { answer } from '../../fixtures/submission/raw-upstream.js'
 import { LANDER_CREDENTIAL } from '../../fixtures/submission/submission-edge.js'
-import { usageIn } from '../../fixtures/usage/usage.js'
+import { ANY_FAILURES, usageIn } from '../../fixtures/usage/usage.js'
 
 t.test('a refusal of the lander is counted with its code, origin and reason', async t => {
   const text = `tip required: ${'x'.repeat(200)}`
@@ -35,7 +35,7 @@ t.test('a refusal of the lander is counted with its code, origin and reason', as
     const { edge, post } = await openTestLander(t, s => s.write(answer(body, { status })))
     for (const [route, request] of BODIES) await post(route, request)
     const usage = usageIn(join(edge.dataDir, 'access'), Date.now)
-    const { failures } = await usage.failures(edge.accessId, 9, [])
+    const { failures } = await usage.failures(edge.accessId, { ...ANY_FAILURES, limit: 9 }, [])
     const expected =
       counted === undefined
         ? []
@@ -50,7 +50,7 @@ t.test('the whole text of the service is kept, without what the client sent', as
   await post(SINGLE, single('a'))
   await post(SINGLE, single('AAAA', 'a secret'))
   const usage = usageIn(join(edge.dataDir, 'access'), Date.now)
-  const { failures } = await usage.failures(edge.accessId, 9, [])
+  const { failures } = await usage.failures(edge.accessId, { ...ANY_FAILURES, limit: 9 }, [])
   t.match(failures, [
     {
       code: -32_602,

@@ -14,7 +14,7 @@ import { refusedPort, type Script } from '../../fixtures/submission/raw-upstream
 import type { HttpAnswer } from '../../fixtures/submission/submission-edge.js'
 import { signatureOf } from '../../fixtures/submission/transactions.js'
 import { base64, FLOOR, forged, sized, tipping, TIPS } from '../../fixtures/sandbox/tipping.js'
-import { usageIn } from '../../fixtures/usage/usage.js'
+import { ANY_FAILURES, usageIn } from '../../fixtures/usage/usage.js'
 import { until } from '../../fixtures/until.js'
 
 type Failure = {
@@ -239,7 +239,7 @@ t.test('without an acceptance the reply says what to do', async t => {
     const isTaken = status === 400 || status === 504
     t.equal(received('b').length, isTaken ? count : 2 * count, `${status}: sent again or not`)
     const usage = usageIn(`${edge.dataDir}/access`, Date.now)
-    const { failures } = await usage.failures(edge.accessId, 20, [])
+    const { failures } = await usage.failures(edge.accessId, { ...ANY_FAILURES, limit: 20 }, [])
     t.equal(failures.length, isTaken ? 1 : 2)
     t.match(failures[0], { method: RACE })
   }

@@ -13,7 +13,7 @@ import { ACCEPT, signatureOf, version1 } from '../../fixtures/submission/transac
 import { answer, type Script } from '../../fixtures/submission/raw-upstream.js'
 import { LANDER_CREDENTIAL, type HttpAnswer } from '../../fixtures/submission/submission-edge.js'
 import { base64, FLOOR, forged, sized, tipping } from '../../fixtures/sandbox/tipping.js'
-import { usageIn } from '../../fixtures/usage/usage.js'
+import { ANY_FAILURES, usageIn } from '../../fixtures/usage/usage.js'
 import { until } from '../../fixtures/until.js'
 
 const TEXT_TYPE = { 'content-type': 'text/plain' }
@@ -121,7 +121,7 @@ t.test('what the lander refuses is told with its own error', async t => {
     t.notMatch(reply.text, 'the key')
   }
   const usage = usageIn(`${edge.dataDir}/access`, Date.now)
-  const { failures } = await usage.failures(edge.accessId, 20, [])
+  const { failures } = await usage.failures(edge.accessId, { ...ANY_FAILURES, limit: 20 }, [])
   t.match(failures.at(-1), { method: SEND, code: -32_002, origin: 'upstream' })
   t.equal(failures.length, cases.length)
 })
@@ -287,6 +287,6 @@ t.test('a repeat is answered as the first was, unless nobody took that', async t
     t.equal(raw.received.splice(0).length, isTaken ? 1 : 2)
   }
   const usage = usageIn(`${edge.dataDir}/access`, Date.now)
-  const { failures } = await usage.failures(edge.accessId, 20, [])
+  const { failures } = await usage.failures(edge.accessId, { ...ANY_FAILURES, limit: 20 }, [])
   t.equal(failures.length, cases.length, 'each is counted once')
 })

@@ -2,7 +2,8 @@ import { percentileMs } from '../../../usage/latency.js'
 import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
 import { ok, route, type Route } from '../../http/route.js'
-import { checkOwnScope, findOwnAccess } from '../own-access.js'
+import { checkOwnScope } from '../own-access.js'
+import { createFailureRoutes } from './failure-routes.js'
 import * as shapes from './shapes.js'
 import type { MethodUsage, Usage } from '../usage.js'
 
@@ -51,17 +52,5 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
       return ok({ methods: methods.map(toMethodView), missing })
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/accesses/:accessId/failures',
-    guard: 'session',
-    summary: 'The newest failed requests of an access',
-    query: shapes.failuresQuery,
-    answers: { 200: { description: 'Newest first', body: shapes.failures } },
-    errors: ['noSuchAccess', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
-      return ok(await usage.failures(accessId, query.limit, locations))
-    },
-  }),
+  ...createFailureRoutes({ accessService, usage, now }),
 ]

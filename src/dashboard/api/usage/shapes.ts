@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { count, described, instantMs, methodFigures, missing, text } from '../shape-parts.js'
+import { count, described, methodFigures, missing, text } from '../shape-parts.js'
 import { usageMinute } from '../shapes.js'
 
 /** Most periods in one response. */
@@ -81,47 +81,5 @@ export const methodUsage = v.object({
       p99Ms: milliseconds,
     }),
   ),
-  missing,
-})
-
-/** Most failed requests in one response. */
-const FAILURES_MAX = 1_000
-const failuresProblem = `must be an integer from 1 to ${FAILURES_MAX}`
-
-export const failuresQuery = v.strictObject({
-  limit: v.optional(
-    v.pipe(
-      v.string(failuresProblem),
-      v.regex(/^[1-9]\d{0,3}$/, failuresProblem),
-      v.transform(Number),
-      v.number(),
-      v.integer(),
-      v.minValue(1, failuresProblem),
-      v.maxValue(FAILURES_MAX, failuresProblem),
-    ),
-    '100',
-  ),
-})
-
-export const failures = v.object({
-  failures: v.pipe(
-    v.array(
-      v.object({
-        atMs: instantMs,
-        network: text,
-        location: text,
-        method: text,
-        code: described(v.number(), 'Of the JSON-RPC error, or the status of the answer'),
-        text: described(
-          text,
-          'The message, without values that the client sent where it is our own',
-        ),
-        origin: described(v.picklist(['service', 'upstream']), 'Who refused it'),
-        address: text,
-      }),
-    ),
-    v.readonly(),
-  ),
-  leftOut: described(count, 'Failed requests that came faster than they are written'),
   missing,
 })

@@ -6,6 +6,7 @@ import * as sessionShapes from '../../auth/session-shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 import { submissions, summary } from '../../api/submissions/shapes.js'
+import * as failureShapes from '../../api/usage/failure-shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
 import * as webhookShapes from '../../api/webhook/shapes.js'
 
@@ -120,6 +121,11 @@ const createOperatorCalls = (read: Read) => ({
 
 const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
 
+const scopePath = ({ accessId, network, location }: TokenScope): string => {
+  const [at, of] = [encodeURIComponent(location), encodeURIComponent(network)]
+  return `${accessPath(accessId)}/networks/${of}/locations/${at}`
+}
+
 /** The webhook of an access. */
 const createWebhookCalls = (read: Read, ask: Ask) => {
   const pathOf = (accessId: string): string => `${accessPath(accessId)}/webhook`
@@ -147,11 +153,12 @@ export type SessionFaults = {
 /** What was submitted, as a list and as a file. */
 const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
   /** The file of what matches; `query` has the format. */
-  exportSubmissions: async (
+  exportFile: async (
     accessId: string,
+    what: 'submissions' | 'failures',
     query: Readonly<Record<string, string>>,
   ): Promise<ExportedFile> => {
-    const path = `${accessPath(accessId)}/submissions/export?${new URLSearchParams(query)}`
+    const path = `${accessPath(accessId)}/${what}/export?${new URLSearchParams(query)}`
     const response = await fetchAnswer('GET', path, undefined, EXPORT_TIMEOUT_MS)
     if (response.status === 401) onSignedOut()
     if (!response.ok) throw toFailure(response.status, await response.json().catch(() => undefined))
@@ -167,6 +174,33 @@ const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
     read(summary, 'GET', `${accessPath(accessId)}/submissions/summary?hours=${hours}`),
   submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
     read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
+})
+
+/** What was counted and listed of requests. */
+const createUsageCalls = (read: Read) => ({
+  tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
+  usagePeriods: (
+    scope: TokenScope,
+    grain: string,
+    { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
+  ) => {
+    const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
+    return read(usageShapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
+  },
+  failures: (accessId: string, query: Readonly<Record<string, string>>) =>
+    read(
+      failureShapes.failures,
+      'GET',
+      `${accessPath(accessId)}/failures?${new URLSearchParams(query)}`,
+    ),
+  keepParameters: (accessId: string, isOn: boolean) =>
+    read(failureShapes.paramsState, 'PUT', `${accessPath(accessId)}/failures/parameters`, {
+      isOn,
+    }),
+  methodUsage: (scope: TokenScope, days: number) =>
+    read(usageShapes.methodUsage, 'GET', `${scopePath(scope)}/usage/methods?days=${days}`),
+  accessUsage: (accessId: string) =>
+    read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
 })
 
 /** Client of the dashboard's API. */
@@ -188,8 +222,6 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     if (parsed.success) return parsed.output
     throw new ApiFailure(0, 'This page is outdated. Reload it to continue.')
   }
-  const scopePath = ({ accessId, network, location }: TokenScope): string =>
-    `${accessPath(accessId)}/networks/${encodeURIComponent(network)}/locations/${encodeURIComponent(location)}`
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
@@ -221,21 +253,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       return read(shapes.clients, 'GET', `${scopePath(scope)}/clients?${query}`)
     },
     ownAddress: () => read(shapes.address, 'GET', '/api/address'),
-    tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
-    usagePeriods: (
-      scope: TokenScope,
-      grain: string,
-      { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
-    ) => {
-      const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
-      return read(usageShapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
-    },
-    failures: (accessId: string, limit: number) =>
-      read(usageShapes.failures, 'GET', `${accessPath(accessId)}/failures?limit=${limit}`),
-    methodUsage: (scope: TokenScope, days: number) =>
-      read(usageShapes.methodUsage, 'GET', `${scopePath(scope)}/usage/methods?days=${days}`),
-    accessUsage: (accessId: string) =>
-      read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
+    ...createUsageCalls(read),
     warnings: (accessId: string) =>
       read(limitShapes.warnings, 'GET', `${accessPath(accessId)}/warnings`),
     locations: (accessId: string) =>

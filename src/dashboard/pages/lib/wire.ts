@@ -7,6 +7,7 @@ import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions, summary } from '../../api/submissions/shapes.js'
 import type * as webhookShapes from '../../api/webhook/shapes.js'
+import type { failures } from '../../api/usage/failure-shapes.js'
 import type * as usageShapes from '../../api/usage/shapes.js'
 
 export type Session = InferOutput<typeof shapes.session>
@@ -26,7 +27,9 @@ export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type AccessUsage = InferOutput<typeof limitShapes.accessUsage>
 export type Warning = InferOutput<typeof limitShapes.warnings>['warnings'][number]
 export type UsageMinute = TokenUsage['minutes'][number]
-export type FailedRequest = InferOutput<typeof usageShapes.failures>['failures'][number]
+export type Failures = InferOutput<typeof failures>
+export type FailedRequest = Failures['failures'][number]
+export type FailureGroup = Failures['groups'][number]
 export type MethodUsage = InferOutput<typeof usageShapes.methodUsage>['methods'][number]
 export type Client = InferOutput<typeof shapes.clients>['clients'][number]
 export type LocationState = InferOutput<typeof shapes.locations>['locations'][number]

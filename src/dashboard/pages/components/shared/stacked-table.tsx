@@ -33,7 +33,7 @@ export const FigureRow = ({
   columns,
   cells,
 }: {
-  readonly name: string
+  readonly name: ComponentChildren
   readonly columns: readonly string[]
   readonly cells: readonly ComponentChildren[]
 }) => (

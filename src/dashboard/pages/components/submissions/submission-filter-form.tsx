@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { SUBMISSION_PATHS } from '../../../api/catalog.js'
-import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
 import type { Access } from '../../lib/wire.js'
+import { Instant, Select } from '../shared/filter-fields.js'
 import { SUBMISSION_STATES } from '../../../../shared/submission-states.js'
 import {
   isSignature,
@@ -9,61 +9,6 @@ import {
   STATES,
   type SubmissionFilters,
 } from '../../lib/submission-text.js'
-
-const Select = ({
-  id,
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  readonly id: string
-  readonly label: string
-  readonly value: string
-  readonly options: readonly (readonly [value: string, name: string])[]
-  readonly onChange: (value: string) => void
-}) => (
-  <div class="filter">
-    <label for={id}>{label}</label>
-    <select
-      id={id}
-      class="field"
-      value={value}
-      onChange={event => onChange(event.currentTarget.value)}
-    >
-      <option value="">Any</option>
-      {options.map(([option, name]) => (
-        <option key={option} value={option}>
-          {name}
-        </option>
-      ))}
-    </select>
-  </div>
-)
-
-const Instant = ({
-  id,
-  label,
-  value,
-  onChange,
-}: {
-  readonly id: string
-  readonly label: string
-  /** Unix milliseconds; an empty text where it is not set. */
-  readonly value: string
-  readonly onChange: (value: string) => void
-}) => (
-  <div class="filter">
-    <label for={id}>{label}</label>
-    <input
-      id={id}
-      type="datetime-local"
-      class="field"
-      value={value === '' ? '' : formatLocalTime(Number(value))}
-      onChange={event => onChange(String(parseLocalTime(event.currentTarget.value) ?? ''))}
-    />
-  </div>
-)
 
 const ROUTES = SUBMISSION_PATHS.map(path => [path, path] as const)
 const STATE_NAMES = SUBMISSION_STATES.map(state => [state, STATES[state].name] as const)

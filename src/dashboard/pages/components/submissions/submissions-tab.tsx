@@ -7,8 +7,8 @@ import { useQuery } from '../../lib/route.js'
 import { toFilterQuery, toFilters, type SubmissionFilters } from '../../lib/submission-text.js'
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
+import { ExportButtons, ExportNotice, useExport } from '../shared/file-export.js'
 import { MissingNote } from '../shared/missing-note.js'
-import { ExportButtons, ExportNotice, useSubmissionExport } from './submission-export.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
 import { SubmissionSummaryCard } from './submission-summary.js'
@@ -98,7 +98,7 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
     REFRESH_MS,
   )
   const { page, isFirst, isLoading, top } = usePaged(list, before, value)
-  const exported = useSubmissionExport(accessId, toFilterQuery(filters))
+  const exported = useExport(accessId, 'submissions', toFilterQuery(filters))
   const filter = (changed: SubmissionFilters): void => {
     exported.close()
     ask(toFilterQuery(changed))

@@ -1,6 +1,6 @@
 import { formatCount, formatZone } from '../../lib/format.js'
-import { formatBucket, formatBucketEnd } from '../../lib/usage-format.js'
-import { SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
+import { formatBucket, formatBucketEnd } from '../../lib/usage/usage-format.js'
+import { SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 
 /** The values of the column under the pointer; the time zone of the chart where there is none. */
 export const ChartReadout = ({

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
-import { KEPT_MS, rangeMs, type Range } from '../../lib/usage-series.js'
+import { KEPT_MS, rangeMs, type Range } from '../../lib/usage/usage-series.js'
 
 /** Moves the range of the chart through the time that is kept. `endMs` is undefined for now. */
 export const PeriodBar = ({

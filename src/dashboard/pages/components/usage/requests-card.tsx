@@ -17,7 +17,7 @@ import {
   windowOf,
   type Range,
   type UsageBucket,
-} from '../../lib/usage-series.js'
+} from '../../lib/usage/usage-series.js'
 import { UsageTable } from './usage-table.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 

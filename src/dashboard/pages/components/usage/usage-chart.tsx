@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatClock, formatShortDay, formatUtcDay } from '../../lib/format.js'
-import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
+import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 
 /** Height of the plot. The style sheet reserves it. */
 const HEIGHT_PX = 240

@@ -2,7 +2,7 @@ import type { TokenScope } from '../../lib/api.js'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
 import { WebhookCard } from '../webhook/webhook-card.js'
-import { FailuresCard } from './failures-card.js'
+import { FailuresCard } from '../failures/failures-card.js'
 import { LimitsCard } from './limits-card.js'
 import { MethodsCard } from './methods-card.js'
 import { RefusedTable } from './refused-table.js'
@@ -27,7 +27,7 @@ export const UsageTab = ({
     <div class="stack">
       <RequestsCard scope={scope} />
       <MethodsCard scope={scope} />
-      <FailuresCard accessId={access.accessId} />
+      <FailuresCard access={access} />
       <LimitsCard access={access} />
       <WebhookCard key={access.accessId} accessId={access.accessId} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}

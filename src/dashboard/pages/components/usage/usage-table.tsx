@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format.js'
-import { formatBucket } from '../../lib/usage-format.js'
-import { SERIES, type Range, type UsageBucket } from '../../lib/usage-series.js'
+import { formatBucket } from '../../lib/usage/usage-format.js'
+import { SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 
 /** The data of the chart as a table, newest first. */
 export const UsageTable = ({

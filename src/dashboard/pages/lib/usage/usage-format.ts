@@ -1,4 +1,4 @@
-import { formatClock, formatMinute, formatUtcDay } from './format.js'
+import { formatClock, formatMinute, formatUtcDay } from '../format.js'
 import { bucketMs, type Range, type UsageBucket } from './usage-series.js'
 
 /** Formats the start of a column: `Nov 25, 14:44`, or its day. */

@@ -1,4 +1,4 @@
-import type { UsageMinute } from './wire.js'
+import type { UsageMinute } from '../wire.js'
 
 /** One column of the chart and one row of its table. */
 export type UsageBucket = UsageMinute

@@ -4,7 +4,7 @@ import {
   toBuckets,
   totalOf,
   windowOf,
-} from '../../../../src/dashboard/pages/lib/usage-series.js'
+} from '../../../../../src/dashboard/pages/lib/usage/usage-series.js'
 
 const MINUTE_MS = 60_000
 /** 15:45 and some seconds. */

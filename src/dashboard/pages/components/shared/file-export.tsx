@@ -3,7 +3,7 @@ import { useServices } from '../../hooks/context.js'
 import { toMessage } from '../../hooks/use-loaded.js'
 import type { ExportedFile } from '../../lib/api.js'
 import { ResultNotice, type Result } from '../connect/result-notice.js'
-import { Icon } from '../shared/icon.js'
+import { Icon } from './icon.js'
 
 const FORMATS = [
   { format: 'csv', name: 'CSV' },
@@ -20,16 +20,20 @@ const save = ({ name, content }: ExportedFile): void => {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }
 
-const toText = ({ name, next, missing }: ExportedFile): string => {
-  const cut = next === null ? '' : ' It was cut at the limit: older submissions match as well.'
+const toText = ({ name, next, missing }: ExportedFile, noun: string): string => {
+  const cut = next === null ? '' : ` It was cut at the limit: older ${noun} match as well.`
   const lacks =
     missing === undefined ? '' : ` It lacks ${missing.join(', ')}, which did not answer.`
   return `${name} is saved.${cut}${lacks}`
 }
 
-/** Files of the submissions that match. It says where one is not all of them, and continues it. */
-export const useSubmissionExport = (
+/** What is exported: its path below that of the access, and how it is called. */
+const NOUNS = { submissions: 'submissions', failures: 'failed requests' } as const
+
+/** Files of what matches. It says where one is not all of it, and continues it. */
+export const useExport = (
   accessId: string,
+  what: keyof typeof NOUNS,
   filters: Readonly<Record<string, string>>,
 ) => {
   const { api, announce } = useServices()
@@ -45,10 +49,10 @@ export const useSubmissionExport = (
     }
     try {
       const query = { format, ...filters, ...(before === '' ? {} : { before }) }
-      const file = await api.exportSubmissions(accessId, query)
+      const file = await api.exportFile(accessId, what, query)
       save(file)
       setRest(file.next === null ? undefined : { format, before: file.next })
-      show(file.next === null && file.missing === undefined, toText(file))
+      show(file.next === null && file.missing === undefined, toText(file, NOUNS[what]))
     } catch (error) {
       show(false, toMessage(error))
     }
@@ -58,12 +62,12 @@ export const useSubmissionExport = (
     setResult(undefined)
     setRest(undefined)
   }
-  return { saving, result, rest, run, close }
+  return { noun: NOUNS[what], saving, result, rest, run, close }
 }
 
-type Export = ReturnType<typeof useSubmissionExport>
+type Export = ReturnType<typeof useExport>
 
-export const ExportButtons = ({ saving, run }: Export) => (
+export const ExportButtons = ({ noun, saving, run }: Export) => (
   <div class="card-tools">
     {FORMATS.map(({ format, name }) => (
       <button
@@ -75,7 +79,7 @@ export const ExportButtons = ({ saving, run }: Export) => (
       >
         <Icon name="down" />
         {name}
-        <span class="unseen"> of the submissions that match</span>
+        <span class="unseen"> of the {noun} that match</span>
       </button>
     ))}
   </div>
