@@ -1366,6 +1366,8 @@ export interface TransactionData {
   /** Every account that it names, 32 bytes each. */
   keys?: Uint8Array
   logs?: Array<string>
+  /** The whole transaction, which has the lines: protobuf of SubscribeUpdateTransactionInfo. */
+  full?: Uint8Array
   /** In micro-lamports per compute unit. */
   price?: number
   /** Positions in `keys` of the accounts that it locks for writing. */

@@ -22,7 +22,9 @@ export type Subscription = {
 }
 
 /** What the network's feed contains about transactions. */
-export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes'
+export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes' | 'full' | 'fullAndVotes'
+
+const hasVotes = (transactions: Transactions): boolean => transactions.endsWith('AndVotes')
 
 /** What an index of a part of the chain covers. */
 export type IndexedScope = {
@@ -154,8 +156,7 @@ export const toLogs: ToSubscription = (params, { transactions }, subscriber) => 
   if (transactions === 'none' || transactions === 'status') throw new RpcError('methodNotFound')
   checkCount(params, 1, 2)
   const which = toWhich(params[0])
-  if (which === 'allWithVotes' && transactions !== 'logsAndVotes')
-    throw new RpcError('votesNotFollowed')
+  if (which === 'allWithVotes' && !hasVotes(transactions)) throw new RpcError('votesNotFollowed')
   const options = toOptions(params, 1)
   const commitment = toCommitment(options['commitment'])
   const cursors = toCursors(options, 1, subscriber)

@@ -45,6 +45,9 @@ pub struct TransactionData {
     #[napi(ts_type = "Uint8Array")]
     pub keys: Option<CopiedBytes>,
     pub logs: Option<Vec<String>>,
+    /// The whole transaction, which has the lines: protobuf of SubscribeUpdateTransactionInfo.
+    #[napi(ts_type = "Uint8Array")]
+    pub full: Option<CopiedBytes>,
     /// In micro-lamports per compute unit.
     pub price: Option<f64>,
     /// Positions in `keys` of the accounts that it locks for writing.
@@ -271,6 +274,7 @@ fn to_transaction(
             is_vote: transaction.is_vote == Some(true),
             keys: pubkeys(keys)?.to_vec(),
             logs: transaction.logs.clone().unwrap_or_default(),
+            full: transaction.full.as_ref().map(|full| full.to_vec()),
             cost: Box::new(to_cost(transaction)?),
         }),
         None => None,

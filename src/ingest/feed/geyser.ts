@@ -19,7 +19,14 @@ export type Target = {
 }
 
 /** What is requested of transactions, from nothing to everything. */
-export const TRANSACTIONS = ['none', 'status', 'logs', 'logsAndVotes'] as const
+export const TRANSACTIONS = [
+  'none',
+  'status',
+  'logs',
+  'logsAndVotes',
+  'full',
+  'fullAndVotes',
+] as const
 export type Transactions = (typeof TRANSACTIONS)[number]
 
 /** The ways to ask for accounts. */
@@ -38,7 +45,7 @@ export const options = {
   transactions: {
     default: 'logs' as Transactions,
     words: TRANSACTIONS,
-    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs. Votes, where a chain still has them, are included with logsAndVotes only; logs make the feed several times larger.',
+    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs, transaction subscriptions need all of it. Votes, where a chain still has them, are included with logsAndVotes and fullAndVotes only; logs make the feed several times larger, and whole transactions are some KB each, so that `store.feedBytesMax` keeps fewer slots.',
   },
   blockSilenceMs: {
     default: 10_000,

@@ -15,6 +15,9 @@ pub enum Transactions {
     /// Results with keys and logs. Log subscriptions need them.
     Logs,
     LogsAndVotes,
+    /// Whole transactions. Transaction subscriptions need them.
+    Full,
+    FullAndVotes,
 }
 
 impl Transactions {
@@ -25,8 +28,21 @@ impl Transactions {
             "status" => Some(Transactions::Status),
             "logs" => Some(Transactions::Logs),
             "logsAndVotes" => Some(Transactions::LogsAndVotes),
+            "full" => Some(Transactions::Full),
+            "fullAndVotes" => Some(Transactions::FullAndVotes),
             _ => None,
         }
+    }
+
+    pub fn has_votes(self) -> bool {
+        matches!(
+            self,
+            Transactions::LogsAndVotes | Transactions::FullAndVotes
+        )
+    }
+
+    pub fn is_full(self) -> bool {
+        matches!(self, Transactions::Full | Transactions::FullAndVotes)
     }
 }
 

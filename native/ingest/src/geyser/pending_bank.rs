@@ -12,7 +12,7 @@ const BANK_BYTES: usize = 512;
 /// Memory cost of an account without its data, in bytes: record, key, and hash table at its maximum
 /// load.
 const ACCOUNT_BYTES: usize = 384;
-/// Memory cost of a transaction without its error, keys and logs, in bytes.
+/// Memory cost of a transaction without its error and details, in bytes.
 const TRANSACTION_BYTES: usize = 320;
 /// Memory cost of a log line without its text, in bytes.
 const LINE_BYTES: usize = 24;
@@ -127,7 +127,8 @@ fn transaction_bytes(transaction: &TransactionUpdate) -> usize {
     let details = transaction.details.as_ref().map_or(0, |details| {
         let logs = details.logs.iter().map(|line| LINE_BYTES + line.capacity());
         let cost = details.cost.writable.capacity() + 16 * details.cost.gains.capacity();
-        32 * details.keys.capacity() + cost + logs.sum::<usize>()
+        let full = details.full.as_ref().map_or(0, Vec::capacity);
+        32 * details.keys.capacity() + full + cost + logs.sum::<usize>()
     });
     TRANSACTION_BYTES + error + details
 }

@@ -54,7 +54,7 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
 fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut SubscribeRequest) {
     // Includes failed transactions.
     let all = SubscribeRequestFilterTransactions {
-        vote: (config.transactions != Transactions::LogsAndVotes).then_some(false),
+        vote: (!config.transactions.has_votes()).then_some(false),
         ..SubscribeRequestFilterTransactions::default()
     };
     let label = "transactions".to_string();
@@ -62,7 +62,10 @@ fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut
         Transactions::None => None,
         Transactions::Status => request.transactions_status.insert(label, all),
         // These include every close.
-        Transactions::Logs | Transactions::LogsAndVotes => {
+        Transactions::Logs
+        | Transactions::LogsAndVotes
+        | Transactions::Full
+        | Transactions::FullAndVotes => {
             request.transactions.insert(label, all);
             return;
         }
@@ -199,6 +202,8 @@ mod tests {
             (Transactions::Status, Some(Some(false)), None),
             (Transactions::Logs, None, Some(Some(false))),
             (Transactions::LogsAndVotes, None, Some(None)),
+            (Transactions::Full, None, Some(Some(false))),
+            (Transactions::FullAndVotes, None, Some(None)),
         ];
         for (transactions, status, whole) in cases {
             let config = GeyserConfig {

@@ -62,6 +62,10 @@ fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> i
         .logs
         .iter()
         .try_for_each(|line| write_bytes(to, line.as_bytes()))?;
+    to.write_all(&[u8::from(details.full.is_some())])?;
+    if let Some(full) = &details.full {
+        write_bytes(to, full)?;
+    }
     encode_cost(&details.cost, to)
 }
 
@@ -136,6 +140,11 @@ fn decode_details(from: &mut impl Read) -> io::Result<TransactionDetails> {
         logs: read_list(from, |from| {
             String::from_utf8(read_bytes(from)?).map_err(|_| malformed("a log line"))
         })?,
+        full: if read_bool(from)? {
+            Some(read_bytes(from)?)
+        } else {
+            None
+        },
         cost: Box::new(decode_cost(from)?),
     })
 }

@@ -311,6 +311,7 @@ fn a_recorded_stream_becomes_a_chain() {
     let mut ready = Vec::new();
     for update in &capture.updates {
         let taken = Taken {
+            is_full: false,
             transactions: true,
             closes: true,
         };

@@ -92,6 +92,7 @@ fn logs_and_roots_reach_the_store() {
             is_vote,
             keys,
             logs,
+            ..
         } = change
         {
             let first: Vec<u8> = keys.iter().map(|key| key[0]).collect();

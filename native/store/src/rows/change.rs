@@ -1,5 +1,6 @@
 //! One change of a slot, as encoded in `feed`.
 
+use crate::rows::full;
 use crate::rows::record::{self, AccountRef, AccountUpdate, HEAD_BYTES, TransactionUpdate};
 use primitives::Pubkey;
 
@@ -8,6 +9,8 @@ pub(crate) const CHANGE_HEAD_BYTES: usize = 5;
 pub(crate) const KIND_ACCOUNT: u8 = 1;
 pub(crate) const KIND_STATUS: u8 = 2;
 pub(crate) const KIND_TRANSACTION: u8 = 3;
+/// As a transaction; its protobuf in place of its log lines, which are in that.
+pub(crate) const KIND_FULL: u8 = 4;
 const IS_VOTE: u8 = 1;
 
 /// One change of a slot; an account has its state after that slot.
@@ -30,17 +33,29 @@ pub enum Change<'a> {
         /// All accounts of the transaction, including loaded ones.
         keys: &'a [Pubkey],
         logs: Logs<'a>,
+        /// As in [`crate::TransactionDetails`].
+        full: Option<&'a [u8]>,
     },
 }
 
 /// The log lines of one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Logs<'a>(&'a [u8]);
+pub struct Logs<'a>(Lines<'a>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines<'a> {
+    /// Each after its length.
+    Sized(&'a [u8]),
+    /// The protobuf of the transaction's meta.
+    OfMeta(&'a [u8]),
+}
 
 impl Logs<'_> {
-    /// Bytes of the remaining lines, including their length prefixes.
+    /// Bytes of what the remaining lines are read from.
     pub fn byte_count(&self) -> usize {
-        self.0.len()
+        match self.0 {
+            Lines::Sized(bytes) | Lines::OfMeta(bytes) => bytes.len(),
+        }
     }
 }
 
@@ -48,9 +63,14 @@ impl<'a> Iterator for Logs<'a> {
     type Item = &'a [u8];
 
     fn next(&mut self) -> Option<&'a [u8]> {
-        let (line, rest) = split_sized(self.0)?;
-        self.0 = rest;
-        Some(line)
+        match &mut self.0 {
+            Lines::Sized(bytes) => {
+                let (line, rest) = split_sized(bytes)?;
+                *bytes = rest;
+                Some(line)
+            }
+            Lines::OfMeta(bytes) => full::next_line(bytes),
+        }
     }
 }
 
@@ -79,19 +99,25 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Change<'_>> {
                 error: (!error.is_empty()).then_some(error),
             })
         }
-        KIND_TRANSACTION => {
+        KIND_TRANSACTION | KIND_FULL => {
             let (signature, rest) = body.split_first_chunk()?;
             let (flags, rest) = rest.split_first()?;
             let (error, rest) = split_sized(rest)?;
             let (count, rest) = rest.split_first_chunk()?;
             let keys_bytes = (u32::from_be_bytes(*count) as usize).checked_mul(32)?;
-            let (keys, logs) = rest.split_at_checked(keys_bytes)?;
+            let (keys, rest) = rest.split_at_checked(keys_bytes)?;
+            let full = (head[0] == KIND_FULL).then_some(rest);
+            let lines = match full {
+                Some(full) => Lines::OfMeta(full::meta(full)),
+                None => Lines::Sized(rest),
+            };
             Some(Change::Transaction {
                 signature,
                 error: (!error.is_empty()).then_some(error),
                 is_vote: flags & IS_VOTE != 0,
                 keys: keys.as_chunks().0,
-                logs: Logs(logs),
+                logs: Logs(lines),
+                full,
             })
         }
         _ => None,
@@ -129,8 +155,11 @@ pub(crate) fn transaction_bytes(update: &TransactionUpdate) -> usize {
     let Some(details) = &update.details else {
         return 64 + error;
     };
-    let logs = details.logs.iter().map(|line| 4 + line.len());
-    64 + 1 + 4 + error + 4 + 32 * details.keys.len() + logs.sum::<usize>()
+    let rest = match &details.full {
+        Some(full) => full.len(),
+        None => details.logs.iter().map(|line| 4 + line.len()).sum(),
+    };
+    64 + 1 + 4 + error + 4 + 32 * details.keys.len() + rest
 }
 
 /// Appends a transaction change, without kind and length, and returns its kind.
@@ -145,6 +174,10 @@ pub(crate) fn push_transaction(out: &mut Vec<u8>, update: &TransactionUpdate) ->
     push_sized(out, error);
     out.extend_from_slice(&(details.keys.len() as u32).to_be_bytes());
     out.extend_from_slice(details.keys.as_flattened());
+    if let Some(full) = &details.full {
+        out.extend_from_slice(full);
+        return KIND_FULL;
+    }
     for line in &details.logs {
         push_sized(out, line.as_bytes());
     }
@@ -164,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_decode(kind in 0u8..5, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn any_bytes_decode(kind in 0u8..6, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let bytes = [&[kind][..], &bytes].concat();
             let _ = first_length(&bytes);
             if let Some(Change::Transaction { keys, logs, .. }) = decode(&bytes) {
@@ -183,7 +216,7 @@ mod tests {
                     is_vote: false,
                     keys: vec![[2; 32]; 2],
                     logs: vec!["line".to_string()],
-                    cost: Box::default(),
+                    ..Default::default()
                 }),
             };
             let mut bytes = vec![KIND_TRANSACTION, 0, 0, 0, 0];

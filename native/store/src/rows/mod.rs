@@ -1,6 +1,7 @@
 //! The layouts of keys and values.
 
 pub(crate) mod change;
+pub(crate) mod full;
 pub(crate) mod keys;
 pub(crate) mod record;
 pub mod row_codec;

@@ -52,13 +52,16 @@ pub struct TransactionUpdate {
     pub details: Option<TransactionDetails>,
 }
 
-/// The details of a transaction that log subscriptions and fee estimates need.
+/// The details of a transaction that subscriptions and fee estimates need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransactionDetails {
     pub is_vote: bool,
     /// All accounts of the transaction: static keys, then loaded ones.
     pub keys: Vec<Pubkey>,
+    /// Empty if `full` has them.
     pub logs: Vec<String>,
+    /// The whole transaction, if that is taken: protobuf of SubscribeUpdateTransactionInfo.
+    pub full: Option<Vec<u8>>,
     pub cost: Box<TransactionCost>,
 }
 

@@ -45,6 +45,7 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
                 is_vote,
                 keys,
                 logs,
+                full,
             } => statuses.push(TransactionUpdate {
                 signature: *signature,
                 index: 0,
@@ -53,8 +54,10 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
                     is_vote,
                     keys: keys.to_vec(),
                     logs: logs
+                        .filter(|_| full.is_none())
                         .map(|line| String::from_utf8(line.to_vec()).unwrap())
                         .collect(),
+                    full: full.map(<[u8]>::to_vec),
                     ..TransactionDetails::default()
                 }),
             }),
@@ -72,13 +75,14 @@ pub(super) fn signature(n: u64) -> [u8; 64] {
 
 fn details() -> impl Strategy<Value = TransactionDetails> {
     let lines = vec("[a-z \u{1F600}]{0,900}", 0..5);
-    (any::<bool>(), vec(any::<Pubkey>(), 0..4), lines).prop_map(|(is_vote, keys, logs)| {
-        TransactionDetails {
-            is_vote,
-            keys,
-            logs,
-            ..TransactionDetails::default()
-        }
+    let full = proptest::option::of(vec(any::<u8>(), 0..5_000));
+    let parts = (any::<bool>(), vec(any::<Pubkey>(), 0..4), lines, full);
+    parts.prop_map(|(is_vote, keys, logs, full)| TransactionDetails {
+        is_vote,
+        keys,
+        logs: if full.is_some() { Vec::new() } else { logs },
+        full,
+        ..TransactionDetails::default()
     })
 }
 

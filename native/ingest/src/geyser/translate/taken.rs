@@ -8,6 +8,8 @@ use crate::geyser::subscription_plan::SubscriptionPlan;
 pub struct Taken {
     /// The transaction itself, for the store's feed. False if it was requested only for its closes.
     pub transactions: bool,
+    /// All of it.
+    pub is_full: bool,
     /// The accounts whose lamports it reduced to zero.
     pub closes: bool,
 }
@@ -17,6 +19,7 @@ impl Taken {
         let transactions = config.transactions;
         Taken {
             transactions: !matches!(transactions, Transactions::None | Transactions::Status),
+            is_full: transactions.is_full(),
             closes: config.plan.resolve(&config.accounts) == SubscriptionPlan::Narrow,
         }
     }

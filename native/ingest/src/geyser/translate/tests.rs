@@ -10,12 +10,15 @@ use yellowstone_grpc_proto::solana::storage::confirmed_block::{
 
 use super::*;
 use crate::geyser::update::{BlockMeta, Content, Fault, Update};
+use store::TransactionUpdate;
 
 const ALL: Taken = Taken {
+    is_full: false,
     transactions: true,
     closes: false,
 };
 const CLOSES: Taken = Taken {
+    is_full: false,
     transactions: false,
     closes: true,
 };
@@ -187,6 +190,49 @@ fn transfer(before: Vec<u64>, after: Vec<u64>) -> SubscribeUpdate {
         }),
         ..SubscribeUpdateTransaction::default()
     }))
+}
+
+#[test]
+fn a_whole_transaction_is_stored_as_it_came_without_a_second_copy_of_its_logs() {
+    let info = SubscribeUpdateTransactionInfo {
+        signature: vec![3; 64],
+        index: 4,
+        transaction: Some(Transaction {
+            signatures: vec![vec![3; 64]],
+            message: Some(Message_::default()),
+        }),
+        meta: Some(TransactionStatusMeta {
+            log_messages: vec!["line".to_string()],
+            ..TransactionStatusMeta::default()
+        }),
+        ..SubscribeUpdateTransactionInfo::default()
+    };
+    let update = || {
+        wrap(UpdateOneof::Transaction(SubscribeUpdateTransaction {
+            slot: 7,
+            transaction: Some(info.clone()),
+            ..SubscribeUpdateTransaction::default()
+        }))
+    };
+    for is_full in [false, true] {
+        let taken = Taken { is_full, ..ALL };
+        let Message::Updates(updates) = translate(update(), taken).unwrap() else {
+            panic!("not updates");
+        };
+        let [Update { content, .. }] = &updates[..] else {
+            panic!("{updates:?}");
+        };
+        let Content::Transaction(TransactionUpdate { details, .. }) = content else {
+            panic!("{content:?}");
+        };
+        let details = details.as_ref().unwrap();
+        assert_eq!(details.logs.len(), usize::from(!is_full));
+        let full = details
+            .full
+            .as_deref()
+            .map(|bytes| SubscribeUpdateTransactionInfo::decode(bytes).unwrap());
+        assert_eq!(full, is_full.then(|| info.clone()));
+    }
 }
 
 #[test]

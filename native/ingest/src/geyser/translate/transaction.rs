@@ -3,6 +3,7 @@
 use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateTransaction, SubscribeUpdateTransactionStatus,
 };
+use yellowstone_grpc_proto::prost::Message;
 
 use super::cost::Offer;
 use super::fields::{bank_of, fixed, malformed};
@@ -33,6 +34,7 @@ pub(super) fn translate_transaction(
     let (slot, bank) = (update.slot, bank_of(update.bank_id));
     let lacks = |what: &str| malformed(slot, format!("a transaction without {what}"));
     let info = update.transaction.ok_or_else(|| lacks("its body"))?;
+    let full = taken.is_full.then(|| info.encode_to_vec());
     let message = info.transaction.and_then(|transaction| transaction.message);
     let message = message.ok_or_else(|| lacks("its message"))?;
     let meta = info.meta.ok_or_else(|| lacks("its meta"))?;
@@ -78,7 +80,12 @@ pub(super) fn translate_transaction(
             details: Some(TransactionDetails {
                 is_vote: info.is_vote,
                 keys,
-                logs: meta.log_messages,
+                logs: if full.is_some() {
+                    Vec::new()
+                } else {
+                    meta.log_messages
+                },
+                full,
                 cost: Box::new(cost),
             }),
         };

@@ -33,12 +33,14 @@ fn transactions() -> impl Strategy<Value = Vec<TransactionUpdate>> {
         any::<bool>(),
         any::<Vec<[u8; 32]>>(),
         any::<Vec<String>>(),
+        any::<Option<Vec<u8>>>(),
         cost,
     );
-    let details = details.prop_map(|(is_vote, keys, logs, cost)| TransactionDetails {
+    let details = details.prop_map(|(is_vote, keys, logs, full, cost)| TransactionDetails {
         is_vote,
         keys,
         logs,
+        full,
         cost: Box::new(cost),
     });
     let transaction = (
