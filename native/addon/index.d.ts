@@ -845,15 +845,30 @@ export interface LaneOptions {
   host: string
   port: number
   serverName: string
+  /** Empty for none. */
   protocol: string
-  /** The key of the service, which becomes the name in a certificate; absent for a node. */
+  /** Which certificate is shown: of a node, with a name, one that the peer has issued, or none. */
+  certificate: 'node' | 'named' | 'issued' | 'none'
+  /** Named: the name. Issued: PEM of a certificate, its chain and its key. */
   key?: string
-  /** Of a key: whether the connection asks for protection. */
+  /** Named: whether the connection asks for protection. */
   isProtected: boolean
+  /** Named: with a key of Ed25519 in place of ECDSA P-256. */
+  isEd25519: boolean
   /** Of a node: the 32 bytes of its Ed25519 seed; absent is a new key. */
   seed?: Uint8Array
+  /** Whether the peer's certificate must be of an authority of the system, and of its name. */
+  isPeerVerified: boolean
+  /** What is sent on the first stream of a connection. */
+  greeting?: Uint8Array
+  /** Whether that stream is answered, with a zero. */
+  isGreetingAnswered: boolean
   isAnswered: boolean
   answerBytesMax: number
+  /** Bytes of the head of an answer; 0 for an answer that ends with its stream. */
+  answerHeadBytes: number
+  /** The last bytes of the head that are the length of the rest; 0 where nothing follows. */
+  answerLengthBytes: number
   streamsMax: number
   streamWaitMs: number
   answerWaitMs: number
@@ -1167,6 +1182,8 @@ export interface QuicListenerOptions {
   slot: number
   /** The same for all edges of the machine. */
   resetKey: Uint8Array
+  /** Whose clients it takes, in the words of `Dialect`; absent are those of Lunar Lander. */
+  dialect?: string
   /** PEM of a certificate and its key; one is made where they are absent. */
   chain?: Uint8Array
   key?: Uint8Array

@@ -1,6 +1,7 @@
 import { presetOf } from '../submission/lanes/presets.js'
 import { ROUTE_LANES } from '../submission/store/end.js'
-import { seedOf } from '../submission/lanes/quic-tpu.js'
+import { isJsonPreset } from '../submission/lanes/json.js'
+import { explainCredential } from '../submission/lanes/quic-identity.js'
 import { listenersOf, type ConfiguredListener } from './listeners.js'
 import type { Config } from './schema.js'
 
@@ -84,13 +85,13 @@ const explainLane = ({ credential, kind, preset, tipAddresses, ...lane }: Lane) 
   const isQuic = kind === 'quic-frame' || kind === 'quic-tpu'
   if (isQuic !== lane.url.startsWith('quic://'))
     return `url: ${kind} needs ${isQuic ? 'quic://host:port' : 'an http or https URL'}`
-  if (isQuic ? presetOf(preset)?.kind !== kind : preset !== 'none')
-    return `preset: ${preset} is none of ${kind}`
+  const quic = presetOf(preset)
+  const isPreset = kind === 'json' ? isJsonPreset(preset) : preset === 'none'
+  if (isQuic ? quic?.kind !== kind : !isPreset) return `preset: ${preset} is none of ${kind}`
   if (kind === 'quic-frame' && credential === undefined)
     return 'credential: quic-frame needs the key of the service'
-  const isWallet = kind === 'quic-tpu' || presetOf(preset)?.isWallet === true
-  if (isWallet && credential !== undefined && seedOf(credential) === undefined)
-    return `credential: ${preset} needs a keypair of 64 bytes in base58`
+  const needed = quic && credential !== undefined && explainCredential(quic, credential)
+  if (typeof needed === 'string') return `credential: ${preset} needs ${needed}`
   return tipAddresses.length === 0 && lane.tipFloorLamports > 0
     ? 'tipFloorLamports: a floor needs tipAddresses, or must be 0'
     : undefined

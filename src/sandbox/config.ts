@@ -57,7 +57,7 @@ const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
     { ...lane, ...inQuery, id: 'text', kind: 'text', url: `${url}/api/sendTransaction2` },
     {
       ...{ ...lane, pingPath: '', id: 'quic', kind: 'quic-frame', preset: 'lunar-lander' },
-      url: `quic://${HOST}:${ports.lander}`,
+      url: `quic://${HOST}:${ports.quic['lunar-lander']}`,
       transactionBytesMax: 4_096,
     },
   ]

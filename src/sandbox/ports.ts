@@ -9,6 +9,14 @@ export const portsFrom = (first: number) => ({
   lander: first + 8,
   bundleEngine: first + 9,
   identity: first + 10,
+  /** Of UDP: the dev lander, as senders whose clients speak QUIC. */
+  quic: {
+    'lunar-lander': first + 8,
+    node1: first + 6,
+    nextblock: first + 7,
+    glaive: first + 9,
+    falcon: first + 10,
+  },
 })
 
 export type Ports = ReturnType<typeof portsFrom>

@@ -41,8 +41,10 @@ const openUpstreams = async ({ chain, tips }: SandboxChain, { port }: SandboxFla
     openDevLander(chain, { port: ports.lander, tipAddresses: tips.lander, isKeyRequired: false }),
     openBundleEngine(chain, { port: ports.bundleEngine, tipAddresses: tips.engine }),
   ])
-  const quic = openQuicLander({ lander, log, port: ports.lander })
-  return { lander, engine, quic }
+  const senders = (['lunar-lander', 'node1', 'nextblock', 'glaive', 'falcon'] as const).map(
+    dialect => openQuicLander({ dialect, lander, log, port: ports.quic[dialect] }),
+  )
+  return { lander, engine, senders }
 }
 
 /** Starts the local upstreams: dev chain with feed and RPC, lander, bundle engines, identity. */
@@ -52,7 +54,7 @@ export const start: Start<'chain-provider'> = async ({ config, options }, send) 
   const { log, flush } = openLog('sandbox', config.log)
   const metrics = createMetrics('sandbox')
   const sandbox = await openChain(flags)
-  const { lander, engine, quic } = await openUpstreams(sandbox, flags, log)
+  const { lander, engine, senders } = await openUpstreams(sandbox, flags, log)
   const identity = await openIdentityProvider({
     port: portsFrom(flags.port).identity,
     users,
@@ -80,7 +82,7 @@ export const start: Start<'chain-provider'> = async ({ config, options }, send) 
       if (command.kind === 'collectMetrics') void sendMetrics(metrics, send, command.call)
     },
     drain: async () => {
-      quic.close()
+      for (const sender of senders) sender.close()
       await Promise.all([lander.close(), engine.close(), identity.close()])
       await sandbox.close()
       flush()

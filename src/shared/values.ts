@@ -54,3 +54,12 @@ export const onlyMember = (
   const members = isMap(value) ? Object.entries(value) : []
   return members.length === 1 ? members[0] : undefined
 }
+
+/** A JSON value; undefined of what is none. */
+export const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -8,8 +8,8 @@ import {
   type Params,
   type Refusal,
 } from '../shared/jsonrpc.js'
-import { parseJson } from './parse-json.js'
 import { hasRepeatedMember } from './repeated-members.js'
+import { parseJson } from '../shared/values.js'
 
 /** The one call of a submission route. */
 export type SubmissionCall = { readonly id: Id; readonly method: string; readonly params: Params }

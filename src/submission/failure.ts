@@ -2,7 +2,7 @@ import { findAnswerError, toErrorCode } from '../native/upstream/answer.js'
 import type { AnswerError, CallError } from '../shared/errors.js'
 import type { Reply } from '../shared/http.js'
 import type { UpstreamReply } from '../upstream/reply.js'
-import { parseJson } from './parse-json.js'
+import { parseJson } from '../shared/values.js'
 
 /** Why a submission failed, as it is counted; it is not sent. */
 export type Failure = CallError | undefined

@@ -1,5 +1,5 @@
 import { scanMessage, type Id } from '../shared/jsonrpc.js'
-import { parseJson } from './parse-json.js'
+import { parseJson } from '../shared/values.js'
 
 /** Bounds of an upstream's reply that is searched for its id; they are those of its bytes. */
 const REPLY_LIMITS = { nestingMax: 128, batchCountMax: Infinity }

@@ -29,12 +29,11 @@ import {
   READER,
   REPLY,
   SECRET_FORMS,
-  QUIC_LANE,
-  quicSpec,
   SPOOL,
   STORE_INSPECTOR,
   type Row,
 } from '../fixtures/native/addon-arguments.js'
+import { QUIC_LANE, quicSpec } from '../fixtures/native/quic-arguments.js'
 import { bytes, optional, text, whole, wrongCalls } from '../fixtures/native/wrong.js'
 
 type Call = (...args: never[]) => unknown

@@ -7,7 +7,7 @@
 /// A self-signed certificate with one name has about 400 bytes; longer chains are not read.
 const CERTIFICATE_BYTES_MAX: usize = 8 * 1024;
 /// Longer than any token.
-const TOKEN_BYTES_MAX: usize = 256;
+pub const TOKEN_BYTES_MAX: usize = 256;
 
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;

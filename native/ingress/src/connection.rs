@@ -6,12 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quinn::{Connection, Incoming};
-use rustls::pki_types::CertificateDer;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::certificate::{Identity, identify};
 use crate::close::Close;
 use crate::queue::{Event, Line};
 use crate::shared::{Opened, Shared, Verdict, lock, owner_of};
@@ -98,15 +96,10 @@ pub async fn run(shared: Arc<Shared>, incoming: Incoming, handshake: Share<IpAdd
     }
 }
 
-fn identity_of(connection: &Connection) -> Option<Identity> {
-    let shown = connection.peer_identity()?;
-    let chain = shown.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    identify(chain.first()?)
-}
-
 /// Has the event loop look up who it is.
 async fn admit(shared: &Arc<Shared>, connection: &Connection) -> Result<Admitted, Close> {
-    let identity = identity_of(connection).ok_or(Close::BadCert)?;
+    let greeted = shared.dialect.greet(connection).await;
+    let greeted = greeted.ok_or(Close::BadCert)?;
     let address = connection.remote_address().ip().to_canonical();
     let by_address = shared
         .by_address
@@ -118,11 +111,14 @@ async fn admit(shared: &Arc<Shared>, connection: &Connection) -> Result<Admitted
     let event = Event::Connected {
         connection: registered.id,
         address,
-        token: identity.token,
-        wants_protection: identity.wants_protection,
+        token: greeted.identity.token.clone(),
+        wants_protection: greeted.identity.wants_protection,
     };
     shared.queue.push(&Line::Address(address), event);
-    match timeout(VERDICT, verdict).await {
+    let verdict = timeout(VERDICT, verdict).await;
+    let is_known = matches!(verdict, Ok(Ok(Verdict::Admitted { .. })));
+    greeted.answer(is_known).await;
+    match verdict {
         Ok(Ok(Verdict::Admitted { owner, connections })) => Ok(Admitted {
             registered,
             address,

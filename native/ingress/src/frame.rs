@@ -5,13 +5,18 @@ const FLAGS: u8 = 0;
 /// Longer ones are an error to the client.
 const BODY_BYTES_MAX: usize = 1024;
 
-/// Words beyond the bound are cut between two characters.
-pub fn encode(status: u16, words: &str) -> Vec<u8> {
-    let mut end = words.len().min(BODY_BYTES_MAX);
+/// The beginning of some words, cut between two characters.
+pub fn cut(words: &str, bytes_max: usize) -> &[u8] {
+    let mut end = words.len().min(bytes_max);
     while !words.is_char_boundary(end) {
         end -= 1;
     }
-    let body = &words.as_bytes()[..end];
+    &words.as_bytes()[..end]
+}
+
+/// Words beyond the bound are cut between two characters.
+pub fn encode(status: u16, words: &str) -> Vec<u8> {
+    let body = cut(words, BODY_BYTES_MAX);
     let mut frame = Vec::with_capacity(6 + body.len());
     frame.extend([VERSION, FLAGS]);
     frame.extend(status.to_be_bytes());

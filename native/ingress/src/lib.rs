@@ -8,6 +8,7 @@ mod certificate;
 mod close;
 mod connection;
 mod connection_ids;
+mod dialect;
 mod frame;
 mod listener;
 mod queue;
@@ -19,6 +20,7 @@ mod tls;
 
 pub use certificate::{Identity, identify};
 pub use close::Close;
+pub use dialect::Dialect;
 pub use listener::{Listener, Options, Stats};
 pub use queue::{Event, Waiter};
 pub use tls::Pem;

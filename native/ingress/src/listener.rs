@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::close::Close;
 use crate::connection;
 use crate::connection_ids::endpoint_config;
+use crate::dialect::Dialect;
 use crate::queue::Waiter;
 use crate::shared::{Shared, Verdict, count, lock, owner_of};
 use crate::socket::Unbuffered;
@@ -37,6 +38,7 @@ pub struct Options {
     pub reset_key: Vec<u8>,
     /// Absent: a self-signed certificate is made.
     pub pem: Option<Pem>,
+    pub dialect: Dialect,
 }
 
 /// A listener in numbers.
@@ -63,7 +65,7 @@ pub struct Listener {
 impl Listener {
     /// Begins to listen, on a thread of its own.
     pub fn open(options: Options) -> Result<Listener> {
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(Shared::new(options.dialect));
         let own = Arc::clone(&shared);
         let (sender, opened) = mpsc::channel();
         thread::Builder::new().name("quic".into()).spawn(move || {
@@ -149,7 +151,7 @@ impl Listener {
     /// Uses another certificate for new connections.
     pub fn use_certificate(&self, pem: &Pem) -> Result<()> {
         self.endpoint
-            .set_server_config(Some(server_config(Some(pem))?));
+            .set_server_config(Some(server_config(Some(pem), self.shared.dialect)?));
         Ok(())
     }
 
@@ -197,7 +199,7 @@ impl Drop for Listener {
 }
 
 fn open_endpoint(options: &Options) -> Result<Endpoint> {
-    let config = server_config(options.pem.as_ref())?;
+    let config = server_config(options.pem.as_ref(), options.dialect)?;
     let socket: UdpSocket = sys::datagram::duplicate(options.descriptor)?;
     let runtime = Arc::new(TokioRuntime);
     let socket = Arc::new(Unbuffered(runtime.wrap_udp_socket(socket)?));

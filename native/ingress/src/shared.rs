@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{oneshot, watch};
 
 use crate::close::Close;
+use crate::dialect::Dialect;
 use crate::queue::Queue;
 use crate::shares::{Share, Shares};
 
@@ -44,6 +45,7 @@ pub type Answer = (u16, String);
 
 /// What all tasks of a listener share with the event loop.
 pub struct Shared {
+    pub dialect: Dialect,
     pub queue: Queue,
     pub connections: Mutex<HashMap<u32, Opened>>,
     pub pending: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
@@ -75,8 +77,9 @@ pub fn count(counter: &AtomicU64) {
 }
 
 impl Shared {
-    pub fn new() -> Shared {
+    pub fn new(dialect: Dialect) -> Shared {
         Shared {
+            dialect,
             queue: Queue::default(),
             connections: Mutex::default(),
             pending: Mutex::default(),

@@ -9,7 +9,6 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::close::{NO_ROOM, TOO_LONG, TOO_SLOW};
-use crate::frame;
 use crate::queue::{Event, Line};
 use crate::shared::{Answer, Shared, count, lock};
 use crate::shares::Share;
@@ -89,6 +88,7 @@ pub async fn take(flight: Flight, mut receive: RecvStream, send: Option<SendStre
     };
     match read {
         Ok(bytes) => {
+            let bytes = shared.dialect.transaction(bytes, send.is_some());
             let answer = report(served, bytes);
             tokio::spawn(answer_with(flight, send, answer, (room, bytes_room)));
         }
@@ -102,7 +102,7 @@ pub async fn take(flight: Flight, mut receive: RecvStream, send: Option<SendStre
             let _ = receive.stop(NO_ROOM);
             if let Some(send) = send {
                 let (status, words) = NO_ROOM_ANSWER;
-                let frame = frame::encode(status, words);
+                let frame = shared.dialect.encode(status, words);
                 tokio::spawn(async move { write(send, &frame).await });
             }
         }
@@ -163,7 +163,7 @@ async fn answer_with<R>(
     let answer = answer.await;
     drop(room);
     if let (Some(send), Ok((status, words))) = (send, answer) {
-        write(send, &frame::encode(status, &words)).await;
+        write(send, &flight.0.shared.dialect.encode(status, &words)).await;
     }
     drop(flight);
 }

@@ -14,8 +14,7 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, SignatureScheme};
 use sys::error::{Error, Result};
 
-/// The protocol that clients ask for; any other fails the handshake.
-const PROTOCOL: &[u8] = b"lunar-lander-tpu";
+use crate::dialect::Dialect;
 
 /// Of one connection, in each direction of streams: as Lunar Lander.
 const STREAMS_MAX: u32 = 64;
@@ -133,16 +132,20 @@ fn transport() -> TransportConfig {
 }
 
 /// What connections are accepted with; without a certificate, with one that is made here.
-pub fn server_config(pem: Option<&Pem>) -> Result<ServerConfig> {
+pub fn server_config(pem: Option<&Pem>, dialect: Dialect) -> Result<ServerConfig> {
     let (chain, key) = pem.map_or_else(self_signed, parse)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(failed)?
-        .with_client_cert_verifier(Arc::new(AnyClient(provider)))
-        .with_single_cert(chain, key)
         .map_err(failed)?;
-    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    let builder = if dialect.has_certificate() {
+        builder.with_client_cert_verifier(Arc::new(AnyClient(provider)))
+    } else {
+        builder.with_no_client_auth()
+    };
+    let mut tls = builder.with_single_cert(chain, key).map_err(failed)?;
+    // Any other fails the handshake.
+    tls.alpn_protocols = dialect.protocols();
     // A resumed session would show the certificate of an earlier connection, and takes as long.
     tls.session_storage = Arc::new(NoServerSessionStorage {});
     tls.send_tls13_tickets = 0;

@@ -10,13 +10,23 @@ use quinn::rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use quinn::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use quinn::rustls::{self, DigitallySignedStruct, SignatureScheme};
+use quinn::rustls::{self, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use quinn::{ClientConfig, IdleTimeout, TransportConfig, VarInt};
 use sys::error::{Error, Result};
 
-use crate::options::Options;
+use crate::options::{Options, Roots};
 
-/// Peers of these protocols have a certificate of their own making, and no client checks its chain
+/// The authorities of the system, and of `SSL_CERT_FILE`.
+pub fn system_roots() -> Result<Roots> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(Error::Internal("the system has no authorities".into()));
+    }
+    Ok(Arc::new(roots))
+}
+
+/// Peers of most protocols have a certificate of their own making, and no client checks its chain
 /// or name. That the peer has its key is checked.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
@@ -59,7 +69,7 @@ impl ServerCertVerifier for AnyCertificate {
 /// Streams that a peer may open, which no protocol of a lane needs.
 const PEER_STREAMS: VarInt = VarInt::from_u32(0);
 
-/// What a peer may send ahead on one stream, of which an answer needs 1 KiB, and on all.
+/// What a peer may send ahead on one stream, of which most answers need 1 KiB, and on all.
 const STREAM_BYTES: VarInt = VarInt::from_u32(8 * 1024);
 const CONNECTION_BYTES: VarInt = VarInt::from_u32(1024 * 1024);
 
@@ -68,15 +78,25 @@ pub fn config(options: &Options) -> Result<ClientConfig> {
     let failed = |what: &str| Error::Internal(format!("QUIC client: {what}"));
     let certificate = options.identity.certificate()?;
     let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
-    let verifier = AnyCertificate(provider.signature_verification_algorithms);
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+    let algorithms = provider.signature_verification_algorithms;
+    let builder = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|_| failed("TLS 1.3"))?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_client_auth_cert(certificate.chain, certificate.key)
-        .map_err(|_| failed("the certificate"))?;
-    tls.alpn_protocols = vec![options.protocol.clone()];
+        .map_err(|_| failed("TLS 1.3"))?;
+    let builder = match &options.roots {
+        Some(roots) => builder.with_root_certificates(Arc::clone(roots)),
+        None => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(algorithms))),
+    };
+    let mut tls = match certificate {
+        Some(certificate) => builder
+            .with_client_auth_cert(certificate.chain, certificate.key)
+            .map_err(|_| failed("the certificate"))?,
+        None => builder.with_no_client_auth(),
+    };
+    if !options.protocol.is_empty() {
+        tls.alpn_protocols = vec![options.protocol.clone()];
+    }
     let crypto = QuicClientConfig::try_from(tls).map_err(|_| failed("the ciphers"))?;
     let mut transport = TransportConfig::default();
     let idle = IdleTimeout::try_from(options.idle).map_err(|_| failed("the idle time"))?;

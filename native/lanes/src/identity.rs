@@ -1,5 +1,6 @@
-//! Who a lane is for its peer: a self-signed certificate, made for the lane alone.
+//! Who a lane is for its peer: mostly a self-signed certificate, made for the lane alone.
 
+use quinn::rustls::pki_types::pem::PemObject;
 use quinn::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rcgen::{
     CertificateParams, CustomExtension, DistinguishedName, DnType, KeyPair, PKCS_ECDSA_P256_SHA256,
@@ -31,10 +32,18 @@ const ED25519_HEAD: [u8; 16] = [
 
 /// What the certificate of a lane says. It is never printed: the name may be a key.
 pub enum Identity {
-    /// The key of the service as the common name, over a new ECDSA P-256 key.
-    Named { key: String, is_protected: bool },
+    /// The key of the service as the common name, over a new key of ECDSA P-256 or Ed25519.
+    Named {
+        key: String,
+        is_protected: bool,
+        is_ed25519: bool,
+    },
     /// An Ed25519 key that the peer knows, or a new one.
     Node { seed: Option<[u8; 32]> },
+    /// PEM of a certificate that the peer has issued, with its chain and its private key.
+    Issued(String),
+    /// Without a certificate.
+    Anonymous,
 }
 
 /// A certificate and its key.
@@ -43,35 +52,63 @@ pub struct Certificate {
     pub key: PrivateKeyDer<'static>,
 }
 
+fn failed<T>(_: T) -> Error {
+    Error::Internal("a client certificate cannot be made".into())
+}
+
 impl Identity {
-    /// Makes the certificate. What fails is never said with the name.
-    pub fn certificate(&self) -> Result<Certificate> {
-        let failed = |_| Error::Internal("a client certificate cannot be made".into());
-        let key = match self {
-            Identity::Named { .. } => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
-            Identity::Node { seed: None } => KeyPair::generate_for(&PKCS_ED25519),
-            Identity::Node { seed: Some(seed) } => {
-                let pkcs8 = [ED25519_HEAD.as_slice(), seed].concat();
-                let pkcs8 = PrivatePkcs8KeyDer::from(pkcs8.as_slice());
-                KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &PKCS_ED25519)
-            }
-        }
-        .map_err(failed)?;
-        let der = match self {
+    /// Makes the certificate; absent where none is shown. What fails is never said with the name.
+    pub fn certificate(&self) -> Result<Option<Certificate>> {
+        let (key, der) = match self {
+            Identity::Anonymous => return Ok(None),
+            Identity::Issued(pem) => return issued(pem).map(Some),
             Identity::Named {
                 key: name,
                 is_protected,
+                is_ed25519,
             } => {
+                let key = if *is_ed25519 {
+                    KeyPair::generate_for(&PKCS_ED25519)
+                } else {
+                    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
+                }
+                .map_err(failed)?;
                 let params = named(name, *is_protected);
-                params.self_signed(&key).map_err(failed)?.der().clone()
+                let der = params.self_signed(&key).map_err(failed)?.der().clone();
+                (key, der)
             }
-            Identity::Node { .. } => node(key.public_key_raw()).into(),
+            Identity::Node { seed } => {
+                let key = match seed {
+                    None => KeyPair::generate_for(&PKCS_ED25519),
+                    Some(seed) => {
+                        let pkcs8 = [ED25519_HEAD.as_slice(), seed].concat();
+                        let pkcs8 = PrivatePkcs8KeyDer::from(pkcs8.as_slice());
+                        KeyPair::from_pkcs8_der_and_sign_algo(&pkcs8, &PKCS_ED25519)
+                    }
+                }
+                .map_err(failed)?;
+                let der = node(key.public_key_raw()).into();
+                (key, der)
+            }
         };
-        Ok(Certificate {
+        Ok(Some(Certificate {
             chain: vec![der],
             key: PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
-        })
+        }))
     }
+}
+
+/// Certificates and a key in one text, in any order.
+fn issued(pem: &str) -> Result<Certificate> {
+    let wrong = || Error::Internal("the credential is no certificate with its key in PEM".into());
+    let chain = CertificateDer::pem_slice_iter(pem.as_bytes())
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|_| wrong())?;
+    let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| wrong())?;
+    if chain.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Certificate { chain, key })
 }
 
 /// A certificate with a name, as rcgen makes it by default.

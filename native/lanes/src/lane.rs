@@ -14,7 +14,7 @@ use crate::backoff::Backoff;
 use crate::client;
 use crate::options::Options;
 use crate::reason::of_connection;
-use crate::stream::{End, Sent, send_answered, send_one_way};
+use crate::stream::{End, Sent, greet, send_answered, send_one_way};
 
 /// A connection that lasted for so long was a good one: the next attempt follows soon.
 const LASTING: Duration = Duration::from_secs(10);
@@ -229,5 +229,13 @@ async fn connect(
         .connect_with(config.clone(), address, &options.server_name)
         .map_err(|_| "the address cannot be used".to_string())?;
     let connection = connecting.await.map_err(|error| of_connection(&error))?;
+    if let Some(greeting) = &options.greeting
+        && let Err(reason) = greet(&connection, greeting).await
+    {
+        // A peer that has closed has said why.
+        let closed = connection.close_reason();
+        leave(&endpoint, &connection).await;
+        return Err(closed.map_or(reason, |error| of_connection(&error)));
+    }
     Ok((endpoint, connection))
 }

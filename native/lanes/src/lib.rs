@@ -13,7 +13,8 @@ mod options;
 mod reason;
 mod stream;
 
+pub use client::system_roots;
 pub use identity::Identity;
 pub use lane::{Lane, State};
-pub use options::Options;
+pub use options::{Greeting, Head, Options, Roots};
 pub use stream::{End, Sent};

@@ -1,6 +1,6 @@
 //! Why a connection or a stream ended, in words for a log.
 
-use quinn::{ConnectionError, ReadError, ReadToEndError, WriteError};
+use quinn::{ConnectionError, ReadError, ReadExactError, ReadToEndError, WriteError};
 
 /// Characters of what a peer said.
 const CHARS_MAX: usize = 128;
@@ -38,11 +38,26 @@ pub fn of_write(error: &WriteError) -> String {
     }
 }
 
+pub const TOO_LONG: &str = "a longer answer than any";
+
+fn of_stream(error: &ReadError) -> String {
+    match error {
+        ReadError::Reset(code) => format!("reset with {code}"),
+        ReadError::ConnectionLost(error) => of_connection(error),
+        _ => "no stream".into(),
+    }
+}
+
 pub fn of_read(error: &ReadToEndError) -> String {
     match error {
-        ReadToEndError::TooLong => "a longer answer than any".into(),
-        ReadToEndError::Read(ReadError::Reset(code)) => format!("reset with {code}"),
-        ReadToEndError::Read(ReadError::ConnectionLost(error)) => of_connection(error),
-        ReadToEndError::Read(_) => "no stream".into(),
+        ReadToEndError::TooLong => TOO_LONG.into(),
+        ReadToEndError::Read(error) => of_stream(error),
+    }
+}
+
+pub fn of_exact(error: &ReadExactError) -> String {
+    match error {
+        ReadExactError::FinishedEarly(_) => "a shorter answer than any".into(),
+        ReadExactError::ReadError(error) => of_stream(error),
     }
 }

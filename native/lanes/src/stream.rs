@@ -1,12 +1,12 @@
-//! One transaction on a stream of its own.
+//! What is written on streams: one transaction on each, and the greeting before them.
 
 use std::time::{Duration, Instant};
 
-use quinn::{Connection, SendStream, VarInt};
+use quinn::{Connection, RecvStream, SendStream, VarInt};
 use tokio::time::timeout;
 
-use crate::options::Options;
-use crate::reason::{of_connection, of_read, of_write};
+use crate::options::{Greeting, Options};
+use crate::reason::{TOO_LONG, of_connection, of_exact, of_read, of_write};
 
 /// How the sending of one transaction ended.
 pub enum End {
@@ -63,6 +63,60 @@ async fn write(stream: &mut SendStream, bytes: &[u8]) -> Result<(), String> {
     stream.finish().map_err(|_| "no stream".to_string())
 }
 
+/// The byte of a peer that knows the key.
+const KNOWN: u8 = 0;
+
+/// Has a peer know who connects. Returns when it has the greeting, and has answered it if it does.
+pub async fn greet(connection: &Connection, greeting: &Greeting) -> Result<(), String> {
+    if !greeting.is_answered {
+        let mut stream = connection
+            .open_uni()
+            .await
+            .map_err(|error| of_connection(&error))?;
+        write(&mut stream, &greeting.bytes).await?;
+        // Streams may be read in any order, so the first transaction waits for this.
+        return match stream.stopped().await {
+            Ok(None) => Ok(()),
+            Ok(Some(code)) => Err(format!("stopped with {code}")),
+            Err(_) => Err("the connection has ended".into()),
+        };
+    }
+    let (mut stream, mut answer) = connection
+        .open_bi()
+        .await
+        .map_err(|error| of_connection(&error))?;
+    write(&mut stream, &greeting.bytes).await?;
+    let mut byte = [0];
+    answer
+        .read_exact(&mut byte)
+        .await
+        .map_err(|error| of_exact(&error))?;
+    match byte {
+        [KNOWN] => Ok(()),
+        [other] => Err(format!("the key is refused with {other}")),
+    }
+}
+
+async fn read_answer(stream: &mut RecvStream, options: &Options) -> Result<Vec<u8>, String> {
+    let Some(head) = options.answer_head else {
+        let whole = stream.read_to_end(options.answer_bytes_max).await;
+        return whole.map_err(|error| of_read(&error));
+    };
+    let mut answer = vec![0; head.bytes];
+    let read = stream.read_exact(&mut answer).await;
+    read.map_err(|error| of_exact(&error))?;
+    let length = answer[head.bytes - head.length_bytes..]
+        .iter()
+        .fold(0usize, |length, byte| (length << 8) | usize::from(*byte));
+    if length > options.answer_bytes_max - head.bytes {
+        return Err(TOO_LONG.into());
+    }
+    answer.resize(head.bytes + length, 0);
+    let read = stream.read_exact(&mut answer[head.bytes..]).await;
+    read.map_err(|error| of_exact(&error))?;
+    Ok(answer)
+}
+
 /// Sends on a stream without an answer, and calls `done` when all is written. Returns when the peer
 /// has all bytes, or none of them is under way any more.
 pub async fn send_one_way(
@@ -97,7 +151,7 @@ pub async fn send_one_way(
     }
 }
 
-/// Sends on a stream whose peer answers. The answer ends with the stream.
+/// Sends on a stream whose peer answers.
 pub async fn send_answered(
     connection: Connection,
     bytes: Vec<u8>,
@@ -113,12 +167,12 @@ pub async fn send_answered(
     let exchange = async {
         // A peer that refuses early may have answered, and reads no further.
         let wrote = write(&mut stream, &bytes).await;
-        let answer = answers.read_to_end(options.answer_bytes_max).await;
+        let answer = read_answer(&mut answers, options).await;
         match (answer, wrote) {
             (Ok(answer), Ok(())) => Ok(answer),
             (Ok(answer), Err(_)) if !answer.is_empty() => Ok(answer),
             (Ok(_), Err(reason)) => Err(reason),
-            (Err(error), _) => Err(of_read(&error)),
+            (Err(reason), _) => Err(reason),
         }
     };
     let answered = match timeout(options.answer_wait, exchange).await {

@@ -41,6 +41,7 @@ async fn the_key_is_in_the_certificate_and_an_answer_comes_in_pieces() {
     options.identity = Identity::Named {
         key: "key-of-the-service".into(),
         is_protected: true,
+        is_ed25519: false,
     };
     let lane = Lane::open(options).unwrap();
     let connection = accept(&endpoint).await;
@@ -261,7 +262,7 @@ async fn a_lane_comes_back_when_its_peer_does() {
 async fn another_protocol_and_a_name_without_an_address_are_failures() {
     let endpoint = listen(0, MANY).await;
     let mut other = options(port_of(&endpoint));
-    other.protocol = b"falcon-tx".to_vec();
+    other.protocol = b"another".to_vec();
     let mut nowhere = options(1);
     nowhere.host = "no-such-host.invalid".into();
     for (options, reason) in [

@@ -124,6 +124,13 @@ export const credential = leaf<string>(
   value => isText(value) && /^[!-~]+$/.test(value),
   'a text of visible ASCII characters',
 )
+/** Credential of a lane, which may be a certificate and its key. */
+export const laneCredential = leaf<string>(
+  value =>
+    isText(value) &&
+    (/^[!-~]+$/.test(value) || /^-----BEGIN [ -~]+-----\r?\n[ -~\r\n]+$/.test(value)),
+  'a text of visible ASCII characters, or PEM',
+)
 /** Path of a URL. */
 const path = leaf<string>(
   value => isText(value) && /^\/[!-~]*$/.test(value),

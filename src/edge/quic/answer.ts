@@ -1,8 +1,7 @@
 import { ERRORS, RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
-import { isMap } from '../../shared/values.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import type { QuicAnswer } from '../../server/quic/quic-server.js'
-import { parseJson } from '../../submission/parse-json.js'
 
 /** What clients of Lunar Lander look for in the reasons of a status. */
 const CLASSES = {

@@ -1,7 +1,6 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
-import { isMap } from '../../shared/values.js'
-import { parseJson } from '../../submission/parse-json.js'
+import { isMap, parseJson } from '../../shared/values.js'
 
 /** The first byte of an answer (contract: binary-frames). */
 const ANSWERS = { accepted: 0, refused: 1, overLimit: 2, notSent: 3, unknown: 4 } as const

@@ -31,6 +31,9 @@ export type QuicEvent =
 /** The certificate of a listener, in PEM. */
 export type QuicCertificate = { readonly chain: Uint8Array; readonly key: Uint8Array }
 
+/** Senders whose clients a listener can take, as `native/ingress` names them. */
+export type QuicDialect = 'lunar-lander' | 'nextblock' | 'node1' | 'glaive' | 'falcon'
+
 export type QuicListenerOptions = {
   /** A bound UDP socket, which is copied. */
   readonly descriptor: number
@@ -38,6 +41,8 @@ export type QuicListenerOptions = {
   readonly slot: number
   /** The same for all edges of the machine. */
   readonly resetKey: Uint8Array
+  /** Whose clients it takes; those of Lunar Lander where it is absent. */
+  readonly dialect?: QuicDialect | undefined
   /** Without one, a self-signed certificate is made. */
   readonly certificate?: QuicCertificate | undefined
 }
@@ -84,9 +89,10 @@ const toEvent = ({
 /** Throws if the certificate cannot be used. */
 export const openQuicListener = ({
   certificate,
+  dialect = 'lunar-lander',
   ...options
 }: QuicListenerOptions): QuicListener => {
-  const native = callNative(() => new addon.QuicListener({ ...options, ...certificate }))
+  const native = callNative(() => new addon.QuicListener({ ...options, dialect, ...certificate }))
   return {
     port: callNative(() => native.port()),
     receive: async () => (await callNative(() => native.receive()))?.map(toEvent),

@@ -18,7 +18,7 @@ import { parseBatch } from './parse-batch.js'
 import { parseTransaction, TransactionFormatError } from '../solana/parse-transaction.js'
 import type { ParsedTransaction } from '../solana/transaction.js'
 import { RateLimit } from './rate-limit.js'
-import { isMap } from '../../shared/values.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import { sumTips, toAddressSet } from './tips.js'
 
 /** Options of the dev lander. */
@@ -46,6 +46,8 @@ export type LanderOptions = typeof defaults & Partial<DevUpstreamOptions>
 type Rejection = { readonly status: number; readonly text: string }
 
 const INVALID_PARAMS = -32602
+/** Of Glaive. */
+const NO_TIP = -32000
 const METHOD_NOT_FOUND = -32601
 
 const badRequest = (text: string): Rejection => ({ status: 400, text })
@@ -65,6 +67,12 @@ const answerText = ({ status, text }: Rejection): UpstreamAnswer => ({
   status,
   contentType: 'text/plain; charset=utf-8',
   body: text,
+})
+
+const answerJson = (status: number, value: object): UpstreamAnswer => ({
+  status,
+  contentType: 'application/json',
+  body: JSON.stringify(value),
 })
 
 const isRejection = (value: object): value is Rejection => 'text' in value
@@ -94,6 +102,12 @@ class Lander {
     'GET /ping': () => answerText({ status: 200, text: 'pong' }),
     'POST /send': jsonRoute('sendTransaction', call => this.sendTransaction(call)),
     'POST /send-bin': request => this.sendBinary(request),
+    // As a node, and as Node1, Lightspeed, and Stellium, whose key is the path.
+    'POST /': jsonRoute('sendTransaction', call => this.sendTransaction(call)),
+    'POST /binary': request => this.sendForResult(request),
+    'POST /sendTransaction': request => this.sendJson(request, 'transaction'),
+    'POST /api/v2/submit': request => this.sendJson(request, 'content'),
+    'POST /api/v2/submit-batch': request => this.sendJson(request, 'transactions'),
     'POST /fast': jsonRoute('sendTransaction', call => this.sendFast(call)),
     'POST /txb': request => this.sendForJson(request),
     'POST /api/sendTransaction2': request => this.sendText(request),
@@ -200,6 +214,29 @@ class Lander {
       : answerResult('1', bs58.encode(firstSignature(sent)))
   }
 
+  /** As Glaive: bytes, answered by a result, or an error that is an object or a text. */
+  private sendForResult({ body }: UpstreamRequest): UpstreamAnswer {
+    const sent = this.submit(body)
+    if (!isRejection(sent)) return answerJson(200, { result: bs58.encode(firstSignature(sent)) })
+    return answerJson(sent.status, { error: { code: NO_TIP, message: sent.text } })
+  }
+
+  /**
+   * As senders with JSON of their own: the base64 of a transaction under this name, within
+   * `transaction` or a list.
+   */
+  private sendJson({ body }: UpstreamRequest, name: string): UpstreamAnswer {
+    const given: unknown = parseJson(body.toString())
+    const outer = isMap(given) ? (given['transaction'] ?? given[name]) : undefined
+    const inner = isMap(outer) ? outer[name] : outer
+    const text: unknown = Array.isArray(inner) ? inner[0] : inner
+    const bytes = decodeTransaction(text, undefined, 'base64')
+    const sent = bytes === undefined ? invalidPayload('not base64') : this.submit(bytes)
+    if (isRejection(sent)) return answerJson(sent.status, { code: 3, message: sent.text })
+    if (name === 'transactions') return answerJson(200, { success: true })
+    return answerJson(200, { signature: bs58.encode(firstSignature(sent)) })
+  }
+
   /** As a sender that takes base64: its answer is the status alone. */
   private sendText({ body }: UpstreamRequest): UpstreamAnswer {
     const bytes = decodeTransaction(body.toString(), undefined, 'base64')
@@ -230,6 +267,16 @@ class Lander {
   }
 }
 
+const KEY_HEADERS = ['x-api-key', 'api-key', 'apikey', 'authorization'] as const
+const KEY_PARAMETERS = ['api-key', 'api_key', 'c'] as const
+
+/** The key of a client, wherever one of these senders expects it. */
+const keyOf = ({ headers, query }: Pick<UpstreamRequest, 'headers' | 'query'>) => {
+  const inHeader = KEY_HEADERS.map(name => headers[name]).find(key => key !== undefined)
+  const inQuery = KEY_PARAMETERS.map(name => query.get(name)).find(key => key !== null)
+  return inHeader ?? inQuery ?? undefined
+}
+
 /** A local lander with the routes, checks and texts of the real one; it lands on the chain. */
 export const openDevLander = (
   chain: Chain,
@@ -241,9 +288,10 @@ export const openDevLander = (
   const { routes } = new Lander(chain, limits)
   return openDevUpstream(limits, request => {
     const { method, pathname, headers, query } = request
-    const route = routes[`${method} ${pathname}`]
+    const isKeyInPath = pathname === `/${limits.apiKey}`
+    const route = routes[`${method} ${isKeyInPath ? '/' : pathname}`]
     if (route === undefined) return answerText({ status: 404, text: 'not found' })
-    const key = headers['x-api-key'] ?? query.get('api-key') ?? query.get('c') ?? undefined
+    const key = isKeyInPath ? limits.apiKey : keyOf({ headers, query })
     const isKnown = key === limits.apiKey || (key === undefined && !limits.isKeyRequired)
     const isLimited = isKnown && rate.count() !== undefined
     if (isKnown && !isLimited) return route(request)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import {
   openQuicListener,
   type QuicClose,
+  type QuicDialect,
   type QuicEvent,
   type QuicListener,
   type QuicStats,
@@ -54,6 +55,8 @@ export type QuicServerParts = {
   /** Of this edge, among those of the machine. */
   readonly slot: number
   readonly resetKey: Uint8Array
+  /** Whose clients it takes, if not those of Lunar Lander. */
+  readonly dialect?: QuicDialect | undefined
   readonly tls?: ListenerTls | undefined
   readonly open: OpenQuicSession
   readonly log: Log
@@ -104,8 +107,8 @@ export class QuicServer {
   /** Throws if the certificate cannot be used. */
   constructor(parts: QuicServerParts) {
     this.parts = parts
-    const { descriptor, log, resetKey, slot, tls } = parts
-    const listener = openQuicListener({ descriptor, slot, resetKey })
+    const { descriptor, dialect, log, resetKey, slot, tls } = parts
+    const listener = openQuicListener({ descriptor, slot, resetKey, dialect })
     this.listener = listener
     this.certificates = tls && this.openCertificates(tls)
     this.receive().catch((error: unknown) => {

@@ -1,7 +1,6 @@
-import { isMap } from '../../shared/values.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import { UpstreamFailure } from '../../upstream/errors.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
-import { parseJson } from '../parse-json.js'
 import { readEngineAnswer, type EngineAnswer } from '../relay/engine-answer.js'
 import type { LanderRoute } from '../store/submission.js'
 

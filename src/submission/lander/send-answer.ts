@@ -1,7 +1,6 @@
 import { RpcError, type ErrorName } from '../../shared/errors.js'
-import { isMap } from '../../shared/values.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import { failureOfStored, type SubmissionReply } from '../failure.js'
-import { parseJson } from '../parse-json.js'
 import type { EngineAnswer } from '../relay/engine-answer.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 import { readLanderAnswer, type LanderAnswer } from './answer.js'
@@ -26,11 +25,16 @@ const namesAnother = (text: string, signature: string): boolean => {
   return named !== undefined && named !== signature
 }
 
-/** True for an error in another form than that of JSON-RPC. */
+/** True for an error in another form than that of JSON-RPC, and for a batch that was refused. */
 const hasError = (text: string): boolean => {
   const parsed = parseJson(text)
-  const error = isMap(parsed) ? parsed['error'] : undefined
-  return isMap(error) || (typeof error === 'string' && error !== '')
+  if (!isMap(parsed)) return false
+  const { accepted, code, error, message, reason, success } = parsed
+  if (isMap(error) || (typeof error === 'string' && error !== '')) return true
+  if (success === false || accepted === 0) return true
+  // As NextBlock: `{code, message}`, or a reason, in place of a signature.
+  const isTold = (code !== undefined && typeof message === 'string') || typeof reason === 'string'
+  return isTold && namedIn(parsed) === undefined
 }
 
 /** Of a route that takes bytes the status counts: it may answer a signature, a word or nothing. */

@@ -2,7 +2,15 @@ import type { UpstreamModules } from '../../upstream/named-upstream.js'
 import type { Options } from './options.js'
 
 /** How a lane writes a transaction, and what its peer answers. Each is one file. */
-export const LANE_KINDS = ['jsonrpc', 'octets', 'text', 'quic-frame', 'quic-tpu'] as const
+export const LANE_KINDS = [
+  'jsonrpc',
+  'json',
+  'octets',
+  'frame',
+  'text',
+  'quic-frame',
+  'quic-tpu',
+] as const
 export type LaneKind = (typeof LANE_KINDS)[number]
 
 /** A lane as it is configured. */

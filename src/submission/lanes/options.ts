@@ -1,7 +1,7 @@
 import { credentialOptions } from '../../shared/options/credential.js'
 import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 import { defaults as upstream } from '../../upstream/options.js'
-import { PRESET_NAMES } from './presets.js'
+import { JSON_PRESETS, QUIC_PRESETS } from './preset-names.js'
 
 /** Options and constants of one lane. */
 export type Options = Readonly<typeof defaults>
@@ -9,8 +9,8 @@ export type Options = Readonly<typeof defaults>
 export const options = {
   preset: {
     default: 'none',
-    words: ['none', ...PRESET_NAMES],
-    why: 'Of a QUIC kind: which sender it is, which decides on ALPN, SNI, timers, and whether a stream is answered. `lunar-lander-one-way` is Lunar Lander without answers. none for the other kinds.',
+    words: ['none', ...QUIC_PRESETS, ...JSON_PRESETS],
+    why: 'Of a QUIC kind and of json: which sender it is. Over QUIC it decides on ALPN, SNI, timers, where the credential is shown, and how a stream is answered; those that end in `-one-way` are without answers. none for the other kinds.',
   },
   ...credentialOptions,
   pingPath: {
@@ -37,7 +37,7 @@ export const options = {
   },
   isProtected: {
     default: false,
-    why: 'Whether it keeps transactions from those who would exploit them, so that it is used when `mev-protect=true` is asked for. A lane of quic-frame then asks for it in its certificate; on others, the URL or the key must say so.',
+    why: 'Whether it keeps transactions from those who would exploit them, so that it is used when `mev-protect=true` is asked for. A lane of quic-frame or json then asks for it, if its sender can be asked; on others, the URL or the key must say so.',
   },
 } satisfies Declaration
 

@@ -1,18 +1,8 @@
-import { openQuicLane, type LaneOptions, type LaneSent } from '../../native/upstream/quic-lane.js'
+import { openQuicLane, type LaneSent } from '../../native/upstream/quic-lane.js'
 import type { Lane, LaneConfig, LaneEnd, LaneParts, SignedTransaction } from './lane.js'
 import type { Preset } from './presets.js'
+import { toIdentity } from './quic-identity.js'
 import { createToWords } from './words.js'
-
-/** What a kind adds to a connection. */
-export type QuicForm = {
-  readonly identity: Pick<LaneOptions, 'key' | 'isProtected' | 'seed'>
-  /** Reads the bytes that ended a stream with an answer. */
-  readonly readAnswer: (
-    answer: Uint8Array,
-    transaction: SignedTransaction,
-  ) => Pick<LaneEnd, 'outcome' | 'hasSignature' | 'status' | 'words'>
-  readonly answerBytesMax: number
-}
 
 const UNANSWERED = { hasSignature: false, status: null } as const
 
@@ -26,21 +16,25 @@ const addressOf = ({ hostname, port }: URL) => ({
 export const openLaneOverQuic = (
   config: LaneConfig,
   preset: Preset,
-  form: QuicForm,
   { log, metrics, network, now }: LaneParts,
 ): Lane => {
   const { credential, id, streamsMax, streamWaitMs } = config
   const url = new URL(config.url)
   const toWords = createToWords(credential, url)
   const address = addressOf(url)
+  const { answers, prefix } = preset
+  const toBytes = (bytes: Buffer): Uint8Array =>
+    prefix === undefined ? bytes : Buffer.concat([Buffer.of(prefix), bytes])
   const quic = openQuicLane({
     ...address,
-    ...form.identity,
+    ...toIdentity(config, preset),
     ...{ streamsMax, streamWaitMs },
     serverName: preset.serverName ?? address.host,
     protocol: preset.protocol,
-    isAnswered: preset.isAnswered,
-    answerBytesMax: form.answerBytesMax,
+    isAnswered: answers !== undefined,
+    answerBytesMax: answers?.bytesMax ?? 0,
+    answerHeadBytes: answers?.headBytes ?? 0,
+    answerLengthBytes: answers?.lengthBytes ?? 0,
     answerWaitMs: config.answerMs,
     connectWaitMs: config.quicConnectMs,
     keepAliveMs: preset.keepAliveMs,
@@ -78,10 +72,11 @@ export const openLaneOverQuic = (
     calledMs: number,
     transaction: SignedTransaction,
   ): Promise<LaneEnd> => {
+    const outcome = end === 'answered' ? 'unknown' : end
     const read =
-      end === 'answered'
-        ? form.readAnswer(answer ?? new Uint8Array(), transaction)
-        : { ...UNANSWERED, outcome: end, words: reason }
+      answers === undefined || answer === undefined
+        ? { ...UNANSWERED, outcome, words: reason }
+        : answers.read(answer, transaction)
     const writtenMs = writtenAfterMs === undefined ? null : calledMs + writtenAfterMs
     return { ...read, writtenMs, words: await toWords(read.words) }
   }
@@ -90,7 +85,7 @@ export const openLaneOverQuic = (
     isReachable: () => quic.state().isConnected,
     send: async transaction => {
       const calledMs = now()
-      return toEnd(await quic.send(transaction.bytes), calledMs, transaction)
+      return toEnd(await quic.send(toBytes(transaction.bytes)), calledMs, transaction)
     },
     inFlight: () => quic.inFlight(),
     close: async () => quic.close(),

@@ -19,8 +19,10 @@ const SEARCHED_CHARS_MAX = 4_096
 
 /** Of a lane with this credential and URL. */
 export const createToWords = (credential: string | undefined, url: URL): ToWords => {
-  const keys = credential === undefined ? keysIn(url) : [credential, ...keysIn(url)]
-  const forms = keys.map(key => new CredentialForms(key))
+  // A UUID that went out as its bytes may come back without its hyphens.
+  const written = credential === undefined ? [] : [credential, credential.replaceAll('-', '')]
+  const keys = new Set([...written, ...keysIn(url)])
+  const forms = [...keys].map(key => new CredentialForms(key))
   return async said => {
     let bytes: Buffer = Buffer.from(said.slice(0, SEARCHED_CHARS_MAX))
     // oxlint-disable-next-line no-await-in-loop

@@ -2,11 +2,10 @@ import { RpcError } from '../../shared/errors.js'
 import type { Reply } from '../../shared/http.js'
 import { formatEcho, formatType } from '../../shared/format-type.js'
 import type { Id } from '../../shared/jsonrpc.js'
-import { isAbsent, isMap, toMap, toText, wrongType } from '../../shared/values.js'
+import { isAbsent, isMap, parseJson, toMap, toText, wrongType } from '../../shared/values.js'
 import type { TransactionForm } from '../lander/lander-types.js'
 import { toPair } from '../lander/params.js'
 import type { SendEncoding } from '../lander/send-params.js'
-import { parseJson } from '../parse-json.js'
 
 /** The body of a race, and its form. */
 export type RaceCall = Required<TransactionForm> & { readonly text: Buffer }

@@ -1,5 +1,4 @@
-import { isMap } from '../../shared/values.js'
-import { parseJson } from '../parse-json.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import type { Submission } from '../store/submission.js'
 import type { UpstreamReply } from '../../upstream/reply.js'
 

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isMap } from '../../shared/values.js'
-import { parseJson } from '../parse-json.js'
+import { isMap, parseJson } from '../../shared/values.js'
 import type { SendModules, SendOptions } from './relay-types.js'
 import type { TokenBucket } from './token-bucket.js'
 

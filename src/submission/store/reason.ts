@@ -1,5 +1,4 @@
-import { isMap, type Members } from '../../shared/values.js'
-import { parseJson } from '../parse-json.js'
+import { isMap, type Members, parseJson } from '../../shared/values.js'
 import { isInBlock, type Submission } from './submission.js'
 
 /** `InsufficientFundsForFee` as `insufficient funds for fee`. */

@@ -70,6 +70,11 @@ t.test('each client of the SDK finds a refusal in the answer', async t => {
     '0slot': [403, 500, 419],
     Jito: [401, 400, 429],
     Astralane: [401, 400, 429],
+    Glaive: [401, 400, 429],
+    Node1: [401, 400, 429],
+    NextBlock: [401, 400, 429],
+    FlashBlock: [401, 400, 429],
+    'BlockRazor true': [401, 400, 429],
   }
   for (const one of SDK_REQUESTS) {
     const expected = statuses[one.sender]
@@ -97,15 +102,19 @@ t.test('each client of the SDK finds a refusal in the answer', async t => {
 })
 
 /** What a lane of the service writes to a sender. */
-const requestOfLane = async (t: Test, lane: Partial<LaneConfig> & { path: string }) => {
+const requestOfLane = async (
+  t: Test,
+  { isKeyInPath = false, ...lane }: NonNullable<(typeof SDK_REQUESTS)[number]['lane']>,
+) => {
   const { payTo } = await open(t)
   const { bytes, signature } = payTo('lander')
   const raw = await openRawUpstream(t, s => s.write(answer(JSON.stringify({ result: signature }))))
-  const { path, ...config } = lane
+  const { path, ...given } = lane
+  const config: Partial<LaneConfig> = { ...given, credential: isKeyInPath ? undefined : KEY }
   const opened = await openLane(
     {
       ...laneDefaults,
-      ...{ id: 'one', kind: 'octets', tipAddresses: [], credential: 'KEY', pingPath: '' },
+      ...{ id: 'one', kind: 'octets', tipAddresses: [], pingPath: '' },
       ...config,
       url: raw.url + path,
     },
@@ -139,7 +148,7 @@ t.test('a lane writes what the client of its sender in the SDK writes', async t 
       // The lane adds what senders ask for: neither simulated nor repeated.
       t.match(
         JSON.parse(got.body.toString()),
-        { ...JSON.parse(expected.toString()), id: 1 },
+        { ...JSON.parse(expected.toString()), ...(lane.kind === 'jsonrpc' && { id: 1 }) },
         `${sender}: the call`,
       )
   }

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use ingress::{Close, Event, Listener, Options, Pem};
+use ingress::{Close, Dialect, Event, Listener, Options, Pem};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array};
 use napi_derive::napi;
@@ -23,6 +23,8 @@ pub struct QuicListenerOptions {
     /// The same for all edges of the machine.
     #[napi(ts_type = "Uint8Array")]
     pub reset_key: CopiedBytes,
+    /// Whose clients it takes, in the words of `Dialect`; absent are those of Lunar Lander.
+    pub dialect: Option<String>,
     /// PEM of a certificate and its key; one is made where they are absent.
     #[napi(ts_type = "Uint8Array")]
     pub chain: Option<CopiedBytes>,
@@ -127,11 +129,16 @@ impl QuicListener {
                 (None, None) => None,
                 _ => return Err(wrong("a certificate without its key")),
             };
+            let dialect = match options.dialect.as_deref() {
+                Some(name) => Dialect::named(name).ok_or_else(|| wrong("a dialect"))?,
+                None => Dialect::default(),
+            };
             let listener = Listener::open(Options {
                 descriptor: descriptor as i32,
                 slot: whole(options.slot, u32::from(u8::MAX), "a slot")? as u8,
                 reset_key: options.reset_key.to_vec(),
                 pem,
+                dialect,
             })?;
             Ok(QuicListener(Some(listener)))
         })

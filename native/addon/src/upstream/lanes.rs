@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lanes::{End, Identity, Lane, Options, Sent, State};
+use lanes::{End, Greeting, Head, Identity, Lane, Options, Sent, State, system_roots};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array};
 use napi_derive::napi;
@@ -19,16 +19,33 @@ pub struct LaneOptions {
     pub host: String,
     pub port: f64,
     pub server_name: String,
+    /// Empty for none.
     pub protocol: String,
-    /// The key of the service, which becomes the name in a certificate; absent for a node.
+    /// Which certificate is shown: of a node, with a name, one that the peer has issued, or none.
+    #[napi(ts_type = "'node' | 'named' | 'issued' | 'none'")]
+    pub certificate: String,
+    /// Named: the name. Issued: PEM of a certificate, its chain and its key.
     pub key: Option<String>,
-    /// Of a key: whether the connection asks for protection.
+    /// Named: whether the connection asks for protection.
     pub is_protected: bool,
+    /// Named: with a key of Ed25519 in place of ECDSA P-256.
+    pub is_ed25519: bool,
     /// Of a node: the 32 bytes of its Ed25519 seed; absent is a new key.
     #[napi(ts_type = "Uint8Array")]
     pub seed: Option<CopiedBytes>,
+    /// Whether the peer's certificate must be of an authority of the system, and of its name.
+    pub is_peer_verified: bool,
+    /// What is sent on the first stream of a connection.
+    #[napi(ts_type = "Uint8Array")]
+    pub greeting: Option<CopiedBytes>,
+    /// Whether that stream is answered, with a zero.
+    pub is_greeting_answered: bool,
     pub is_answered: bool,
     pub answer_bytes_max: f64,
+    /// Bytes of the head of an answer; 0 for an answer that ends with its stream.
+    pub answer_head_bytes: f64,
+    /// The last bytes of the head that are the length of the rest; 0 where nothing follows.
+    pub answer_length_bytes: f64,
     pub streams_max: f64,
     pub stream_wait_ms: f64,
     pub answer_wait_ms: f64,
@@ -101,23 +118,43 @@ impl From<Sent> for LaneSent {
 const BYTES_MAX: usize = 8 * 1024;
 /// Bounds against wrong arguments.
 const STREAMS_MAX: u32 = 65_536;
-const ANSWER_BYTES_MAX: u32 = 65_536;
+const ANSWER_BYTES_MAX: u32 = 128 * 1024;
+const HEAD_BYTES_MAX: u32 = 64;
+const LENGTH_BYTES_MAX: u32 = 4;
 
 fn to_options(options: LaneOptions) -> Checked<Options> {
     let ms = |number: f64, name: &str| count(number, name).map(Duration::from_millis);
-    let identity = match (options.key, options.seed) {
-        (Some(key), None) => Identity::Named {
+    let identity = match (&options.certificate[..], options.key, options.seed) {
+        ("named", Some(key), None) => Identity::Named {
             key,
             is_protected: options.is_protected,
+            is_ed25519: options.is_ed25519,
         },
-        (None, seed) => {
+        ("issued", Some(pem), None) => Identity::Issued(pem),
+        ("none", None, None) => Identity::Anonymous,
+        ("node", None, seed) => {
             let seed = seed.map(|seed| seed[..].try_into().map_err(|_| wrong("seed")));
             Identity::Node {
                 seed: seed.transpose()?,
             }
         }
-        (Some(_), Some(_)) => return Err(wrong("key and seed")),
+        _ => return Err(wrong("certificate")),
     };
+    let answer_bytes_max = whole(options.answer_bytes_max, ANSWER_BYTES_MAX, "answerBytesMax")?;
+    let head_bytes = whole(options.answer_head_bytes, HEAD_BYTES_MAX, "answerHeadBytes")?;
+    let length_bytes = whole(
+        options.answer_length_bytes,
+        LENGTH_BYTES_MAX,
+        "answerLengthBytes",
+    )?;
+    if length_bytes > head_bytes || head_bytes > answer_bytes_max {
+        return Err(wrong("answerHeadBytes"));
+    }
+    let is_answered = options.is_greeting_answered;
+    let greeting = options.greeting.map(|bytes| Greeting {
+        bytes: bytes[..].to_vec(),
+        is_answered,
+    });
     let port = whole(options.port, u32::from(u16::MAX), "port")?;
     Ok(Options {
         host: options.host,
@@ -125,9 +162,14 @@ fn to_options(options: LaneOptions) -> Checked<Options> {
         server_name: options.server_name,
         protocol: options.protocol.into_bytes(),
         identity,
+        roots: options.is_peer_verified.then(system_roots).transpose()?,
+        greeting,
         is_answered: options.is_answered,
-        answer_bytes_max: whole(options.answer_bytes_max, ANSWER_BYTES_MAX, "answerBytesMax")?
-            as usize,
+        answer_head: (head_bytes > 0).then_some(Head {
+            bytes: head_bytes as usize,
+            length_bytes: length_bytes as usize,
+        }),
+        answer_bytes_max: answer_bytes_max as usize,
         streams_max: whole(options.streams_max, STREAMS_MAX, "streamsMax")? as usize,
         stream_wait: ms(options.stream_wait_ms, "streamWaitMs")?,
         answer_wait: ms(options.answer_wait_ms, "answerWaitMs")?,

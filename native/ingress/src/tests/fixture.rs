@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::close::Close;
+use crate::dialect::Dialect;
 use crate::listener::{Listener, Options};
 use crate::queue::Event;
 
@@ -33,6 +34,8 @@ pub struct Edge {
     pub address: SocketAddr,
     pub transactions: Mutex<UnboundedReceiver<Transaction>>,
     pub closed: Mutex<UnboundedReceiver<u32>>,
+    /// Tokens of clients that were not admitted.
+    pub refused: Mutex<UnboundedReceiver<String>>,
     socket: OwnedFd,
 }
 
@@ -47,16 +50,22 @@ pub fn open() -> Edge {
 }
 
 pub fn open_at(socket: OwnedFd, slot: u8) -> Edge {
+    open_as(Dialect::LunarLander, socket, slot)
+}
+
+pub fn open_as(dialect: Dialect, socket: OwnedFd, slot: u8) -> Edge {
     let listener = Listener::open(Options {
         descriptor: socket.as_raw_fd(),
         slot,
         reset_key: RESET_KEY.to_vec(),
         pem: None,
+        dialect,
     });
     let listener = Arc::new(listener.unwrap());
     let port = listener.port().unwrap();
     let (transaction, transactions) = unbounded_channel();
     let (end, closed) = unbounded_channel();
+    let (refuse, refused) = unbounded_channel();
     let own = Arc::clone(&listener);
     thread::spawn(move || {
         loop {
@@ -72,8 +81,11 @@ pub fn open_at(socket: OwnedFd, slot: u8) -> Edge {
                     } if token.starts_with("good") => {
                         own.admit(connection, &token);
                     }
-                    Event::Connected { connection, .. } => {
+                    Event::Connected {
+                        connection, token, ..
+                    } => {
                         own.refuse(connection, Close::InvalidAuth);
+                        let _ = refuse.send(token);
                     }
                     Event::Transaction {
                         connection,
@@ -95,6 +107,7 @@ pub fn open_at(socket: OwnedFd, slot: u8) -> Edge {
         address: ([127, 0, 0, 1], port).into(),
         transactions: Mutex::new(transactions),
         closed: Mutex::new(closed),
+        refused: Mutex::new(refused),
         socket,
     }
 }
@@ -205,7 +218,9 @@ pub fn client_config(certified: Option<Certified>, protocol: &[u8]) -> ClientCon
         }
         None => builder.with_no_client_auth(),
     };
-    tls.alpn_protocols = vec![protocol.to_vec()];
+    if !protocol.is_empty() {
+        tls.alpn_protocols = vec![protocol.to_vec()];
+    }
     ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()))
 }
 

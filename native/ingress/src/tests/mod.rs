@@ -1,4 +1,5 @@
 mod certificates;
+mod dialects;
 mod edges;
 mod fixture;
 mod streams;

@@ -15,8 +15,15 @@ use quinn::{Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
 use tokio::sync::oneshot;
 
 pub const PROTOCOL: &[u8] = b"lunar-lander-tpu";
-/// Of every sender that lanes know.
-const PROTOCOLS: [&[u8]; 3] = [PROTOCOL, b"astralane-tpu", b"solana-tpu"];
+/// Of every sender that lanes know, but Node1, which has none.
+const PROTOCOLS: [&[u8]; 6] = [
+    PROTOCOL,
+    b"astralane-tpu",
+    b"solana-tpu",
+    b"nb-tx/1",
+    b"falcon-tx",
+    b"solana-trader-submit-v1",
+];
 
 #[derive(Debug)]
 struct AnyClient;
@@ -24,6 +31,10 @@ struct AnyClient;
 impl ClientCertVerifier for AnyClient {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
     }
 
     fn verify_client_cert(
@@ -73,6 +84,15 @@ pub const MANY: Grants = Grants { uni: 64, bidi: 64 };
 
 /// Listens on a port of loopback, or a given one.
 pub async fn listen(port: u16, grants: Grants) -> Endpoint {
+    listen_as(port, grants, &PROTOCOLS).await.0
+}
+
+/// The same with these protocols; the second is the certificate that it shows.
+pub async fn listen_as(
+    port: u16,
+    grants: Grants,
+    protocols: &[&[u8]],
+) -> (Endpoint, CertificateDer<'static>) {
     let key = rcgen::KeyPair::generate().unwrap();
     let params = rcgen::CertificateParams::new(vec!["localhost".into()]).unwrap();
     let certificate = params.self_signed(&key).unwrap();
@@ -83,7 +103,7 @@ pub async fn listen(port: u16, grants: Grants) -> Endpoint {
         .with_client_cert_verifier(Arc::new(AnyClient))
         .with_single_cert(vec![certificate.der().clone()], key)
         .unwrap();
-    tls.alpn_protocols = PROTOCOLS.iter().map(|one| one.to_vec()).collect();
+    tls.alpn_protocols = protocols.iter().map(|one| one.to_vec()).collect();
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_uni_streams(VarInt::from_u32(grants.uni))
@@ -94,11 +114,12 @@ pub async fn listen(port: u16, grants: Grants) -> Endpoint {
     // A former endpoint may close its socket a moment after it was dropped.
     for _ in 0..100 {
         if let Ok(endpoint) = Endpoint::server(config.clone(), address) {
-            return endpoint;
+            return (endpoint, certificate.der().clone());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    Endpoint::server(config, address).unwrap()
+    let endpoint = Endpoint::server(config, address).unwrap();
+    (endpoint, certificate.der().clone())
 }
 
 pub fn port_of(endpoint: &Endpoint) -> u16 {
@@ -110,9 +131,11 @@ pub async fn accept(endpoint: &Endpoint) -> Connection {
     endpoint.accept().await.unwrap().await.unwrap()
 }
 
-/// The certificate that a client showed.
+/// The certificate that a client showed; empty without one.
 pub fn certificate_of(connection: &Connection) -> Vec<u8> {
-    let chain = connection.peer_identity().unwrap();
+    let Some(chain) = connection.peer_identity() else {
+        return Vec::new();
+    };
     let chain = chain.downcast::<Vec<CertificateDer<'static>>>().unwrap();
     chain[0].to_vec()
 }
@@ -135,8 +158,12 @@ pub fn options(port: u16) -> Options {
         identity: Identity::Named {
             key: "key-of-the-service".into(),
             is_protected: false,
+            is_ed25519: false,
         },
+        roots: None,
+        greeting: None,
         is_answered: true,
+        answer_head: None,
         answer_bytes_max: 1_030,
         streams_max: 4,
         stream_wait: Duration::from_millis(100),

@@ -3,9 +3,9 @@ import { LANE_KINDS } from '../../../submission/lanes/lane.js'
 import { defaults, options } from '../../../submission/lanes/options.js'
 import { described, oneOf, optionEntries, partTable } from '../../validators/options-schema.js'
 import {
-  credential,
   headerName,
   id,
+  laneCredential,
   laneUrl,
   pathOrEmpty,
   pubkey,
@@ -21,15 +21,15 @@ const lane = partTable(
     id: described(id, 'Name of the lane, in replies, records and metrics.'),
     kind: described(
       oneOf(LANE_KINDS),
-      'How it takes a transaction: jsonrpc as `sendTransaction`; octets as the body of a request; text as its base64; quic-frame on a stream each, with the credential as the name in a certificate; quic-tpu on a stream each, as a node.',
+      'How it takes a transaction: jsonrpc as `sendTransaction`; json in JSON of the sender; octets as the body of a request; frame as a batch of one; text as its base64; quic-frame on a stream each, with the key of the service; quic-tpu on a stream each, as a node.',
     ),
     url: described(
       secret(laneUrl, 'url', 'sender'),
       'Where it leads, with path and query; of a QUIC kind quic://host:port. Everything after the host is never printed.',
     ),
     credential: described(
-      secret(v.optional(credential), 'all', 'sender'),
-      'The service’s key at the sender; of quic-tpu its keypair in base58, without which a new key is used. Never printed.',
+      secret(v.optional(laneCredential), 'all', 'sender'),
+      'The service’s key at the sender; of quic-tpu its keypair in base58, without which a new key is used; of bloxroute a certificate and its key in PEM. Never printed.',
     ),
     credentialFile: secretFile('credential'),
     tipAddresses: described(

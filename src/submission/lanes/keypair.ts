@@ -1,7 +1,5 @@
 import { encodePubkey } from '../../native/encoding.js'
 import { decodeBase58 } from '../../native/transactions.js'
-import type { LaneConfig } from './lane.js'
-import type { QuicForm } from './quic.js'
 
 /** A keypair: its seed and its public key. */
 const KEYPAIR_BYTES = 64
@@ -20,14 +18,4 @@ export const seedOf = (keypair: string): Uint8Array | undefined =>
 export const walletOf = (keypair: string): string | undefined => {
   const bytes = keypairOf(keypair)
   return bytes && encodePubkey(bytes.subarray(SEED_BYTES))
-}
-
-/** As a node: its key is in the certificate, and no stream is answered. */
-export const toQuicTpu = ({ credential }: LaneConfig): QuicForm => {
-  const seed = credential === undefined ? undefined : seedOf(credential)
-  return {
-    identity: { isProtected: false, ...(seed !== undefined && { seed }) },
-    readAnswer: () => ({ outcome: 'unknown', hasSignature: false, status: null, words: '' }),
-    answerBytesMax: 0,
-  }
 }
