@@ -2,7 +2,7 @@ import { keyOfAccess } from '../access/limiter/limit-table.js'
 import type { AccessService } from '../access/service.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
-import type { AccessUsage, Usage } from '../dashboard/api/usage.js'
+import type { AccessUsage, RangeQuery, Usage } from '../dashboard/api/usage.js'
 import { mapLimits, LIMIT_NAMES } from '../shared/access-limits.js'
 import { parseCounts } from '../usage/add-rows.js'
 import { readDays, type DayQuery, type UsageDays } from '../usage/days.js'
@@ -188,6 +188,49 @@ const readAccess = async (
   }
 }
 
+/** A row of methods with its codes and latencies in place of their JSON. */
+const toCounts = <R extends { readonly codes: string; readonly latencies: string }>({
+  codes,
+  latencies,
+  ...counted
+}: R) =>
+  Object.assign(counted, {
+    codes: Object.entries(parseCounts(codes))
+      .map(([code, count]) => ({ code: Number(code), count }))
+      .toSorted((one, other) => one.code - other.code),
+    latencies: bucketsOf(latencies),
+  })
+
+const readRange = async (
+  ask: Ask,
+  accessId: string,
+  { network, location, fromMs, untilMs, stepMs }: RangeQuery,
+  locations: readonly string[],
+) => {
+  const at = location === '' ? locations : [location]
+  const scope = [accessId, network, location] as const
+  const times = [fromMs, untilMs, stepMs] as const
+  const quarters = [fromMs / QUARTER_MS, untilMs / QUARTER_MS].map(Math.floor)
+  const [first = 0, last = 0] = quarters
+  const [periods, reduced, calls, methods, peaks] = await Promise.all([
+    ask('periods', [...scope, ...times], at),
+    ask('reduced', scope, at),
+    ask('calls', [...scope, ...times, 0], at),
+    ask('calls', [...scope, ...times, 1], at),
+    ask('peaks', [String(keyOfAccess(accessId)), first - 1, last], locations),
+  ])
+  return {
+    periods: periods.rows,
+    minutesFromMs: reduced.rows[0]?.minutesFromMs ?? 0,
+    calls: calls.rows.map(({ method: _method, ...row }) => toCounts(row)),
+    methods: methods.rows
+      .map(({ startMs: _startMs, ...row }) => toCounts(row))
+      .toSorted((one, other) => other.requests - one.requests),
+    overLimit: refusalsOf(peaks.rows),
+    ...missingOf(periods, reduced, calls, methods, peaks),
+  }
+}
+
 /** Usage for the dashboard, of all machines that are asked. */
 export const createUsage = (ask: Ask, now: () => number): Usage => ({
   ofPlace: scope => readPlace(ask, scope, now()),
@@ -200,17 +243,10 @@ export const createUsage = (ask: Ask, now: () => number): Usage => ({
     const minutesFromMs = reduced.rows[0]?.minutesFromMs ?? 0
     return { periods: periods.rows, minutesFromMs, ...missingOf(periods, reduced) }
   },
+  ofRange: (accessId, query, locations) => readRange(ask, accessId, query, locations),
   ofMethods: async (scope, { from, until }) => {
     const found = await ask('methods', [...scopeOf(scope), from, until], [scope.location])
-    const methods = found.rows.map(({ codes, latencies, ...counted }) =>
-      Object.assign(counted, {
-        codes: Object.entries(parseCounts(codes))
-          .map(([code, count]) => ({ code: Number(code), count }))
-          .toSorted((one, other) => one.code - other.code),
-        latencies: bucketsOf(latencies),
-      }),
-    )
-    return { methods, ...missingOf(found) }
+    return { methods: found.rows.map(toCounts), ...missingOf(found) }
   },
   failures: async (accessId, { limit, ...query }, locations) => {
     const first = Math.floor(now() / MINUTE_MS) - DAY_MINUTES + 1

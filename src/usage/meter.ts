@@ -16,8 +16,6 @@ const METHOD_CHARS_MAX = 39
 const METHODS_MAX = 62
 /** Former tokens and addresses of a scope; further ones are counted without an address. */
 const REPLACED_MAX = 32
-/** A method is counted in the same slot for this long: then the store has it. */
-const METHOD_MINUTES = 10
 const DAY_MINUTES = 1_440
 
 /** The time of a client is stored again after this. */
@@ -196,7 +194,7 @@ export class Meter {
     const minute = Math.max(this.#minute, Math.floor(nowMs / MINUTE_MS))
     const isOver = (minutes: number): boolean =>
       Math.floor(minute / minutes) !== Math.floor(this.#minute / minutes)
-    if (isOver(METHOD_MINUTES)) this.#releaseMethods()
+    if (minute !== this.#minute) this.#releaseMethods()
     if (isOver(DAY_MINUTES)) this.#names.clear()
     this.#minute = minute
     if (this.#at !== 0) this.#live.retire(this.#at)

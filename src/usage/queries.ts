@@ -28,11 +28,15 @@ const count = v.pipe(v.number(), v.minValue(0))
 const text = v.string()
 const counts = v.pipe(v.string(), v.regex(/^\{["\d:,-]*\}$/))
 const SCOPE = '?1 = access AND ?2 = network AND ?3 = location'
+/** The same, where an empty text is any. */
+const ANY_SCOPE = "?1 = access AND ?2 IN ('', network) AND ?3 IN ('', location)"
 
 /** Access, what of it, method, code, location, address, origin, from, until; '' for any. */
 const FAILURES = `?1 = access AND at_ms >= ?8 AND at_ms < ?9 AND (?3 = '' OR method = ?3)
   AND (?4 = '' OR code = ?4) AND (?5 = '' OR location = ?5) AND (?6 = '' OR address = ?6)
   AND (?7 = '' OR origin = ?7)`
+
+const CALLS = `method, ${METHOD_FIGURE_NAMES.map(columnOf).join(', ')}, codes, latencies`
 
 /** Figures that are shown; `unlisted` is that of the list of failures. */
 const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
@@ -72,21 +76,52 @@ export const QUESTIONS = {
     row: v.object({ startMs: count, ...minuteFigures }),
     add: { by: ['startMs'], sum: SHOWN, order: 'startMs' },
   }),
-  /** Access, network, location, from and until in Unix milliseconds, length of a period. */
+  /**
+   * Access, network and location, or empty texts for any, from and until in Unix milliseconds,
+   * length of a period.
+   */
   periods: question({
     sql: `SELECT at_ms / ?6 * ?6 AS startMs, ${sums(SHOWN)} FROM (
         SELECT *, minute * 60000 AS at_ms FROM
-          ${from('minute', `${SCOPE} AND minute >= ?4 / 60000 AND minute <= ?5 / 60000`)}
+          ${from('minute', `${ANY_SCOPE} AND minute >= ?4 / 60000 AND minute <= ?5 / 60000`)}
         UNION ALL
         SELECT *, hour * 3600000 AS at_ms FROM main.hour
-          WHERE ${SCOPE} AND ?6 > 60000 AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
+          WHERE ${ANY_SCOPE} AND ?6 > 60000 AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
       ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY startMs`,
     row: v.object({ startMs: count, ...minuteFigures }),
     add: { by: ['startMs'], sum: SHOWN, order: 'startMs' },
   }),
+  /** As `periods`; then 1 by method, 0 by period. Hours are in the period in which they begin. */
+  calls: question({
+    sql: `SELECT iif(?7 = 0, at_ms / ?6 * ?6, 0) AS startMs, iif(?7 = 0, '', method) AS method,
+        ${sums(METHOD_FIGURE_NAMES)}, sum_counts(codes) AS codes, sum_counts(latencies) AS latencies
+      FROM (
+        SELECT ${CALLS}, minute * 60000 AS at_ms FROM main.method_minute
+          WHERE ${ANY_SCOPE} AND minute >= ?4 / 60000 AND minute <= ?5 / 60000
+        UNION ALL
+        SELECT ${CALLS}, hour * 3600000 AS at_ms FROM main.method_hour
+          WHERE ${ANY_SCOPE} AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
+        UNION ALL
+        SELECT ${CALLS}, minute * 60000 AS at_ms FROM temp.method_day WHERE ${ANY_SCOPE}
+      ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY 1, 2`,
+    row: v.object({
+      startMs: count,
+      method: text,
+      ...methodFigures,
+      codes: counts,
+      latencies: counts,
+    }),
+    add: {
+      by: ['startMs', 'method'],
+      sum: METHOD_FIGURE_NAMES,
+      counts: ['codes', 'latencies'],
+      order: 'startMs',
+    },
+  }),
   /** Access, network, location: since when all minutes are kept. */
   reduced: question({
-    sql: `SELECT coalesce(max(hour) + 1, 0) * 3600000 AS minutesFromMs FROM main.hour WHERE ${SCOPE}`,
+    sql: `SELECT coalesce(max(hour) + 1, 0) * 3600000 AS minutesFromMs FROM main.hour
+      WHERE ${ANY_SCOPE}`,
     row: v.object({ minutesFromMs: count }),
     add: { by: [], max: ['minutesFromMs'] },
   }),

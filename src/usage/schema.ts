@@ -55,6 +55,13 @@ const list = (names: readonly string[]): string => names.join(', ')
 const adding = (names: readonly string[]): string =>
   list(names.map(name => `${name} = ${name} + excluded.${name}`))
 
+const COUNTS = ["codes TEXT NOT NULL DEFAULT '{}'", "latencies TEXT NOT NULL DEFAULT '{}'"]
+const addingMethod = `${adding(methodColumns)},
+        codes = add_counts(codes, excluded.codes),
+        latencies = add_counts(latencies, excluded.latencies)`
+const methodList = (at: string): string =>
+  list([...SCOPE, 'method', at, ...methodColumns, 'codes', 'latencies'])
+
 /** The parameters of a row of cells: its key, the minute, then the figures. */
 const FIRST_FIGURE = 6
 const figuresOf = (columns: readonly string[]): string =>
@@ -95,11 +102,21 @@ export const SCHEMA = {
       name: 'method_day',
       columns: [
         ...texts(...SCOPE, 'method'),
-        ...counts('day', ...methodColumns),
-        "codes TEXT NOT NULL DEFAULT '{}'",
-        "latencies TEXT NOT NULL DEFAULT '{}'",
+        ...counts('day', 'minute', ...methodColumns),
+        ...COUNTS,
       ],
       key: 'day, access, network, location, method',
+    },
+    {
+      // The same by minute, for a day, and then by hour.
+      name: 'method_minute',
+      columns: [...texts(...SCOPE, 'method'), ...counts('minute', ...methodColumns), ...COUNTS],
+      key: 'access, minute, network, location, method',
+    },
+    {
+      name: 'method_hour',
+      columns: [...texts(...SCOPE, 'method'), ...counts('hour', ...methodColumns), ...COUNTS],
+      key: 'access, hour, network, location, method',
     },
     {
       name: 'replaced',
@@ -160,6 +177,16 @@ export const SCHEMA = {
     // Of a store of an earlier build: a flood of one origin must not displace the others.
     'DROP TRIGGER IF EXISTS failure_max',
     newest('failure', ['access', 'origin'], 'at_ms', FAILURES_MAX, 'failure_origin_max'),
+    // A row of cells is of one minute: it is added to it before it is added to its day.
+    `CREATE TRIGGER IF NOT EXISTS method_day_minute BEFORE INSERT ON method_day BEGIN
+      INSERT INTO method_minute (${methodList('minute')})
+        VALUES (${list(
+          methodList('minute')
+            .split(', ')
+            .map(name => `new.${name}`),
+        )})
+        ON CONFLICT DO UPDATE SET ${addingMethod};
+    END`,
     newest('refused', SCOPE, 'at_ms', RECENT_MAX),
     newest('client', SCOPE, 'seen_ms', RECENT_MAX),
   ],
@@ -167,12 +194,9 @@ export const SCHEMA = {
     `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])})
       VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)})
       ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
-    `INSERT INTO method_day
-        (${list([...SCOPE, 'method', 'day', ...methodColumns, 'codes', 'latencies'])})
-      VALUES (?1, ?2, ?3, ?4, ?5 / 1440, ${figuresOf(methodColumns)}, ?14, ?15)
-      ON CONFLICT DO UPDATE SET ${adding(methodColumns)},
-        codes = add_counts(codes, excluded.codes),
-        latencies = add_counts(latencies, excluded.latencies)`,
+    `INSERT INTO method_day (${methodList('day')}, minute)
+      VALUES (?1, ?2, ?3, ?4, ?5 / 1440, ${figuresOf(methodColumns)}, ?14, ?15, ?5)
+      ON CONFLICT DO UPDATE SET ${addingMethod}, minute = max(minute, excluded.minute)`,
     `INSERT INTO replaced (${list([...SCOPE, 'tail', 'address', 'day', 'attempts', 'seen_ms'])})
       VALUES (?1, ?2, ?3, substr(?4, 1, instr(?4, ' ') - 1), substr(?4, instr(?4, ' ') + 1),
         ?5 / 1440, ?6, ?7)
@@ -241,15 +265,27 @@ export const TO_HOURS = [
   'DELETE FROM minute WHERE minute < ?1',
 ]
 
-/** Removes minutes, hours, lanes, lists before day ?1, what is billed before day ?2, old peaks. */
+/** Reduces what was done with each method before minute ?1, which begins an hour, to its hours. */
+export const METHODS_TO_HOURS = [
+  `INSERT INTO method_hour (${methodList('hour')})
+    SELECT ${list(SCOPE)}, method, minute / 60 AS hour,
+      ${list(methodColumns.map(name => `sum(${name})`))}, sum_counts(codes), sum_counts(latencies)
+    FROM method_minute WHERE minute < ?1 GROUP BY access, hour, network, location, method
+    ON CONFLICT DO UPDATE SET ${addingMethod}`,
+  'DELETE FROM method_minute WHERE minute < ?1',
+]
+
+/** Removes minutes, hours, lanes, lists and peaks before day ?1, what is billed before day ?2. */
 export const REMOVE_OLD = [
   'DELETE FROM minute WHERE minute < ?1 * 1440',
   'DELETE FROM hour WHERE hour < ?1 * 24',
   'DELETE FROM submission_hour WHERE hour < ?1 * 24',
+  'DELETE FROM method_minute WHERE minute < ?1 * 1440',
+  'DELETE FROM method_hour WHERE hour < ?1 * 24',
   'DELETE FROM method_day WHERE day < ?2',
   'DELETE FROM replaced WHERE day < ?1',
   'DELETE FROM failure WHERE at_ms < ?1 * 86400000',
   'DELETE FROM refused WHERE at_ms < ?1 * 86400000',
   'DELETE FROM client WHERE seen_ms < ?1 * 86400000',
-  'DELETE FROM peak WHERE quarter < ?3 * 96',
+  'DELETE FROM peak WHERE quarter < ?1 * 96',
 ]

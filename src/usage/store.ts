@@ -13,13 +13,16 @@ import {
   ADD_ENDS,
   ADD_PEAKS,
   FORGET_ENDS,
+  METHODS_TO_HOURS,
   REMOVE_OLD,
   SCHEMA,
   TO_HOURS,
   type LaneFigure,
 } from './schema.js'
-import { DAY_MS, dayOf, edgesPath, storePath } from './scope.js'
+import { DAY_MS, dayOf, edgesPath, HOUR_MS, storePath } from './scope.js'
 
+/** What was done with each method is kept by minute for this long, and then by hour. */
+const METHOD_MINUTES_MS = DAY_MS + HOUR_MS
 /** Longest time of one query. */
 const QUERY_MS = 10_000
 
@@ -107,12 +110,12 @@ export class UsageWriter {
     const { bytesMax, historyDaysMax, keptDaysMax } = this.#options
     const today = dayOf(nowMs)
     const remove = (days: number): Promise<number> =>
-      this.#native.run(REMOVE_OLD, [
-        today - Math.min(days, historyDaysMax),
-        today - days + 1,
-        today - 1,
-      ])
+      this.#native.run(REMOVE_OLD, [today - Math.min(days, historyDaysMax), today - days + 1])
+    const reduceMethods = (beforeMs: number): Promise<number> =>
+      this.#native.run(METHODS_TO_HOURS, [Math.floor(beforeMs / HOUR_MS) * 60])
+    await reduceMethods(nowMs - METHOD_MINUTES_MS)
     let bytes = await remove(keptDaysMax)
+    if (bytes > bytesMax) bytes = await reduceMethods(nowMs)
     for (let days = historyDaysMax; bytes > bytesMax && days >= 1; days--)
       bytes = await this.#native.run(TO_HOURS, [((today - days + 1) * DAY_MS) / 60_000])
     for (let days = keptDaysMax; bytes > bytesMax && days >= 1; days--) bytes = await remove(days)

@@ -83,7 +83,7 @@ if (browser !== undefined) {
       await lookAll('confirm-revoke')
       await page.keyboard.press('Escape')
       await page.getByRole('tab', { name: 'Usage' }).click()
-      await page.locator('canvas').waitFor()
+      await page.locator('canvas').first().waitFor()
       await lookAll('usage', ...forced)
       if (views === WIDE) {
         await show(page, FORCED)
@@ -94,7 +94,7 @@ if (browser !== undefined) {
         t.equal(new Set(colours).size, 4, 'each series has its own')
         await show(page, views[0])
       }
-      await page.getByRole('radio', { name: 'Table' }).check()
+      await page.getByRole('radio', { name: 'Table' }).first().check()
       await lookAll('usage-table')
       await page.getByRole('tab', { name: 'Submissions' }).click()
       await page.getByRole('heading', { name: 'Submissions' }).waitFor()
@@ -152,14 +152,14 @@ if (browser !== undefined) {
     await page.keyboard.press('ArrowRight')
     await untilFocused(page, 'Usage')
     await page.getByRole('heading', { name: 'Limits in use' }).waitFor()
-    await page.getByRole('radio', { name: 'Table' }).check()
+    await page.getByRole('radio', { name: 'Table' }).first().check()
     t.equal(
       await page.getByRole('region', { name: 'Requests as a table' }).getByRole('row').count(),
       61,
     )
-    await page.getByRole('radio', { name: 'Chart' }).check()
-    const chart = page.locator('.chart')
-    await page.locator('canvas').waitFor()
+    await page.getByRole('radio', { name: 'Chart' }).first().check()
+    const chart = page.locator('.chart').first()
+    await page.locator('canvas').first().waitFor()
     await page.getByText(/^Times are in \S+/).waitFor()
     const { width = 0 } = (await chart.boundingBox()) ?? {}
     const readouts: (string | null)[] = []
@@ -167,7 +167,7 @@ if (browser !== undefined) {
     for (const minute of [1, 0]) {
       await chart.hover({ position: { x: width - 24 - (minute * width) / 60, y: 100 } })
       await page.getByText(/^\w+ \d+, \d\d:\d\d to \d\d:\d\d/).waitFor()
-      readouts.push(await page.locator('.chart-readout').textContent())
+      readouts.push(await page.locator('.chart-readout').first().textContent())
     }
     t.match(readouts.join('\n'), /Requests: [1-9]\d*Errors: 0/)
     await saveScreenshot(page, 'usage-hover')
@@ -290,7 +290,7 @@ if (browser !== undefined) {
     await t.test('an unused page sends no requests, so that its session can expire', async t => {
       await choose(page, 'New York')
       await page.getByRole('tab', { name: 'Usage' }).click()
-      await page.locator('canvas').waitFor()
+      await page.locator('canvas').first().waitFor()
       let requestCount = 0
       page.on('request', () => (requestCount += 1))
       await page.clock.runFor('02:00')

@@ -215,7 +215,7 @@ if (browser !== undefined) {
     await page.getByText(/of 10 in the last second/).waitFor()
     t.strictSame(await axeFaults(page), [])
     await saveScreenshot(page, 'usage')
-    await page.getByRole('radio', { name: 'Table' }).check()
+    await page.getByRole('radio', { name: 'Table' }).first().check()
     const table = page.getByRole('region', { name: 'Requests as a table' })
     const column = await table.locator('tbody td:nth-of-type(3)').allTextContents()
     t.equal(

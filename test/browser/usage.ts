@@ -54,6 +54,7 @@ if (browser !== undefined) {
   const dashboard = await startDashboard(t, { usage, pagesDir: PAGES })
   const { accessId } = await dashboard.grant(ADA.subject)
   const { total, calls } = await countDays(dataDir, accessId, nowMs)
+  const usageCells = openUsage(dataDir, 1)
 
   const { page, faults } = await openVisit(browser, VIEWS[0])
   await page.goto(dashboard.url)
@@ -66,11 +67,11 @@ if (browser !== undefined) {
     const shows = (count: number) =>
       requests.filter({ hasText: new RegExp(`^${count.toLocaleString('en')}$`) }).waitFor()
 
-    await page.getByRole('radio', { name: '30 days' }).first().check()
+    await page.getByRole('radio', { name: '30 days' }).check()
     await shows(total)
     await page.getByText('Days are in UTC.').waitFor()
     await look(t, page, 'usage-30-days', VIEWS)
-    await page.getByRole('radio', { name: 'Table' }).check()
+    await page.getByRole('radio', { name: 'Table' }).first().check()
     const rows = page.getByRole('region', { name: 'Requests as a table' }).getByRole('row')
     t.equal(await rows.count(), DAYS + 1)
     const dayStartMs = (Math.floor(nowMs / DAY_MS) - 3) * DAY_MS
@@ -82,9 +83,9 @@ if (browser !== undefined) {
       t.match(await rows.nth(4).innerText(), row)
     }
 
-    await page.getByRole('radio', { name: '7 days' }).first().check()
+    await page.getByRole('radio', { name: '7 days' }).check()
     t.equal(await rows.count(), 169)
-    await page.getByRole('radio', { name: 'Chart' }).check()
+    await page.getByRole('radio', { name: 'Chart' }).first().check()
     await look(t, page, 'usage-7-days', VIEWS)
 
     await page.getByRole('radio', { name: '1 hour' }).check()
@@ -107,7 +108,7 @@ if (browser !== undefined) {
 
   await t.test('each method with its errors and percentiles', async t => {
     const card = page.getByRole('region', { name: 'By method' })
-    await card.getByRole('radio', { name: '30 days' }).focus()
+    await page.getByRole('radio', { name: '30 days' }).focus()
     await page.keyboard.press('Space')
     const row = card.locator('tbody tr').filter({ hasText: 'getSlot' })
     // Of each hour 12 calls, three of which fail.
@@ -122,6 +123,35 @@ if (browser !== undefined) {
       const cut = await card.locator('.scroll').evaluate(one => one.scrollWidth - one.clientWidth)
       t.equal(cut, 0, 'every column is visible')
     })
+    t.strictSame(faults, [])
+  })
+
+  await t.test('one range and one place are those of everything, and in the URL', async t => {
+    const nyc = usageCells.meterOf({ accessId, network: 'main', location: 'nyc' })
+    nyc.addRequests(7, nowMs)
+    for (let nth = 0; nth < 7; nth++)
+      nyc.addCall('getBlock', { elapsedMs: 8, failure: { code: -32_007 } }, nowMs)
+    await page.getByRole('radio', { name: '24 hours' }).check()
+    await page.getByRole('radio', { name: 'Whole access' }).check()
+    t.match(page.url(), /\?.*range=day.*place=all/)
+    await page.reload()
+    t.ok(await page.getByRole('radio', { name: '24 hours' }).isChecked())
+    const methods = page.getByRole('region', { name: 'By method' })
+    const ofBlock = methods.locator('tbody tr').filter({ hasText: 'getBlock' })
+    t.match(await ofBlock.innerText(), /-32007: 7[^]*8(\.\d+)? ms/)
+    const latency = page.getByRole('region', { name: /^Server-side latency/ })
+    await latency.getByRole('radio', { name: 'Table' }).check()
+    const last = latency.getByRole('region', { name: 'Latency as a table' }).locator('tbody tr')
+    t.match(await last.first().innerText(), /ms/)
+    await look(t, page, 'usage-of-an-access', VIEWS)
+    const errors = page.getByRole('region', { name: 'Errors and limits' })
+    await errors.getByRole('button', { name: '-32007' }).press('Enter')
+    const list = page.getByRole('list', { name: 'Failed requests', exact: true })
+    await list.locator('> li').nth(6).waitFor()
+    await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
+    await page.getByRole('radio', { name: 'Frankfurt, Mainnet' }).check()
+    await ofBlock.waitFor({ state: 'detached' })
+    t.notMatch(page.url(), /place=/)
     t.strictSame(faults, [])
   })
 }

@@ -6,7 +6,7 @@ import { NO_METHOD } from '../../src/usage/calls.js'
 import type { DayQuery } from '../../src/usage/days.js'
 import { bucketOf, LATENCY_BUCKETS, percentileMs } from '../../src/usage/latency.js'
 import type { LiveCells } from '../../src/usage/live-cells.js'
-import { DAY_MS, dayOf, type TokenScope } from '../../src/usage/scope.js'
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS, type TokenScope } from '../../src/usage/scope.js'
 import { UsageWriter } from '../../src/usage/store.js'
 import { NOW_MS } from '../fixtures/access/access.js'
 import { askIn, NO_FIGURES, openUsage, usageIn } from '../fixtures/usage/usage.js'
@@ -93,6 +93,73 @@ t.test('codes have a bound: further errors are counted without one', async t => 
   const [slot] = await readMethods(dir)
   t.equal(slot?.errors, CODES + 10)
   t.equal(slot?.codes.length, CODES)
+})
+
+t.test('each minute of a day has calls, errors by code and times, and then each hour', async t => {
+  const dir = t.testdir()
+  const [one, other] = [openUsage(dir), openUsage(dir, 1)]
+  const writer = new UsageWriter(dir)
+  const add = (usage: LiveCells, method: string, minute: number, location = 'fra'): void => {
+    const meter = usage.meterOf({ ...SCOPE, location })
+    const failure = { code: -32_602 }
+    meter.addCall(method, { elapsedMs: minute + 1, failure }, NOW_MS + minute * MINUTE_MS)
+  }
+  const read = async (minutes: number, stepMinutes: number, location = '') => {
+    const times = { fromMs: NOW_MS, untilMs: NOW_MS + minutes * MINUTE_MS }
+    const query = { network: '', location, ...times, stepMs: stepMinutes * MINUTE_MS }
+    const { calls, methods } = await usageIn(dir, Date.now).ofRange('acc_1', query, [])
+    return {
+      calls: calls.map(({ startMs, requests, codes, latencies }) => [
+        (startMs - NOW_MS) / MINUTE_MS,
+        requests,
+        codes[0]?.count,
+        latencies.reduce((sum, count) => sum + count),
+      ]),
+      methods: methods.map(({ method, requests }) => `${method} ${requests}`),
+    }
+  }
+  for (const minute of [0, 0, 1, 59, 61]) add(one, 'getSlot', minute)
+  for (const minute of [0, 60]) add(other, 'getBlock', minute, 'nyc')
+  const all = [
+    ...[
+      [0, 3, 3, 3],
+      [1, 1, 1, 1],
+      [59, 1, 1, 1],
+      [60, 1, 1, 1],
+    ],
+    [61, 1, 1, 1],
+  ]
+  // What is left live is of one minute, as it is where control runs.
+  one.sweep(NOW_MS + 61 * MINUTE_MS)
+  other.sweep(NOW_MS + 60 * MINUTE_MS)
+  for (const when of ['live', 'recorded', 'all recorded']) {
+    if (when !== 'live') {
+      t.strictSame((await read(62, 1)).calls, all, when)
+      t.strictSame((await read(61, 60)).calls, [
+        [0, 5, 5, 5],
+        [60, 1, 1, 1],
+      ])
+      t.strictSame((await read(62, 1, 'nyc')).calls, [
+        [0, 1, 1, 1],
+        [60, 1, 1, 1],
+      ])
+    }
+    t.strictSame((await read(62, 1)).methods, ['getSlot 5', 'getBlock 2'])
+    if (when === 'recorded') for (const usage of [one, other]) usage.close()
+    await writer.record()
+  }
+  t.strictSame(await readDays(dir), { 0: ['acc_1 getSlot 5 5 0', 'acc_1 getBlock 2 2 0'] })
+  await writer.prune(NOW_MS + DAY_MS + 2 * HOUR_MS)
+  t.strictSame((await read(120, 1)).calls, [...[[0, 5, 5, 5]], [60, 1, 1, 1], [61, 1, 1, 1]])
+  await writer.prune(NOW_MS + DAY_MS + 3 * HOUR_MS)
+  t.strictSame((await read(120, 60)).calls, [
+    [0, 5, 5, 5],
+    [60, 2, 2, 2],
+  ])
+  t.strictSame((await read(120, 1)).methods, ['getSlot 5', 'getBlock 2'])
+  t.strictSame(await readDays(dir), { 0: ['acc_1 getSlot 5 5 0', 'acc_1 getBlock 2 2 0'] })
+  await writer.prune(NOW_MS + 31 * DAY_MS)
+  t.strictSame((await read(120, 60)).calls, [])
 })
 
 t.test('what is billed is by day and method, over all edges, and read at once', async t => {

@@ -30,6 +30,28 @@ export type PeriodUsage = {
   readonly minutesFromMs: number
 }
 
+/** A time of some networks and locations of an access; an empty text is any. */
+export type RangeQuery = {
+  readonly network: string
+  readonly location: string
+  /** Unix milliseconds, up to but not including the second. */
+  readonly fromMs: number
+  readonly untilMs: number
+  readonly stepMs: number
+}
+
+/** What was done in one period. */
+export type CallPeriod = Omit<MethodUsage, 'method'> & { readonly startMs: number }
+
+/** Usage in a time. */
+export type RangeUsage = PeriodUsage & {
+  /** Calls that ended in each period. */
+  readonly calls: readonly CallPeriod[]
+  readonly methods: readonly MethodUsage[]
+  /** Over all networks and locations of the access, in the quarter-hours with some of the time. */
+  readonly overLimit: Limits
+}
+
 /** Days since 1970, up to but not including the second. */
 export type DayRange = { readonly from: number; readonly until: number }
 
@@ -160,6 +182,12 @@ export type AccessUsage = {
 export type Usage = {
   ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
   ofPeriods(place: TokenScope, query: PeriodQuery): Awaitable<PeriodUsage & Missing>
+  /** `locations` are those of the access. */
+  ofRange(
+    accessId: string,
+    query: RangeQuery,
+    locations: readonly string[],
+  ): Awaitable<RangeUsage & Missing>
   ofMethods(
     place: TokenScope,
     days: DayRange,

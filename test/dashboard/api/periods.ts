@@ -2,6 +2,7 @@ import t from 'tap'
 import { bucketOf, LATENCY_BUCKETS, startOf } from '../../../src/usage/latency.js'
 import {
   ADA,
+  BEN,
   NO_ACCESS_USAGE,
   NO_PLACE_USAGE,
   startDashboard,
@@ -95,4 +96,60 @@ t.test('usage by method is that of days until today, with percentiles', async t 
   ])
   for (const days of ['0', '31', '1.5', '', 'x'])
     t.match(await ada.ask(`${path}?days=${days}`), { status: 400 }, days)
+})
+
+t.test('usage in a time is that of a place or of the whole access, with percentiles', async t => {
+  const queried: unknown[] = []
+  const latencies = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) =>
+    bucket === bucketOf(1) ? 2 : 0,
+  )
+  const counts = { ...NO_FIGURES, requests: 3, codes: [{ code: 1, count: 2 }] }
+  const overLimit = NO_ACCESS_USAGE.refused
+  const dashboard = await startDashboard(t, {
+    usage: {
+      ...NO_PLACE_USAGE,
+      ofRange: (...all) => {
+        queried.push(all)
+        return {
+          ...{ periods: [PERIOD], minutesFromMs: 7, missing: ['fra-2'], overLimit },
+          calls: [{ startMs: 60_000, ...counts, latencies }],
+          methods: [{ method: 'getSlot', ...counts, latencies }],
+        }
+      },
+      ofAccess: () => NO_ACCESS_USAGE,
+    },
+  })
+  const [ada, ben] = [new DashboardClient(dashboard.url), new DashboardClient(dashboard.url)]
+  await ada.signIn(ADA)
+  await ben.signIn(BEN)
+  const { accessId } = await dashboard.grant('ada')
+  const path = `/api/accesses/${accessId}/usage/range`
+  const at = (share: number): number =>
+    startOf(bucketOf(1)) * (1 - share) + startOf(bucketOf(1) + 1) * share
+  const shares = { p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
+  const { json } = await ada.ask(`${path}?from=0&until=60000&step=60000`)
+  t.match(json, {
+    ...{ periods: [PERIOD], minutesFromMs: 7, missing: ['fra-2'], overLimit },
+    calls: [{ startMs: 60_000, ...counts }],
+    methods: [{ method: 'getSlot', ...counts }],
+  })
+  const { calls, methods } = json as Record<'calls' | 'methods', (typeof shares)[]>
+  for (const found of [calls[0], methods[0]])
+    for (const [name, ms] of Object.entries(shares))
+      t.ok(Math.abs((found?.[name as 'p50Ms'] ?? 0) - ms) < 1e-9, name)
+  await ada.ask(`${path}?from=0&until=90000000&step=60000&network=main&location=fra`)
+  const times = { fromMs: 0, stepMs: 60_000 }
+  const own = ['fra', 'nyc']
+  t.strictSame(queried, [
+    [accessId, { network: '', location: '', ...times, untilMs: 60_000 }, own],
+    [accessId, { network: 'main', location: 'fra', ...times, untilMs: 90_000_000 }, own],
+  ])
+  t.equal((await ben.ask(`${path}?from=0&until=1&step=60000`)).status, 404)
+  for (const query of [
+    ...['', 'from=0&until=1', 'from=0&until=1&step=0', 'from=0&until=1&step=1'],
+    ...['from=0&until=90000001&step=60000', 'from=-1&until=1&step=60000'],
+    `from=0&until=1&step=60000&location=${'x'.repeat(65)}`,
+  ])
+    t.match(await ada.ask(`${path}?${query}`), { status: 400 }, query)
+  t.equal(queried.length, 2)
 })

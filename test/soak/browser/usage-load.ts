@@ -156,7 +156,7 @@ if (browser !== undefined)
       // The page loads its numbers again when it is opened.
       await page.reload()
       await page.getByRole('radio', { name: '24 hours' }).check()
-      await methods.getByRole('radio', { name: '7 days' }).check()
+      await page.getByRole('radio', { name: '7 days' }).check()
       const total = ledger.sum('requests').toLocaleString('en')
       await until('the requests are shown', async () => {
         const shown = await tileOf(page, 'Requests')

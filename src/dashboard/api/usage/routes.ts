@@ -2,12 +2,12 @@ import { percentileMs } from '../../../usage/latency.js'
 import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
 import { ok, route, type Route } from '../../http/route.js'
-import { checkOwnScope } from '../own-access.js'
+import { checkOwnScope, findOwnAccess } from '../own-access.js'
 import { createFailureRoutes } from './failure-routes.js'
 import * as shapes from './shapes.js'
 import type { MethodUsage, Usage } from '../usage.js'
 
-const toMethodView = ({ latencies, ...counts }: MethodUsage) => ({
+const toMethodView = <C extends Pick<MethodUsage, 'latencies'>>({ latencies, ...counts }: C) => ({
   ...counts,
   p50Ms: percentileMs(latencies, 0.5),
   p95Ms: percentileMs(latencies, 0.95),
@@ -50,6 +50,23 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
       const range = { from: until - query.days, until }
       const { methods, missing } = await usage.ofMethods(scope, range)
       return ok({ methods: methods.map(toMethodView), missing })
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/accesses/:accessId/usage/range',
+    guard: 'session',
+    summary: 'Usage in a time: requests, errors by code, percentiles by period and by method',
+    query: shapes.rangeQuery,
+    answers: {
+      200: { description: 'Of one network or location, or all', body: shapes.rangeUsage },
+    },
+    errors: ['noSuchAccess', 'wrongInput'],
+    handle: async ({ session, params, query: { from, until, step, ...scope } }) => {
+      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+      const query = { ...scope, fromMs: from, untilMs: until, stepMs: step }
+      const { calls, methods, ...found } = await usage.ofRange(accessId, query, locations)
+      return ok({ ...found, calls: calls.map(toMethodView), methods: methods.map(toMethodView) })
     },
   }),
   ...createFailureRoutes({ accessService, usage, now }),

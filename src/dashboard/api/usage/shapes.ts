@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { count, described, methodFigures, missing, text } from '../shape-parts.js'
+import { count, described, limits, methodFigures, missing, text } from '../shape-parts.js'
 import { usageMinute } from '../shapes.js'
 
 /** Most periods in one response. */
@@ -24,6 +24,29 @@ export const periodsQuery = v.pipe(
   }),
   v.check(
     ({ from, grain, until }) => until - from <= PERIODS_MAX * GRAIN_MS[grain],
+    `must be at most ${PERIODS_MAX} periods`,
+  ),
+)
+
+const STEP_MIN_MS = 60_000
+const stepProblem = 'must be a multiple of 60000'
+
+export const rangeQuery = v.pipe(
+  v.strictObject({
+    from: described(queriedTime, 'Unix milliseconds'),
+    until: described(queriedTime, 'Unix milliseconds, exclusive'),
+    step: described(
+      v.pipe(
+        queriedTime,
+        v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),
+      ),
+      'Length of a period in milliseconds; it begins at a multiple of it since 1970',
+    ),
+    network: described(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), 'Its id, or any'),
+    location: described(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), 'Its id, or any'),
+  }),
+  v.check(
+    ({ from, step, until }) => until - from <= PERIODS_MAX * step,
     `must be at most ${PERIODS_MAX} periods`,
   ),
 )
@@ -72,14 +95,26 @@ const methodCounts = {
 }
 const milliseconds = v.nullable(count)
 
-export const methodUsage = v.object({
-  methods: v.array(
-    v.object({
-      ...methodCounts,
-      p50Ms: described(milliseconds, 'Half of the calls took at most this long; null: none ran'),
-      p95Ms: milliseconds,
-      p99Ms: milliseconds,
-    }),
+const percentiles = {
+  p50Ms: described(milliseconds, 'Half of the calls took at most this long; null: none ran'),
+  p95Ms: milliseconds,
+  p99Ms: milliseconds,
+}
+const methods = v.array(v.object({ ...methodCounts, ...percentiles }))
+
+export const methodUsage = v.object({ methods, missing })
+
+const { method: _method, ...periodCounts } = methodCounts
+
+export const rangeUsage = v.object({
+  ...usagePeriods.entries,
+  calls: described(
+    v.array(v.object({ startMs: count, ...periodCounts, ...percentiles })),
+    'Calls that ended in each period, oldest first; by hour of what was 25 hours ago',
   ),
-  missing,
+  methods: described(methods, 'The same by method, the most used one first'),
+  overLimit: described(
+    limits,
+    'Requests over each limit, over all networks and locations, in the quarter-hours of the time',
+  ),
 })

@@ -146,7 +146,11 @@ export const LocationView = (options: {
         {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
         {tab === 'usage' && (
           <div class="stack">
-            <UsageTab access={access} scope={scope} />
+            <UsageTab
+              access={access}
+              scope={scope}
+              placeName={`${location.name}, ${network.name}`}
+            />
             <IncidentsCard locationName={location.name} {...incidents} />
           </div>
         )}

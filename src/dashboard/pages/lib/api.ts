@@ -179,14 +179,12 @@ const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
 /** What was counted and listed of requests. */
 const createUsageCalls = (read: Read) => ({
   tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
-  usagePeriods: (
-    scope: TokenScope,
-    grain: string,
-    { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
-  ) => {
-    const query = new URLSearchParams({ grain, from: String(fromMs), until: String(untilMs) })
-    return read(usageShapes.usagePeriods, 'GET', `${scopePath(scope)}/usage/periods?${query}`)
-  },
+  usageRange: (accessId: string, query: Readonly<Record<string, string>>) =>
+    read(
+      usageShapes.rangeUsage,
+      'GET',
+      `${accessPath(accessId)}/usage/range?${new URLSearchParams(query)}`,
+    ),
   failures: (accessId: string, query: Readonly<Record<string, string>>) =>
     read(
       failureShapes.failures,
@@ -197,8 +195,6 @@ const createUsageCalls = (read: Read) => ({
     read(failureShapes.paramsState, 'PUT', `${accessPath(accessId)}/failures/parameters`, {
       isOn,
     }),
-  methodUsage: (scope: TokenScope, days: number) =>
-    read(usageShapes.methodUsage, 'GET', `${scopePath(scope)}/usage/methods?days=${days}`),
   accessUsage: (accessId: string) =>
     read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
 })

@@ -1,8 +1,8 @@
-import { formatCount, formatZone } from '../../lib/format.js'
+import { formatCount } from '../../lib/format.js'
 import { formatBucket, formatBucketEnd } from '../../lib/usage/usage-format.js'
 import { SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 
-/** The values of the column under the pointer; the time zone of the chart where there is none. */
+/** The values of the column under the pointer. */
 export const ChartReadout = ({
   bucket,
   range,
@@ -10,12 +10,7 @@ export const ChartReadout = ({
   readonly bucket: UsageBucket | undefined
   readonly range: Range
 }) => {
-  if (bucket === undefined)
-    return (
-      <p class="chart-readout">
-        {range === 'month' ? 'Days are in UTC.' : `Times are in ${formatZone(Date.now())}.`}
-      </p>
-    )
+  if (bucket === undefined) return <p class="chart-readout">{'\u00a0'}</p>
   return (
     <p class="chart-readout">
       <strong>

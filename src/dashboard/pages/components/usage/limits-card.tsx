@@ -3,7 +3,6 @@ import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { formatCount, formatMoment, formatPlural, formatRate } from '../../lib/format.js'
 import { Meter } from './meter.js'
-import { RefusedByLimit } from './refused-by-limit.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import type { Access, AccessUsage } from '../../lib/wire.js'
 
@@ -65,7 +64,6 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
           }
         />
       </div>
-      <RefusedByLimit limits={limits} refused={value?.refused} />
     </section>
   )
 }

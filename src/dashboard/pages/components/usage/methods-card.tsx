@@ -1,21 +1,5 @@
-import { useState } from 'preact/hooks'
-import type { TokenScope } from '../../lib/api.js'
-import { useServices } from '../../hooks/context.js'
-import { Failure } from '../shared/failure.js'
-import { MissingNote } from '../shared/missing-note.js'
 import { formatCount, formatDuration } from '../../lib/format.js'
-import { Segments } from '../shared/segments.js'
-import { useLoaded } from '../../hooks/use-loaded.js'
 import type { MethodUsage } from '../../lib/wire.js'
-
-/** How often the usage is loaded again. */
-const REFRESH_MS = 10_000
-
-const DAY_OPTIONS = [
-  { id: '1', name: 'Today (UTC)' },
-  { id: '7', name: '7 days' },
-  { id: '30', name: '30 days' },
-]
 
 const NAMES: Readonly<Record<string, string>> = {
   '(none)': 'No method',
@@ -93,32 +77,18 @@ const MethodTable = ({ methods }: { readonly methods: readonly MethodUsage[] }) 
   </div>
 )
 
-/** Requests, errors by code and percentiles of each method of a place. */
-export const MethodsCard = ({ scope }: { readonly scope: TokenScope }) => {
-  const { api } = useServices()
-  const [days, setDays] = useState('1')
-  const { value, failure, reload } = useLoaded(
-    days,
-    () => api.methodUsage(scope, Number(days)),
-    REFRESH_MS,
-  )
-  return (
-    <section class="card" aria-labelledby="methods-heading">
-      <div class="card-head">
-        <h2 id="methods-heading">By method</h2>
-        <div class="card-tools">
-          <Segments legend="Days" options={DAY_OPTIONS} chosen={days} onChoose={setDays} />
-        </div>
-      </div>
-      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      <MissingNote missing={value?.missing} />
-      {value !== undefined && value.methods.length === 0 && (
-        <p class="muted">No requests in this period.</p>
-      )}
-      {value !== undefined && value.methods.length > 0 && <MethodTable methods={value.methods} />}
-      <p class="muted">
-        Server-side latency, excluding the network: half of the calls took at most p50.
-      </p>
-    </section>
-  )
-}
+/** Requests, errors by code and percentiles of each method in the time of the page. */
+export const MethodsCard = ({
+  methods,
+}: {
+  readonly methods: readonly MethodUsage[] | undefined
+}) => (
+  <section class="card" aria-labelledby="methods-heading">
+    <h2 id="methods-heading">By method</h2>
+    {methods?.length === 0 && <p class="muted">No requests in this time.</p>}
+    {methods !== undefined && methods.length > 0 && <MethodTable methods={methods} />}
+    <p class="muted">
+      Server-side latency, excluding the network: half of the calls took at most p50.
+    </p>
+  </section>
+)

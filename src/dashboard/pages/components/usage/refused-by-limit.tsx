@@ -12,7 +12,7 @@ const ROWS = [
   ['subscriptionsPerSocketMax', 'Subscriptions per WebSocket', 'Error -32603'],
 ] as const satisfies readonly (readonly [keyof Limits, string, string])[]
 
-/** What each limit has refused in the last 24 hours. */
+/** What each limit has refused, in the quarter-hours of the time of the page. */
 export const RefusedByLimit = ({
   limits,
   refused,
@@ -21,7 +21,7 @@ export const RefusedByLimit = ({
   readonly refused: Limits | undefined
 }) => (
   <table class="data by-limit">
-    <caption>Over a limit in the last 24 hours</caption>
+    <caption>Over a limit, in the quarter-hours of this time, of the whole access</caption>
     <thead>
       <tr>
         <th scope="col">Limit</th>

@@ -1,30 +1,18 @@
 import { useState } from 'preact/hooks'
-import type { TokenScope } from '../../lib/api.js'
-import { useServices } from '../../hooks/context.js'
 import { ChartReadout } from './chart-readout.js'
-import { Failure } from '../shared/failure.js'
-import { MissingNote } from '../shared/missing-note.js'
 import { formatCount, formatMinute } from '../../lib/format.js'
-import { PeriodBar } from './period-bar.js'
 import { Segments } from '../shared/segments.js'
-import { UsageChart } from './usage-chart.js'
+import { TimeChart, type ChartSeries } from './time-chart.js'
+import type { RangeUsage } from '../../lib/wire.js'
 import {
-  isRange,
   RANGES,
   SERIES,
-  toBuckets,
   totalOf,
-  windowOf,
   type Range,
   type UsageBucket,
 } from '../../lib/usage/usage-series.js'
 import { UsageTable } from './usage-table.js'
-import { useLoaded } from '../../hooks/use-loaded.js'
 
-/** How often the usage is loaded again. */
-const REFRESH_MS = 10_000
-
-const RANGE_OPTIONS = Object.entries(RANGES).map(([id, { name }]) => ({ id, name }))
 const VIEW_OPTIONS = [
   { id: 'chart', name: 'Chart' },
   { id: 'table', name: 'Table' },
@@ -45,6 +33,16 @@ const Tiles = ({ buckets }: { readonly buckets: readonly UsageBucket[] | undefin
   </dl>
 )
 
+const DASHES = { errors: [], rateLimited: [6, 3], refused: [2, 3] } as const
+
+const toSeries = (buckets: readonly UsageBucket[]): readonly ChartSeries[] =>
+  SERIES.map(({ key }) => ({
+    colour: key,
+    // Zeros are no points: lines along the bottom would hide other values.
+    values: buckets.map(bucket => (bucket[key] === 0 && key !== 'requests' ? null : bucket[key])),
+    ...(key !== 'requests' && { dash: DASHES[key] }),
+  }))
+
 /** The chart and the values under the pointer. */
 const ChartView = ({
   buckets,
@@ -59,7 +57,14 @@ const ChartView = ({
   return (
     <>
       <div class="plot">
-        <UsageChart buckets={buckets} range={range} onHover={setHovered} />
+        <TimeChart
+          name="requests"
+          startsMs={buckets.map(({ startMs }) => startMs)}
+          series={toSeries(buckets)}
+          range={range}
+          least={4}
+          onHover={setHovered}
+        />
         {isQuiet && <p class="plot-empty">No requests in this period.</p>}
       </div>
       <ChartReadout bucket={hovered === undefined ? undefined : buckets[hovered]} range={range} />
@@ -79,44 +84,32 @@ const TableView = (options: {
   </>
 )
 
-/** Requests of a place over a period of the last 30 days. */
-export const RequestsCard = ({ scope }: { readonly scope: TokenScope }) => {
-  const { api } = useServices()
-  const [range, setRange] = useState<Range>('hour')
-  const [end, setEnd] = useState<number>()
+/** Requests over time. */
+export const RequestsCard = ({
+  buckets,
+  range,
+  usage,
+}: {
+  readonly buckets: readonly UsageBucket[]
+  readonly range: Range
+  readonly usage: RangeUsage | undefined
+}) => {
   const [view, setView] = useState('chart')
-  const { grain } = RANGES[range]
-  const { value, failure, reload } = useLoaded(
-    `${range} ${end ?? 'now'}`,
-    () => api.usagePeriods(scope, grain, windowOf(range, end ?? Date.now())),
-    REFRESH_MS,
-  )
-  const endMs = end ?? Date.now()
-  const buckets = toBuckets(value?.periods ?? [], range, endMs)
   const lacksMinutes =
-    grain === 'minute' && (value?.minutesFromMs ?? 0) > windowOf(range, endMs).fromMs
-  const isQuiet = value !== undefined && SERIES.every(({ key }) => totalOf(buckets, key) === 0)
+    RANGES[range].grain === 'minute' && (usage?.minutesFromMs ?? 0) > (buckets[0]?.startMs ?? 0)
+  const isQuiet = usage !== undefined && SERIES.every(({ key }) => totalOf(buckets, key) === 0)
   return (
     <section class="card" aria-labelledby="usage-heading">
       <div class="card-head">
         <h2 id="usage-heading">Requests</h2>
         <div class="card-tools">
-          <Segments
-            legend="Range"
-            options={RANGE_OPTIONS}
-            chosen={range}
-            onChoose={id => isRange(id) && setRange(id)}
-          />
           <Segments legend="View" options={VIEW_OPTIONS} chosen={view} onChoose={setView} />
         </div>
       </div>
-      <PeriodBar range={range} endMs={end} onEnd={setEnd} />
-      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      <MissingNote missing={value?.missing} />
-      <Tiles buckets={value && buckets} />
+      <Tiles buckets={usage && buckets} />
       {lacksMinutes && (
         <p class="muted">
-          Of the time before {formatMinute(value?.minutesFromMs ?? 0)} some minutes are only kept as
+          Of the time before {formatMinute(usage?.minutesFromMs ?? 0)} some minutes are only kept as
           hours: choose 7 or 30 days.
         </p>
       )}

@@ -1,4 +1,4 @@
-import type { UsageMinute } from '../wire.js'
+import type { RangeUsage, UsageMinute } from '../wire.js'
 
 /** One column of the chart and one row of its table. */
 export type UsageBucket = UsageMinute
@@ -60,6 +60,39 @@ export const toBuckets = (
     for (const { key } of SERIES) bucket[key] += period[key]
   }
   return buckets
+}
+
+/** Percentiles, in display order, with the colour and the dash of their lines. */
+export const PERCENTILES = [
+  { key: 'p50Ms', name: 'p50', colour: 'requests', dash: [] },
+  { key: 'p95Ms', name: 'p95', colour: 'rateLimited', dash: [6, 3] },
+  { key: 'p99Ms', name: 'p99', colour: 'errors', dash: [2, 3] },
+] as const
+
+type CallPeriod = RangeUsage['calls'][number]
+export type LatencyBucket = Pick<CallPeriod, 'startMs' | 'p50Ms' | 'p95Ms' | 'p99Ms'>
+
+/** The percentiles of each column; null where no call ran. */
+export const toLatencies = (
+  calls: readonly CallPeriod[],
+  buckets: readonly UsageBucket[],
+): readonly LatencyBucket[] => {
+  const known = new Map(calls.map(period => [period.startMs, period]))
+  return buckets.map(
+    ({ startMs }) => known.get(startMs) ?? { startMs, p50Ms: null, p95Ms: null, p99Ms: null },
+  )
+}
+
+/** Errors by code over all periods, the most frequent first. */
+export const sumCodes = (
+  calls: readonly CallPeriod[],
+): readonly { readonly code: number; readonly count: number }[] => {
+  const sums = new Map<number, number>()
+  for (const { code, count } of calls.flatMap(({ codes }) => codes))
+    sums.set(code, (sums.get(code) ?? 0) + count)
+  return Array.from(sums, ([code, count]) => ({ code, count })).toSorted(
+    (one, other) => other.count - one.count,
+  )
 }
 
 /** The sum over all columns. */

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { formatClock, formatShortDay, formatUtcDay } from '../../lib/format.js'
-import { RANGES, SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
+import { RANGES, type Range } from '../../lib/usage/usage-series.js'
 
 /** Height of the plot. The style sheet reserves it. */
 const HEIGHT_PX = 240
@@ -14,12 +14,18 @@ const readPaint = (element: Element): Paint => {
   return name => style.getPropertyValue(`--${name}`).trim()
 }
 
-const toData = (buckets: readonly UsageBucket[]): uPlot.AlignedData => [
-  buckets.map(({ startMs }) => startMs / 1_000),
-  // Zeros are no points: lines along the bottom would hide other values.
-  ...SERIES.map(({ key }) =>
-    buckets.map(bucket => (bucket[key] === 0 && key !== 'requests' ? null : bucket[key])),
-  ),
+/** One series of a chart. */
+export type ChartSeries = {
+  /** Of its colour in the style sheet: `--series-<colour>`. */
+  readonly colour: string
+  readonly values: readonly (number | null)[]
+  /** Of a line; absent: columns. */
+  readonly dash?: readonly number[]
+}
+
+const toData = (startsMs: readonly number[], series: readonly ChartSeries[]): uPlot.AlignedData => [
+  startsMs.map(startMs => startMs / 1_000),
+  ...series.map(({ values }) => [...values]),
 ]
 
 /** Points without a neighbour, which lines do not show. */
@@ -53,11 +59,15 @@ const toOptions = (
     margin,
     paint,
     range,
+    series,
+    least,
   }: {
     readonly width: number
     readonly margin: number
     readonly paint: Paint
     readonly range: Range
+    readonly series: readonly ChartSeries[]
+    readonly least: number
   },
   onHover: (index: number | undefined) => void,
 ): uPlot.Options => {
@@ -67,15 +77,15 @@ const toOptions = (
     grid: { stroke: paint('line'), width: 1 },
     ticks: { show: false },
   }
-  const line = (key: string, dash: number[]): uPlot.Series => ({
-    stroke: paint(`series-${key}`),
+  const line = (colour: string, dash: readonly number[]): uPlot.Series => ({
+    stroke: paint(`series-${colour}`),
     width: 2,
-    dash,
+    dash: [...dash],
     points: {
       show: true,
       size: 6,
       width: 0,
-      fill: paint(`series-${key}`),
+      fill: paint(`series-${colour}`),
       filter: (chart, index) => findIsolated(chart.data[index] ?? []),
     },
   })
@@ -91,7 +101,7 @@ const toOptions = (
     scales: {
       // Half a column on each side, so that the first and the last are fully visible.
       x: { range: (_chart, first, last) => [first - margin, last + margin] },
-      y: { range: (_chart, _low, high) => [0, Math.max(4, high * 1.1)] },
+      y: { range: (_chart, _low, high) => [0, Math.max(least, high * 1.1)] },
     },
     axes: [
       {
@@ -105,33 +115,43 @@ const toOptions = (
     ],
     series: [
       {},
-      {
-        fill: paint('series-requests'),
-        points: { show: false },
-        ...(bars === undefined ? {} : { paths: bars }),
-      },
-      line('errors', []),
-      line('rateLimited', [6, 3]),
-      line('refused', [2, 3]),
+      ...series.map(({ colour, dash }) =>
+        dash === undefined
+          ? {
+              fill: paint(`series-${colour}`),
+              points: { show: false },
+              ...(bars === undefined ? {} : { paths: bars }),
+            }
+          : line(colour, dash),
+      ),
     ],
   }
 }
 
-/** Chart of requests over time. The table has the same data. */
-export const UsageChart = ({
-  buckets,
+/** A chart over time. A table has the same data. */
+export const TimeChart = ({
+  name,
+  startsMs,
+  series,
   range,
+  least,
   onHover,
 }: {
-  readonly buckets: readonly UsageBucket[]
+  readonly name: string
+  /** Of its columns. */
+  readonly startsMs: readonly number[]
+  /** Always of the same kinds. */
+  readonly series: readonly ChartSeries[]
   readonly range: Range
+  /** The highest value of the axis is not lower. */
+  readonly least: number
   /** Called with the index of the column under the pointer. */
   readonly onHover: (index: number | undefined) => void
 }) => {
   const frame = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot | undefined>(undefined)
-  const data = useRef(toData(buckets))
-  data.current = toData(buckets)
+  const data = useRef(toData(startsMs, series))
+  data.current = toData(startsMs, series)
   const hover = useRef(onHover)
   hover.current = onHover
 
@@ -146,7 +166,7 @@ export const UsageChart = ({
             width: element.clientWidth,
             margin: marginSeconds(data.current[0]),
             paint: readPaint(element),
-            range,
+            ...{ range, series, least },
           },
           index => hover.current(index),
         ),
@@ -168,14 +188,14 @@ export const UsageChart = ({
       chart.current?.destroy()
     }
   }, [range])
-  useEffect(() => chart.current?.setData(data.current), [buckets])
+  useEffect(() => chart.current?.setData(data.current), [series])
 
   return (
     <div
       ref={frame}
       class="chart"
       role="img"
-      aria-label={`Chart of requests over ${RANGES[range].name}. The table view has the numbers.`}
+      aria-label={`Chart of ${name} over ${RANGES[range].name}. The table view has the numbers.`}
     />
   )
 }

@@ -1,0 +1,51 @@
+import type { TokenScope } from '../lib/api.js'
+import { useQuery } from '../lib/route.js'
+import { bucketMs, isRange, windowOf, type Range } from '../lib/usage/usage-series.js'
+import type { RangeUsage } from '../lib/wire.js'
+import { useServices } from './context.js'
+import { useLoaded, type Loaded } from './use-loaded.js'
+
+/** How often the usage is loaded again. */
+const REFRESH_MS = 10_000
+
+/** What the page is about; `end` is undefined for now. */
+export type UsageView = {
+  readonly range: Range
+  readonly end: number | undefined
+  /** All networks and locations of the access. */
+  readonly isWhole: boolean
+}
+
+/** The view in the URL, a function that changes it, and the usage in it, with one request. */
+export const useUsageRange = (
+  scope: TokenScope,
+): {
+  readonly view: UsageView
+  readonly setView: (view: UsageView) => void
+  readonly usage: Loaded<RangeUsage>
+} => {
+  const { api } = useServices()
+  const [query, setQuery] = useQuery()
+  const { range: asked = '', end: until = '', place = '' } = query
+  const range = isRange(asked) ? asked : 'hour'
+  const end = /^\d{1,15}$/.test(until) ? Number(until) : undefined
+  const isWhole = place === 'all'
+  const setView = (view: UsageView): void => {
+    const { range: _range, end: _end, place: _place, ...others } = query
+    setQuery({
+      ...others,
+      ...(view.range !== 'hour' && { range: view.range }),
+      ...(view.end !== undefined && { end: String(view.end) }),
+      ...(view.isWhole && { place: 'all' }),
+    })
+  }
+  const { accessId, location, network } = scope
+  const load = (): Promise<RangeUsage> => {
+    const { fromMs, untilMs } = windowOf(range, end ?? Date.now())
+    const step = String(bucketMs(range))
+    const times = { from: String(fromMs), until: String(untilMs), step }
+    return api.usageRange(accessId, { ...times, ...(!isWhole && { network, location }) })
+  }
+  const key = JSON.stringify([scope, range, end, isWhole])
+  return { view: { range, end, isWhole }, setView, usage: useLoaded(key, load, REFRESH_MS) }
+}
