@@ -301,11 +301,13 @@ export const createTraffic =
     const accesses = accessService.listOf(subject)
     const minute = Math.floor(now() / MINUTE_MS)
     const found: Answers<'traffic'>[] = []
+    const steps: Answers<'steps'>[] = []
     for (let at = 0; at < accesses.length; at += ACCESSES_MAX) {
       const some = accesses.slice(at, at + ACCESSES_MAX)
       const locations = [...new Set(some.flatMap(access => access.locations))]
       const ids = JSON.stringify(some.map(({ accessId }) => accessId))
       found.push(await ask('traffic', [ids, minute], locations))
+      steps.push(await ask('steps', [ids], locations))
     }
     const byScope = new Map<string, RowOf<'traffic'>[]>()
     for (const row of found.flatMap(({ rows }) => rows)) {
@@ -330,7 +332,13 @@ export const createTraffic =
         }),
       ),
     )
-    return { places, ...missingOf(...found) }
+    const rows = steps.flatMap(one => one.rows)
+    return {
+      places,
+      hasCalled: rows.some(({ called }) => called > 0),
+      hasLanded: rows.some(({ landed }) => landed > 0),
+      ...missingOf(...found, ...steps),
+    }
   }
 
 /** What is billed. A machine that does not answer is named, and not called again. */

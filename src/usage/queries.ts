@@ -38,6 +38,8 @@ const FAILURES = `?1 = access AND at_ms >= ?8 AND at_ms < ?9 AND (?3 = '' OR met
 
 const CALLS = `method, ${METHOD_FIGURE_NAMES.map(columnOf).join(', ')}, codes, latencies`
 
+const OF_IDS = 'access IN (SELECT value FROM json_each(?1))'
+
 /** Figures that are shown; `unlisted` is that of the list of failures. */
 const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
 
@@ -61,6 +63,8 @@ export type Parameter = string | number
 
 const first = ([access = '']: readonly Parameter[]): readonly string[] => [String(access)]
 const all = (): readonly string[] => []
+const ofIds = ([ids]: readonly Parameter[]): readonly string[] =>
+  JSON.parse(String(ids)) as string[]
 
 const question = <S extends v.GenericSchema>(asked: Question<S>): Question<S> => asked
 
@@ -233,11 +237,20 @@ export const QUESTIONS = {
   /** Ids of accesses as JSON, and the present minute: the last 24 hours, and how long ago. */
   traffic: question({
     sql: `SELECT access AS accessId, network, location, (?2 - minute) / 60 AS ago, ${sums(SHOWN)}
-      FROM ${from('minute', 'access IN (SELECT value FROM json_each(?1)) AND minute > ?2 - 1440')}
+      FROM ${from('minute', `${OF_IDS} AND minute > ?2 - 1440`)}
       GROUP BY access, network, location, ago`,
     row: v.object({ accessId: text, network: text, location: text, ago: count, ...minuteFigures }),
     add: { by: ['accessId', 'network', 'location', 'ago'], sum: SHOWN },
-    accesses: ([ids]) => JSON.parse(String(ids)) as readonly string[],
+    accesses: ofIds,
+  }),
+  /** Ids of accesses as JSON: whether any has sent a request, and landed a submission. */
+  steps: question({
+    sql: `SELECT EXISTS (SELECT 1 FROM ${from('minute', `${OF_IDS} AND requests > 0 LIMIT 1`)})
+          OR EXISTS (SELECT 1 FROM main.hour WHERE ${OF_IDS} AND requests > 0) AS called,
+        EXISTS (SELECT 1 FROM main.submission_hour WHERE ${OF_IDS} AND landed > 0) AS landed`,
+    row: v.object({ called: count, landed: count }),
+    add: { by: [], max: ['called', 'landed'] },
+    accesses: ofIds,
   }),
   /** Key of the access and two quarter-hours: the highest rates after the first, refusals. */
   peaks: question({

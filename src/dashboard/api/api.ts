@@ -183,7 +183,10 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     locationRoute(parts),
     createWarningRoute(accessService, parts.readWarnings),
     ...createWebhookRoutes({ accessService, ...parts.webhookParts }),
-    ...createOverviewRoutes(parts),
+    ...createOverviewRoutes({
+      ...parts,
+      hasWebhook: id => parts.webhookParts.webhooks.find(id) !== undefined,
+    }),
     createIncidentRoute(parts),
     ...createTokenRoutes(parts),
     ...usageRoutes(parts),

@@ -37,6 +37,16 @@ export const overview = v.object({
     }),
   ),
   locations: locations.entries.locations,
+  steps: described(
+    v.object({
+      token: described(v.boolean(), 'An access has a token'),
+      call: described(v.boolean(), 'A request was made in the last 30 days'),
+      restrict: described(v.boolean(), 'A token is restricted to an address'),
+      webhook: described(v.boolean(), 'An access has a webhook'),
+      land: described(v.boolean(), 'A submission landed in the last 30 days'),
+    }),
+    'What the person has done, with any of the accesses',
+  ),
   missing: v.optional(
     described(
       v.pipe(v.array(text), v.readonly()),

@@ -8,13 +8,19 @@ import type { LocationView } from '../shapes.js'
 import type { Awaitable, Missing } from '../answers.js'
 
 /** Traffic of all places of the accesses of a person. */
-export type TrafficOf = (
-  subject: string,
-) => Awaitable<{ readonly places: readonly shapes.PlaceTraffic[] } & Missing>
+export type TrafficOf = (subject: string) => Awaitable<
+  {
+    readonly places: readonly shapes.PlaceTraffic[]
+    /** With any of the accesses, in the last 30 days. */
+    readonly hasCalled: boolean
+    readonly hasLanded: boolean
+  } & Missing
+>
 
 export type OverviewParts = {
   readonly accessService: AccessService
   readonly traffic: TrafficOf
+  readonly hasWebhook: (accessId: string) => boolean
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
 }
 
@@ -32,7 +38,7 @@ export const toLabel = (text: string): string => {
 
 /** The overview of all accesses of a person, and their names for them. */
 export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => {
-  const { accessService, traffic, locationStates } = parts
+  const { accessService, hasWebhook, traffic, locationStates } = parts
   return [
     route({
       method: 'GET',
@@ -42,7 +48,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
       answers: { 200: { description: 'In the order of the accesses', body: shapes.overview } },
       handle: async ({ session }) => {
         const accesses = accessService.listOf(session.subject)
-        const { places, missing } = await traffic(session.subject)
+        const { places, hasCalled, hasLanded, missing } = await traffic(session.subject)
         const tails = new Map(
           accesses.flatMap(({ accessId }) =>
             accessService
@@ -59,7 +65,15 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
           const key = `${place.accessId} ${place.network} ${place.location}`
           return Object.assign({}, place, { tail: tails.get(key) ?? null })
         })
-        return ok({ places: shown, locations, missing })
+        const tokens = accesses.flatMap(({ accessId }) => accessService.list(accessId))
+        const steps = {
+          token: tokens.length > 0,
+          call: hasCalled,
+          restrict: tokens.some(({ address }) => address !== undefined),
+          webhook: accesses.some(({ accessId }) => hasWebhook(accessId)),
+          land: hasLanded,
+        }
+        return ok({ places: shown, locations, steps, missing })
       },
     }),
     route({

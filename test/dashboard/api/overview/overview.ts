@@ -5,6 +5,7 @@ import { defaults as auditDefaults } from '../../../../src/access/audit/options.
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
+import { UsageWriter } from '../../../../src/usage/store.js'
 import { openUsage } from '../../../fixtures/usage/usage.js'
 
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
@@ -14,7 +15,9 @@ t.test('the overview has all places of the own accesses, with tails and traffic'
   const { url, grant, accessService, clock } = await startDashboard(t, { dataDir })
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
-  t.strictSame((await ada.ask('/api/overview')).json, { places: [], locations: [] })
+  const undone = { token: false, call: false, restrict: false, webhook: false, land: false }
+  const nothing = { places: [], locations: [], steps: undone }
+  t.strictSame((await ada.ask('/api/overview')).json, nothing)
   const first = await grant('ada')
   const second = await grant('ada', { locations: ['nyc'] })
   const foreign = await grant('ben')
@@ -46,6 +49,13 @@ t.test('the overview has all places of the own accesses, with tails and traffic'
       slots: [{ network: 'main', slot: 7, lag: null }],
     })),
   )
+  t.strictSame(Object(json).steps, { ...undone, token: true, call: true })
+  await accessService.restrict(scope, '8.8.8.8')
+  const of = [first.accessId, 'main', 'fra', '/send', '', 0, 0, 0] as const
+  await new UsageWriter(dataDir).addEnds([['id', ...of, 'landed', '{}', '{}']])
+  t.match((await ada.ask('/api/overview')).json, {
+    steps: { restrict: true, webhook: false, land: true },
+  })
   t.notMatch(text, foreign.accessId)
   t.notMatch(text, token.reveal())
 })

@@ -14,6 +14,8 @@ import type { Loaded } from '../../hooks/use-loaded.js'
 import { Failure } from '../shared/failure.js'
 import { Icon } from '../shared/icon.js'
 import { MissingNote } from '../shared/missing-note.js'
+import { Checklist, isComplete } from './checklist.js'
+import { GenerateButton } from './generate-button.js'
 import { LabelDialog } from './label-dialog.js'
 import { Sparkline } from './sparkline.js'
 
@@ -41,10 +43,12 @@ const PlaceRow = ({
   access,
   place,
   state,
+  onGenerated,
 }: {
   readonly access: Access
   readonly place: OverviewPlace
   readonly state: string | undefined
+  readonly onGenerated: () => Promise<void>
 }) => {
   const { accessId, network, location, tail, hour, day, hours } = place
   const [tone, health] = HEALTHS[state ?? ''] ?? ['is-none', 'Unknown']
@@ -56,6 +60,13 @@ const PlaceRow = ({
         <span class="muted"> · {nameIn(access.networks, network)}</span>
       </a>
       <span class="overview-state">
+        {tail === null && access.state === 'active' && (
+          <GenerateButton
+            place={place}
+            name={`${nameIn(access.locations, location)}, ${titleOf(access)}`}
+            onGenerated={onGenerated}
+          />
+        )}
         {tail === null ? (
           <span class="muted">No token</span>
         ) : (
@@ -124,6 +135,7 @@ const AccessGroup = ({
             access={access}
             place={place}
             state={stateOf(place.location)}
+            onGenerated={onLabelled}
           />
         ))}
       </ul>
@@ -154,6 +166,11 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
     )
   const shown = groups.flatMap(({ places }) => places)
   const marked = shown.filter(isMarked)
+  // Where the first steps lead to: a token if there is one.
+  const active = (value?.places ?? []).filter(({ accessId }) =>
+    accesses.some(access => access.accessId === accessId && access.state === 'active'),
+  )
+  const first = active.find(({ tail }) => tail !== null) ?? active[0]
   return (
     <section class="stack overview" aria-labelledby="overview-heading">
       <div>
@@ -168,7 +185,10 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
-      {value !== undefined && (
+      {value !== undefined && first !== undefined && !isComplete(value) && (
+        <Checklist steps={value.steps} place={first} />
+      )}
+      {value !== undefined && (marked.length > 0 || isComplete(value)) && (
         <div class={`notice ${marked.length === 0 ? 'is-good' : 'is-warning'}`}>
           <Icon name={marked.length === 0 ? 'check' : 'warning'} />
           <p>

@@ -1,0 +1,37 @@
+import { formatRoute, type Tab } from '../../lib/route.js'
+import type { Overview, OverviewPlace } from '../../lib/wire.js'
+import { Icon } from '../shared/icon.js'
+
+const STEPS: readonly {
+  readonly id: keyof Overview['steps']
+  readonly tab: Tab
+  readonly text: string
+}[] = [
+  { id: 'token', tab: 'connect', text: 'Generate a token for a location' },
+  { id: 'call', tab: 'connect', text: 'Make a first call, with a code sample' },
+  { id: 'restrict', tab: 'connect', text: 'Restrict a token to the address of your server' },
+  { id: 'webhook', tab: 'usage', text: 'Set an alert webhook' },
+  { id: 'land', tab: 'submissions', text: 'Land a transaction' },
+]
+
+/** Whether there is nothing left to do. */
+export const isComplete = ({ steps }: Overview): boolean => STEPS.every(({ id }) => steps[id])
+
+/** What a person does first, with what is done; each leads to where it is done. */
+export const Checklist = ({
+  steps,
+  place,
+}: Pick<Overview, 'steps'> & { readonly place: OverviewPlace }) => (
+  <section class="card" aria-labelledby="checklist-heading">
+    <h2 id="checklist-heading">First steps</h2>
+    <ol class="checklist">
+      {STEPS.map(({ id, tab, text }) => (
+        <li key={id} class={steps[id] ? 'is-done' : undefined}>
+          {steps[id] ? <Icon name="check" /> : <span class="step-mark" aria-hidden="true" />}
+          <a href={formatRoute({ ...place, tab })}>{text}</a>
+          <span class="unseen">{steps[id] ? ', done' : ', not done yet'}</span>
+        </li>
+      ))}
+    </ol>
+  </section>
+)
