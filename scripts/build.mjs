@@ -16,6 +16,12 @@ const programs = 'src/processes/programs'
 const REQUIRE = `import { createRequire as createOf } from 'node:module'
 const require = createOf(import.meta.url)`
 
+const undiciClient = {
+  name: 'undici-client',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^undici$/ }, () => ({ path: join(root, 'scripts', 'undici-client.cjs') })),
+}
+
 const options = {
   absWorkingDir: root,
   outdir: dist,
@@ -24,6 +30,7 @@ const options = {
   platform: 'node',
   target: 'node20',
   external: ['#native', ...NOT_BUNDLED],
+  plugins: [undiciClient],
   banner: { js: REQUIRE },
   sourcemap: true,
   sourcesContent: false,

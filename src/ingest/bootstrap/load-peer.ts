@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { PeerCertificate } from 'node:tls'
-import { Agent, request, type Dispatcher } from 'undici'
+import { Client, type Dispatcher } from 'undici'
 import { openStoreInspector } from '../../native/store-inspector.js'
 import type { StoreOptions } from '../../native/store.js'
 import type { StepProgress } from '../../shared/indexer-status.js'
@@ -30,8 +30,8 @@ export type PeerParts = {
   readonly options: Pick<Options, 'peerCopyMs' | 'peerSilenceMs'>
 }
 
-const toAgent = ({ identity, machine, options }: PeerParts): Agent =>
-  new Agent({
+const toClient = ({ identity, machine, url, options }: PeerParts): Client =>
+  new Client(new URL(url).origin, {
     headersTimeout: options.peerCopyMs,
     bodyTimeout: options.peerSilenceMs,
     connect: {
@@ -63,11 +63,11 @@ const download = async (
   show: (progress: StepProgress) => void,
   signal: AbortSignal,
 ): Promise<BackupLabel> => {
-  const { machine, url, network, diskReserveBytes } = parts
-  const dispatcher = toAgent(parts)
+  const { machine, network, diskReserveBytes } = parts
+  const client = toClient(parts)
   try {
     show({ done: 0, total: 0, unit: 'bytes', detail: `${machine} copies its store` })
-    const response = await request(new URL(copyPath(network), url), { dispatcher, signal })
+    const response = await client.request({ method: 'GET', path: copyPath(network), signal })
     const label = await readLabel(parts, response)
     mkdirSync(dir, { mode: 0o700 })
     demandDiskSpace(dir, label.bytes, diskReserveBytes)
@@ -90,7 +90,7 @@ const download = async (
       throw new Error(`the copy of ${machine} is not what it announced`)
     return label
   } finally {
-    await dispatcher.destroy()
+    await client.destroy()
   }
 }
 

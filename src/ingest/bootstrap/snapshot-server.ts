@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici'
+import { Client } from 'undici'
 import { systemAuthorities } from '../../native/system-authorities.js'
 import type { Options as ArchiveOptions } from './archive-options.js'
 import type { Options } from './options.js'
@@ -34,11 +34,12 @@ export const askHead = async (
   { archive, caCertificatePem }: SnapshotServerOptions,
   signal: AbortSignal,
 ): Promise<SnapshotHead> => {
-  // One request in minutes does not need a pool of connections.
-  const ca = url.startsWith('https:') ? { ca: caCertificatePem ?? systemAuthorities() } : {}
-  const dispatcher = new Agent({ connect: { timeout: archive.connectMs, ...ca } })
+  const { origin, protocol, pathname, search } = new URL(url)
+  const ca = protocol === 'https:' ? { ca: caCertificatePem ?? systemAuthorities() } : {}
+  const client = new Client(origin, { connect: { timeout: archive.connectMs, ...ca } })
   try {
-    const { body, headers, statusCode } = await request(url, { method: 'HEAD', dispatcher, signal })
+    const path = pathname + search
+    const { body, headers, statusCode } = await client.request({ method: 'HEAD', path, signal })
     await body.dump()
     if (statusCode >= 400) throw new HeadFailure(`it answers ${statusCode}`)
     const { location, 'content-length': length } = headers
@@ -50,6 +51,6 @@ export const askHead = async (
     if (error instanceof HeadFailure) throw error
     throw new HeadFailure(signal.aborted ? 'no answer' : codeOf(error), { cause: error })
   } finally {
-    await dispatcher.destroy()
+    await client.destroy()
   }
 }
