@@ -45,7 +45,6 @@ export const OWN_PROCESS = [
   'test/websocket/stopped-readers.ts',
   'test/wire/program-dumps.ts',
   // Have an environment of their own.
-  'test/bootstrap/authorities.ts',
   'test/server/compiled/ipv6.ts',
   'test/server/tls/conformance.ts',
   // Take so long that others should not wait for them.

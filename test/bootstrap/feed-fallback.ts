@@ -3,6 +3,7 @@ import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { injectFeedFault } from '../fixtures/ingest/feed-harness.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
+import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 t.test('a service switches to the next server, logs it, and prints no secrets', async t => {
@@ -66,7 +67,7 @@ t.test('a service switches to the next server, logs it, and prints no secrets', 
   t.equal(await service.stop(), 0)
 })
 
-t.test('the status shows a replay with its reason, and its end', async t => {
+soakTest('the status shows a replay with its reason, and its end', {}, async t => {
   const { chain, close, geyserUrl: endpoint } = await startSandboxChain({ slotMs: 0 })
   t.teardown(close)
   // Frequent enough that the feed always counts as healthy.

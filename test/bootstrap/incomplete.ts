@@ -8,6 +8,7 @@ import { listen } from '../fixtures/listen.js'
 import { runToEnd } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
+import { soakSubtest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 const INCOMPLETE = { code: -32603, message: 'The index is not complete yet' }
@@ -143,13 +144,15 @@ t.test('a store that began with its feed says so until a bootstrap has loaded it
   const failed = await slotline('snapshot', 'load', prepared.configFile, '--network', 'alone')
   t.equal(failed.code, 1)
   await checkIncomplete()
-  t.equal((await slotline('backup', '--network', 'alone', '--to', join(dir, 'backup'))).code, 0)
-  t.equal(await service.stop(), 0)
-  const restored = await slotline('restore', '--network', 'alone', '--from', join(dir, 'backup'))
-  t.equal(restored.code, 0, restored.output)
-  service = await start()
-  t.match((await slotline('status', '--network', 'alone')).output, '(store 2)')
-  await checkIncomplete()
+  await soakSubtest(t, 'a restored backup of it says so too', async t => {
+    t.equal((await slotline('backup', '--network', 'alone', '--to', join(dir, 'backup'))).code, 0)
+    t.equal(await service.stop(), 0)
+    const restored = await slotline('restore', '--network', 'alone', '--from', join(dir, 'backup'))
+    t.equal(restored.code, 0, restored.output)
+    service = await start()
+    t.match((await slotline('status', '--network', 'alone')).output, '(store 2)')
+    await checkIncomplete()
+  })
 
   const archive = await record.writeFull(dir, chain.tip.slot)
   for (const network of ['alone', 'forwarding']) {

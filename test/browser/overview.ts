@@ -167,9 +167,6 @@ if (browser !== undefined) {
         t.ok(await list.isVisible())
         const after = await list.boundingBox()
         t.ok(after !== null && after.y >= 0 && after.y < 800, 'also after the page is scrolled')
-        await page.screenshot({
-          path: repositoryPath('test/browser/artefacts/overview-scrolled.png'),
-        })
       }
       await page.getByRole('link', { name: 'Overview' }).press('Enter')
     }

@@ -19,6 +19,7 @@ import { openCommands } from '../fixtures/processes/commands.js'
 import { call, callText, runToEnd, startCommand } from '../fixtures/processes/deployment.js'
 import { prepareServe } from '../fixtures/processes/serve.js'
 import { repositoryUrl } from '../fixtures/repository.js'
+import { soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Preloaded: a backup pauses when the bytes are copied. */
@@ -66,7 +67,7 @@ const tamper = (file: string, key: Uint8Array): number => {
   return count
 }
 
-t.test('verify with and without a running service', async t => {
+soakTest('verify with and without a running service', {}, async t => {
   const { chain, service, slot, stores, slotline } = await openBusyService(t)
   const before = await slot()
   // Slow enough for many blocks between the slices.

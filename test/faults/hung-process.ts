@@ -8,7 +8,7 @@ import { base64, TIPS } from '../fixtures/sandbox/tipping.js'
 import { GOOD, single } from '../fixtures/submission/lander.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { isSoak } from '../fixtures/soak.js'
+import { isSoak, soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /**
@@ -166,7 +166,7 @@ t.test('beside a sender that is stopped, submissions are refused and reads serve
   t.equal(await service.stop(), 0)
 })
 
-t.test('commands that need a stopped indexer end', async t => {
+soakTest('commands that need a stopped indexer end', {}, async t => {
   const prepared = await open({ hungMs: COMMANDS_MS })
   const service: Service = await prepared.start()
   const url = prepared.urlOf('one')

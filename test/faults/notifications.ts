@@ -14,12 +14,12 @@ import {
   type SubscriptionSpec,
 } from '../fixtures/processes/expected-notifications.js'
 import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
+import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-const isFull = process.env['SLOTLINE_SOAK'] === 'full'
-const RUN_MS = isFull ? 60_000 : 4_000
+const RUN_MS = isSoak ? 60_000 : 4_000
 const SOCKETS = 5
-const ARGS = ['--edges', '2', '--traffic', '200']
+const ARGS = ['--edges', '2', '--traffic', isSoak ? '200' : '50']
 
 /** One connection: its subscriptions and all messages that it received. */
 type SocketRecord = {

@@ -20,8 +20,8 @@ import { isSoak } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Least submissions, and how many a second. Both are exceeded until every fault has happened. */
-const SUBMISSIONS = isSoak ? 10_000 : 1_000
-const PER_SECOND = isSoak ? 500 : 100
+const SUBMISSIONS = isSoak ? 10_000 : 600
+const PER_SECOND = isSoak ? 500 : 50
 const ROUNDS = isSoak ? 3 : 1
 /** From the kill of the sender to the first answer of its successor, on a machine by itself. */
 const SERVED_MS = isSoak ? 1_000 : 20_000

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { runToEnd } from '../../fixtures/processes/deployment.js'
 import { prepareServe } from '../../fixtures/processes/serve.js'
 
-const BACKUPS = 2
+const BACKUPS = 1
 const WIDE = { dashboard: { changesBurstMax: 1_000_000, changesPerMinuteMax: 1_000_000 } }
 
 const open = async (t: Test) => {

@@ -14,6 +14,9 @@ import {
 import { TOWER_BFT } from '../../fixtures/sandbox/lanes.js'
 import { yellowstone } from '../../fixtures/sandbox/yellowstone.js'
 import { EVERYTHING, startGeyser } from '../../fixtures/sandbox/geyser.js'
+import { isSoak } from '../../fixtures/soak.js'
+
+const UPDATES = isSoak ? 20_000 : 5_000
 
 t.test('a replay starts within the log and not before it', async t => {
   const { chain, open } = await startGeyser(t, {
@@ -125,10 +128,10 @@ t.test('an account of 10 MiB reaches both clients', async t => {
   check(found)
 })
 
-t.test('20,000 small updates at once do not end a connection', async t => {
+t.test(`${UPDATES} small updates at once do not end a connection`, async t => {
   // With one DATA frame each, Rust clients fail with too_many_data_frames.
   const { chain, open, geyserUrl } = await startGeyser(t)
-  const count = 20_000
+  const count = UPDATES
   const state = { owner: Buffer.alloc(32, 4), executable: false, rentEpoch: 0n }
   for (let index = 1; index <= count; index++) {
     const pubkey = Buffer.alloc(32, 1)

@@ -1,22 +1,16 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readStatus } from '../../src/storage/status-file.js'
+import { readStatus } from '../../../src/storage/status-file.js'
 import {
   pauseAt,
   indexerOf,
   openBootstrapHarness,
   PAUSE_POINTS,
   resumeAll,
-  type Kind,
-  type Step,
-} from '../fixtures/ingest/bootstrap-harness.js'
-import { examineStore } from '../fixtures/sandbox/chain-state.js'
-import { isSoak } from '../fixtures/soak.js'
-import { until } from '../fixtures/until.js'
-
-/** test/bootstrap/bootstrap.ts kills the load of a snapshot. */
-const KILLS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['rpc', 'load']]
+} from '../../fixtures/ingest/bootstrap-harness.js'
+import { examineStore } from '../../fixtures/sandbox/chain-state.js'
+import { until } from '../../fixtures/until.js'
 
 t.test('kill -9 at each step of a bootstrap', async t => {
   const harness = await openBootstrapHarness(t)
@@ -24,7 +18,7 @@ t.test('kill -9 at each step of a bootstrap', async t => {
   let service = await prepared.start()
   const generations = { snapshot: 1, rpc: 1 }
 
-  for (const [kind, step] of KILLS)
+  for (const [kind, step] of PAUSE_POINTS)
     await t.test(`${kind}, ${step}`, async t => {
       const { loading } = await pauseAt(harness, kind, step)
       process.kill(indexerOf(harness, service, kind), 'SIGKILL')
@@ -37,7 +31,7 @@ t.test('kill -9 at each step of a bootstrap', async t => {
       await checkState(t, kind, String(generations[kind]))
     })
 
-  for (const kind of isSoak ? (['snapshot', 'rpc'] as const) : [])
+  for (const kind of ['snapshot', 'rpc'] as const)
     await t.test(`${kind}, store is live but completion is not recorded`, async t => {
       const stores = storesOf(kind)
       const before = String(generations[kind])

@@ -4,16 +4,15 @@ import { createServer } from 'node:https'
 import { basename, join } from 'node:path'
 import bs58 from 'bs58'
 import t from 'tap'
-import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
-import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { systemAuthorities } from '../../src/native/system-authorities.js'
-import { makeAuthority } from '../fixtures/ingest/authority.js'
-import { examineStore } from '../fixtures/sandbox/chain-state.js'
-import { runToEnd } from '../fixtures/processes/deployment.js'
-import { listen } from '../fixtures/listen.js'
-import { prepareServe } from '../fixtures/processes/serve.js'
-import { recordChain } from '../fixtures/ingest/snapshot-archive.js'
-import { isSoak } from '../fixtures/soak.js'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
+import { systemAuthorities } from '../../../src/native/system-authorities.js'
+import { makeAuthority } from '../../fixtures/ingest/authority.js'
+import { examineStore } from '../../fixtures/sandbox/chain-state.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { listen } from '../../fixtures/listen.js'
+import { prepareServe } from '../../fixtures/processes/serve.js'
+import { recordChain } from '../../fixtures/ingest/snapshot-archive.js'
 
 const SECRET = 'qzx11'
 
@@ -107,10 +106,9 @@ t.test('configured certificate authorities and those of the system', async t => 
   }
   t.equal(requestCount, 0, 'an untrusted server receives no request')
 
-  // test/ingest/bootstrap/snapshot-server.ts tests the authority of a snapshot server.
   const [ofSnapshot = [], ofRpc = []] = refused.map(([, words]) => words)
   await t.test('configured files', async t => {
-    for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofRpc]) {
+    for (const words of [ofSnapshot, ofRpc]) {
       const { code, output } = await run('own', ...words)
       t.equal(code, 0, output)
       t.strictSame(examineStore(prepared, 'own').differences, [])
@@ -120,7 +118,7 @@ t.test('configured certificate authorities and those of the system', async t => 
   await t.test('the system', async t => {
     trust(caFile)
     t.strictSame(systemAuthorities(), [caPem])
-    for (const words of isSoak ? [ofSnapshot, ofRpc] : [ofSnapshot]) {
+    for (const words of [ofSnapshot, ofRpc]) {
       const { code, output } = await run('plain', ...words)
       t.equal(code, 0, output)
       t.strictSame(examineStore(prepared, 'plain').differences, [])
