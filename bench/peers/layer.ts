@@ -85,6 +85,7 @@ const edgeRoutes = async (
     now: Date.now,
     onRefusal: () => {},
     health: () => 'ok',
+    lanes: () => undefined,
     log,
   })
 }

@@ -83,6 +83,7 @@ const CONTROL = [
   'dashboard',
   'submissionStore',
   'processes',
+  'status',
   'log',
 ] as const
 const FOLLOWER = ['dataDir', 'cluster', 'processes', 'status', 'log'] as const

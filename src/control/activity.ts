@@ -1,3 +1,4 @@
+import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import { openLimitTable } from '../access/limiter/limit-table.js'
 import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
@@ -61,6 +62,7 @@ export type ActivityParts = {
   readonly streams: readonly PeerStream[]
   /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
   readonly listeners: Readonly<Record<string, number>>
+  readonly laneStates: LaneStates
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -134,7 +136,7 @@ export const openActivity = async (
     submissions: others?.submissions ?? submissions,
     traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
-    lanes: createLanes(ask, ids, Date.now),
+    lanes: createLanes(ask, parts.laneStates, ids, Date.now),
     summary: createSummary(ask, Date.now),
     find: async query => others?.peers.find(query),
     close: async () => {

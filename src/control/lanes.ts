@@ -1,5 +1,6 @@
 import { toPerformance, toSummary, type LanePerformance } from '../usage/performance.js'
 import { HOUR_MS } from '../usage/scope.js'
+import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Ask } from './usage.js'
 
@@ -7,6 +8,8 @@ import type { Ask } from './usage.js'
 export type LanesOf = (hours: number) => Promise<{
   readonly fromMs: number
   readonly untilMs: number
+  /** Of this machine. */
+  readonly states: ReturnType<LaneStates>
   readonly lanes: readonly LanePerformance[]
   readonly missing?: readonly string[]
 }>
@@ -19,13 +22,14 @@ const lastHours = (hours: number, nowMs: number) => {
 
 /** Of the last hours with this one, of all machines. */
 export const createLanes =
-  (ask: Ask, locations: readonly string[], now: () => number): LanesOf =>
+  (ask: Ask, statesOf: LaneStates, locations: readonly string[], now: () => number): LanesOf =>
   async hours => {
     const { from, until } = lastHours(hours, now())
     const { rows, missing } = await ask('lanes', ['', '', '', from, until, 0], locations)
     return {
       fromMs: from * HOUR_MS,
       untilMs: until * HOUR_MS,
+      states: statesOf(),
       lanes: toPerformance(rows),
       ...(missing !== undefined && { missing }),
     }

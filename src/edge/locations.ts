@@ -14,6 +14,7 @@ import { createRefusalCounter, meterCertificates } from './metrics.js'
 import type { OpenAccess } from './access.js'
 import type { EdgeNetworks } from './networks/networks.js'
 import type { OpenSubmissions } from './submission/open-submissions.js'
+import type { LaneCounts } from '../storage/sender-status.js'
 import type { Health } from './health.js'
 import { createEdgeRoutes } from './rpc-routes.js'
 import { createSubmissionRoutes } from './submission/submission-routes.js'
@@ -38,6 +39,8 @@ export type LocationsModules = {
   /** Cells of which the first are accessVersion and the end of the lease. */
   readonly versionCells: Float64Array
   readonly health: () => Health
+  /** How many lanes of the machine are in each state. */
+  readonly lanes: () => LaneCounts | undefined
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -157,7 +160,7 @@ export class EdgeLocations {
   ): void {
     const { id: location, listeners } = place
     const { config } = this
-    const { access, networks, version, versionCells, health, log, metrics } = this.modules
+    const { access, networks, version, versionCells, health, lanes, log, metrics } = this.modules
     const { authenticate, limiter } = access
     const { processes } = config
     const { views } = networks
@@ -192,7 +195,7 @@ export class EdgeLocations {
     })
     this.sockets.push(sockets)
     const routes = [
-      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, direct, log, health }),
+      ...createEdgeRoutes({ ...admission, bodyBytesMax, views, direct, log, health, lanes }),
       ...createSubmissionRoutes({
         ...admission,
         bodyBytesMax: submissionBytesMax,

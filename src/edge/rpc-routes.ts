@@ -13,6 +13,7 @@ import {
 } from './admission.js'
 import { ChargedCalls } from './charged-calls.js'
 import type { DirectReads } from './direct-reads.js'
+import type { LaneCounts } from '../storage/sender-status.js'
 import type { Health } from './health.js'
 import type { ServedNetwork } from './networks/network-view.js'
 
@@ -25,6 +26,8 @@ export type EdgeParts = AdmissionParts & {
   /** At level debug each request writes a line with its ids, never the token. */
   readonly log: Log
   readonly health: () => Health
+  /** How many lanes of the machine are in each state; undefined if that is unknown. */
+  readonly lanes: () => LaneCounts | undefined
 }
 
 /** An admitted request. */
@@ -143,6 +146,10 @@ const textReply = (status: number, body: string): Reply => ({
   body,
 })
 
+/** Numbers only: whoever asks needs no token. */
+const formatLanes = ({ down, throttled, up }: LaneCounts): string =>
+  `up=${up}, down=${down}, throttled=${throttled}`
+
 const createPage = (pattern: string, reply: () => Reply): Route => ({
   method: 'GET',
   pattern,
@@ -155,7 +162,9 @@ const createPage = (pattern: string, reply: () => Reply): Route => ({
 export const createEdgeRoutes = (parts: EdgeParts): readonly Route[] => [
   createPage('/health', () => {
     const state = parts.health()
-    return textReply(state === 'ok' ? 200 : 503, state)
+    const lanes = parts.lanes()
+    const reply = textReply(state === 'ok' ? 200 : 503, state)
+    return lanes === undefined ? reply : { ...reply, headers: { 'X-Lanes': formatLanes(lanes) } }
   }),
   createPage('/ping', () => textReply(200, 'pong')),
   ...createRpcRoutes(parts).map(route => route as Route),

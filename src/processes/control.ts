@@ -13,9 +13,12 @@ import { createLocationStates, type OwnState } from '../control/location-states.
 import { openIncidents, type IncidentRecorder } from '../control/incidents/open-incidents.js'
 import { ensureAccesses } from '../control/accesses/ensure-accesses.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
+import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import { bootMs, lockFile } from '../native/os.js'
 import { openLog, type Log } from '../shared/log.js'
 import { createMetrics, type Metrics } from '../shared/metrics.js'
+import { readLanes } from '../storage/status-file.js'
+import { senderPath } from '../submission/store/store-reader.js'
 import { createPeerCopies, type PeerCopies } from '../storage/peer-copies.js'
 import { createClientOf } from '../server/http/address.js'
 import type { Command, SendEvent } from '../supervision/messages.js'
@@ -73,6 +76,12 @@ const createOwnState = ({ dataDir, networks }: ControlConfig): (() => OwnState) 
 const openPeerCopies = ({ dataDir, networks }: ControlConfig, log: Log): PeerCopies =>
   createPeerCopies({ dataDir, networks: networks.map(({ id }) => id), log })
 
+/** How the lanes of this machine are, as its sender has written it. */
+const createLaneStates =
+  ({ dataDir, status }: ControlConfig): LaneStates =>
+  () =>
+    readLanes(senderPath(dataDir), status.staleMs, Date.now())
+
 /** Control: the only writer of the access store of a machine by itself. Serves the dashboard. */
 export const startControl: Start<'control'> = async ({ config, listeners }, send) => {
   const { log, flush } = openLog('control', config.log)
@@ -96,7 +105,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     accessService,
     machines,
     streams: [openPeerCopies(config, log)],
-    listeners,
+    ...{ listeners, laneStates: createLaneStates(config) },
     log,
     metrics,
   })

@@ -63,7 +63,7 @@ class Edge implements Running {
     const health = () => this.health()
     const cells = { version, versionCells }
     const opened = { access, networks, submissions, index, listeners }
-    const modules = { ...opened, ...cells, health, log, metrics }
+    const modules = { ...opened, ...cells, health, lanes: shared.lanes, log, metrics }
     const locations = new EdgeLocations(config, modules)
     this.locations = locations
     locations.open()

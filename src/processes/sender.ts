@@ -3,6 +3,7 @@ import { meterLog, meterLoop } from '../edge/metrics.js'
 import { PeerLookups } from '../sender/peer-lookups.js'
 import { openSender, type Sender } from '../sender/sender.js'
 import { senderPath } from '../submission/store/store-reader.js'
+import { countStates } from '../storage/sender-status.js'
 import { startStatusWriter } from '../storage/status-writer.js'
 import { openLog } from '../shared/log.js'
 import { createMetrics } from '../shared/metrics.js'
@@ -15,9 +16,8 @@ export const startSender: Start<'sender'> = async ({ config }, send) => {
   const { log, flush, droppedCount } = openLog('sender', config.log)
   const metrics = createMetrics('sender')
   meterLog(metrics, droppedCount)
-  const { accessVersion, confirmVersion, enterSender, leasedVersion } = openSharedMemory(
-    config.dataDir,
-  )
+  const shared = openSharedMemory(config.dataDir)
+  const { accessVersion, confirmVersion, enterSender, leasedVersion } = shared
   const peers =
     config.cluster &&
     new PeerLookups({
@@ -35,7 +35,11 @@ export const startSender: Start<'sender'> = async ({ config }, send) => {
     findElsewhere: peers && (query => peers.find(query)),
   })
   meterLoop(metrics)
-  const describe = () => ({ lanes: sender.lanes() })
+  const describe = () => {
+    const lanes = sender.lanes()
+    shared.reportLanes(countStates(lanes))
+    return { lanes }
+  }
   const { writeMs } = config.status
   const status = startStatusWriter(senderPath(config.dataDir), writeMs, describe, log)
   // Last: a thread inherits the slice of the thread that creates it. Not realtime: edges are, and

@@ -71,7 +71,10 @@ const openRace = async (
         lane,
         rate: new LaneRate({ bucket, requestsPerSecondMax, now }),
         meter: createLaneMeter({ network, lane: id }, metrics),
-        watch: new LaneWatch({ network, id, lane, metrics, unixMs: Date.now }),
+        watch: new LaneWatch({
+          ...{ network, id, lane, metrics, requestsPerSecondMax },
+          unixMs: Date.now,
+        }),
       }
     }),
   )

@@ -11,6 +11,33 @@ export type LaneStatus = {
   readonly state: (typeof LANE_STATES)[number]
   /** Unix milliseconds at which this was seen first, by this sender, to a second. */
   readonly sinceMs: number
+  /** Transactions that ended a second, over the last ten, and how many may be sent. */
+  readonly perSecond: number
+  readonly perSecondMax: number
+  /** Transactions that wait for their answers. */
+  readonly inFlight: number
+  /** What the last one came to, and when; null before the first. */
+  readonly last: { readonly outcome: LaneOutcome; readonly atMs: number } | null
+}
+
+/** The class of an answer, or why there is none. */
+export const LANE_OUTCOMES = [
+  'accepted',
+  'written',
+  'refused',
+  'full',
+  'unreachable',
+  'unknown',
+] as const
+export type LaneOutcome = (typeof LANE_OUTCOMES)[number]
+
+/** How many lanes of a machine are in each state. */
+export type LaneCounts = Readonly<Record<LaneStatus['state'], number>>
+
+export const countStates = (lanes: readonly Pick<LaneStatus, 'state'>[]): LaneCounts => {
+  const counts = { up: 0, down: 0, throttled: 0 }
+  for (const { state } of lanes) counts[state]++
+  return counts
 }
 
 /** The status file of the sender of a machine. */

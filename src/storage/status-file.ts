@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { replaceFile } from '../shared/files/atomic-file.js'
 import type { FollowerStatus } from './follower-status.js'
-import type { SenderStatus } from './sender-status.js'
+import type { LaneStatus, SenderStatus } from './sender-status.js'
 import type { IndexerStatus } from '../shared/indexer-status.js'
 
 const NAME = 'status.json'
@@ -61,4 +61,10 @@ export const readFollowerStatus = (dataDir: string): FollowerStatus | undefined 
 export const readSenderStatus = (dir: string): SenderStatus | undefined => {
   const value = readFile(dir)
   return isSenderStatus(value) ? value : undefined
+}
+
+/** How lanes were `staleMs` ago at most; empty if no sender has written them into this folder. */
+export const readLanes = (dir: string, staleMs: number, nowMs: number): readonly LaneStatus[] => {
+  const written = readSenderStatus(dir)
+  return written !== undefined && nowMs - written.atMs <= staleMs ? written.lanes : []
 }

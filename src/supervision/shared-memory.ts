@@ -7,9 +7,10 @@ import {
   LEASE_END_CELL as LEASE_END,
   sharedCells,
 } from '../native/os.js'
+import { LANE_STATES, type LaneCounts } from '../storage/sender-status.js'
 
 /** Cells that every process of a machine maps. Never fewer: an older file is lengthened. */
-const CELLS = 1280
+const CELLS = 1283
 /** One per network: the tip that the edges serve, or 0. */
 const TIPS = 128
 /** Networks that have a cell. */
@@ -29,6 +30,9 @@ const EDGE_HEALTHS = 768
 const LAGGING = 1024
 /** One per network: the milliseconds of a slot of its chain, or 0. */
 const SLOT_TIMES = 1152
+
+/** One per state of LANE_STATES: how many lanes of the machine are in it. */
+const LANES = 1280
 
 /** State that every process sees at once, where a message could arrive too late. */
 export type SharedMemory = {
@@ -65,6 +69,10 @@ export type SharedMemory = {
     tips: readonly (number | undefined)[],
     slotTimes: readonly (number | undefined)[],
   ): void
+  /** The sender: how many lanes are in each state. */
+  reportLanes(counts: LaneCounts): void
+  /** Undefined while no sender runs, and without lanes. */
+  lanes(): LaneCounts | undefined
   /** The worst state of the edges of the machine; `unknown` where none runs. */
   health(): Health
   /** Of the network with this index, as its edges serve it; undefined if they have none. */
@@ -103,6 +111,20 @@ const openDoubles = (cells: Float64Array) => {
     },
   }
 }
+
+const openLaneCounts = ({
+  read,
+  write,
+}: ReturnType<typeof openDoubles>): Pick<SharedMemory, 'lanes' | 'reportLanes'> => ({
+  reportLanes: counts => {
+    for (const [at, state] of LANE_STATES.entries()) write(LANES + at, counts[state])
+  },
+  lanes: () => {
+    if (SENDERS.every(index => read(EDGE_PIDS + index) === 0)) return undefined
+    const [up = 0, down = 0, throttled = 0] = LANE_STATES.map((_, at) => read(LANES + at))
+    return up + down + throttled === 0 ? undefined : { up, down, throttled }
+  },
+})
 
 /** Maps the shared cells of a data directory. */
 export const openSharedMemory = (dataDir: string): SharedMemory => {
@@ -154,6 +176,7 @@ export const openSharedMemory = (dataDir: string): SharedMemory => {
       writeEach(SLOT_TIMES, slotTimes)
       writeEach(TIPS, tips)
     },
+    ...openLaneCounts({ read, write }),
     health: () => {
       const live = edges.filter(index => read(EDGE_PIDS + index) !== 0)
       const worst = Math.max(-1, ...live.map(index => read(EDGE_HEALTHS + index)))

@@ -85,3 +85,19 @@ t.test('the version of a lease is a number until the lease ends', t => {
   }
   t.end()
 })
+
+t.test('the lanes of the machine are counted as long as a sender runs', t => {
+  const dir = t.testdir()
+  const [sender, edge] = [openSharedMemory(dir), openSharedMemory(dir)]
+  t.equal(edge.lanes(), undefined, 'no sender')
+  sender.enterSender(7)
+  t.equal(edge.lanes(), undefined, 'no lanes')
+  sender.reportLanes({ up: 2, down: 1, throttled: 0 })
+  t.strictSame(edge.lanes(), { up: 2, down: 1, throttled: 0 })
+  sender.enterSender(8)
+  sender.leaveEdge(7)
+  t.strictSame(edge.lanes(), { up: 2, down: 1, throttled: 0 }, 'its successor runs')
+  sender.leaveEdge(8)
+  t.equal(edge.lanes(), undefined)
+  t.end()
+})

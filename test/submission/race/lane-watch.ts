@@ -10,11 +10,12 @@ const report = (outcome: LaneReport['outcome'], status?: number): LaneReport => 
 
 t.test('a lane is up, down or throttled, since the change', async t => {
   const clock = { ms: 1_000 }
-  const way = { isUp: false }
+  const way = { isUp: false, inFlight: 0 }
   const metrics = createMetrics('sender')
   const watch = new LaneWatch({
     ...{ network: 'main', id: 'fra', metrics, unixMs: () => clock.ms },
-    lane: { isReachable: () => way.isUp },
+    requestsPerSecondMax: 50,
+    lane: { isReachable: () => way.isUp, inFlight: () => way.inFlight },
   })
   const steps: [step: () => void, state: string, sinceMs: number][] = [
     [() => {}, 'down', 1_000],
@@ -31,9 +32,18 @@ t.test('a lane is up, down or throttled, since the change', async t => {
   for (const [step, state, sinceMs] of steps) {
     clock.ms += 1_000
     step()
-    t.strictSame(watch.status(), { network: 'main', lane: 'fra', state, sinceMs })
+    t.match(watch.status(), { network: 'main', lane: 'fra', state, sinceMs })
   }
+  way.inFlight = 3
+  t.strictSame(watch.status(), {
+    ...{ network: 'main', lane: 'fra', state: 'up', sinceMs: 11_000 },
+    // Six of the last ten whole seconds; the seventh is of this one.
+    ...{ perSecond: 0.5, perSecondMax: 50, inFlight: 3 },
+    last: { outcome: 'refused', atMs: 11_000 },
+  })
   clock.ms += 1_500
+  watch.onEnd({ lane: 'fra', outcome: 'left-out', writtenAfterMs: null, answeredAfterMs: null })
+  t.match(watch.status().last, { outcome: 'refused' }, 'one that was left out is none')
   const page = formatMetrics([await metrics.snapshot()])
   t.match(page, /slotline_lane_state\{.*state="up"\} 1\n/)
   t.match(page, /slotline_lane_state\{.*state="down"\} 0\n/)

@@ -37,9 +37,47 @@ export const usage = v.object({
 
 export const laneQuery = hoursQuery
 
+const laneStates = v.pipe(
+  v.array(
+    v.object({
+      network: text,
+      lane: text,
+      state: described(
+        v.picklist(['up', 'down', 'throttled']),
+        'down: its peer was not reached, or did not answer; throttled: it had too much',
+      ),
+      sinceMs: described(instantMs, 'When it was seen first, by this sender'),
+      perSecond: described(v.number(), 'Transactions that ended, over the last ten seconds'),
+      perSecondMax: described(count, 'Transactions that may be sent'),
+      inFlight: described(count, 'Transactions that wait for their answers'),
+      last: described(
+        v.nullable(
+          v.object({
+            outcome: v.picklist([
+              'accepted',
+              'written',
+              'refused',
+              'full',
+              'unreachable',
+              'unknown',
+            ]),
+            atMs: instantMs,
+          }),
+        ),
+        'What the last one came to; null before the first',
+      ),
+    }),
+  ),
+  v.readonly(),
+)
+
 export const lanes = v.object({
   fromMs: instantMs,
   untilMs: instantMs,
+  states: described(
+    laneStates,
+    'How each lane of this machine is; empty if no sender has reported it lately',
+  ),
   lanes: described(
     v.pipe(
       v.array(

@@ -13,6 +13,9 @@ import { readAudit } from '../read-audit.js'
 import type { LocationView, MachineView } from '../shapes.js'
 import * as shapes from './operator-shapes.js'
 
+/** How each lane of this machine is. */
+export type LaneStates = () => v.InferOutput<typeof shapes.lanes>['states']
+
 /** What an operator sees. Nothing here changes anything, and no token is shown. */
 export type OperatorParts = {
   readonly accessService: AccessService

@@ -17,6 +17,7 @@ export type OverviewPlace = Overview['places'][number]
 export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type LanePerformance = InferOutput<typeof operatorShapes.lanes>['lanes'][number]
+export type LaneState = InferOutput<typeof operatorShapes.lanes>['states'][number]
 export type Panel = InferOutput<typeof shapes.panel>
 /** The panel of an active token. */
 export type ActivePanel = Exclude<Panel, { token: null }>

@@ -1,6 +1,9 @@
+import { mkdirSync } from 'node:fs'
 import t from 'tap'
 import type { IncidentView } from '../../../../src/dashboard/api/incidents/incident-shapes.js'
 import { createOperatorRoutes } from '../../../../src/dashboard/api/operator/operator.js'
+import { writeStatus } from '../../../../src/storage/status-file.js'
+import { senderPath } from '../../../../src/submission/store/store-reader.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
 import { HOUR_MS } from '../../../../src/usage/scope.js'
@@ -114,8 +117,17 @@ t.test('usage by day, nodes, incidents and the audit log', async t => {
     ['1', ...scope, hour, 0, 0, 'landed', '{"1":1}', '{"30":1}'],
     ['2', ...scope, hour - 100, 0, 0, 'expired', '{}', '{}'],
   ])
+  const lane = { network: 'main', lane: 'fra', state: 'throttled', sinceMs: clock.nowMs } as const
+  const last = { outcome: 'full', atMs: clock.nowMs } as const
+  const figures = { perSecond: 1.5, perSecondMax: 50, inFlight: 2, last }
+  const sender = senderPath(dataDir)
+  mkdirSync(sender, { recursive: true })
+  writeStatus(sender, { pid: 1, atMs: clock.nowMs - 6_000, lanes: [{ ...lane, ...figures }] })
+  t.match((await ben.ask('/api/operator/lanes')).json, { states: [] }, 'written too long ago')
+  writeStatus(sender, { pid: 1, atMs: clock.nowMs, lanes: [{ ...lane, ...figures }] })
   const day = await ben.ask('/api/operator/lanes')
   t.match(day.json, {
+    states: [{ ...lane, ...figures }],
     fromMs: (hour - 23) * HOUR_MS,
     untilMs: (hour + 1) * HOUR_MS,
     lanes: [{ network: 'main', lane: 'lander', sent: 1, landed: 1, tips: [{ sent: 1 }] }],

@@ -1,8 +1,14 @@
 import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
-import { formatCount, formatDuration, formatPercent } from '../../lib/format.js'
-import type { LanePerformance } from '../../lib/wire.js'
+import {
+  formatCount,
+  formatDuration,
+  formatMoment,
+  formatPercent,
+  formatRate,
+} from '../../lib/format.js'
+import type { LanePerformance, LaneState } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
@@ -105,6 +111,48 @@ const Lane = ({ of }: { readonly of: LanePerformance }) => {
   )
 }
 
+const STATES: Readonly<Record<LaneState['state'], string>> = {
+  up: 'Up',
+  down: 'Down',
+  throttled: 'Throttled',
+}
+
+const STATE_COLUMNS = ['State', 'Since', 'A second', 'In flight', 'Last answer'] as const
+
+const StateRow = ({ of }: { readonly of: LaneState }) => {
+  const { inFlight, last, lane, network, perSecond, perSecondMax, sinceMs, state } = of
+  const cells = [
+    STATES[state],
+    formatMoment(sinceMs),
+    <>
+      {formatRate(perSecond)}
+      <span class="sub">of {formatCount(perSecondMax)}</span>
+    </>,
+    formatCount(inFlight),
+    last === null ? (
+      '–'
+    ) : (
+      <>
+        {last.outcome}
+        <span class="sub">{formatMoment(last.atMs)}</span>
+      </>
+    ),
+  ]
+  return <FigureRow name={`${lane} (${network})`} columns={STATE_COLUMNS} cells={cells} />
+}
+
+/** How each lane of the machine is. */
+const States = ({ states }: { readonly states: readonly LaneState[] }) => (
+  <>
+    <h2>State of this machine</h2>
+    <StackedTable label="State of the lanes" columns={['Lane', ...STATE_COLUMNS]}>
+      {states.map(of => (
+        <StateRow key={`${of.network} ${of.lane}`} of={of} />
+      ))}
+    </StackedTable>
+  </>
+)
+
 /** How submissions of all accesses went, by what alone had them. */
 export const Lanes = () => {
   const { api } = useServices()
@@ -121,6 +169,7 @@ export const Lanes = () => {
       </p>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
+      {value !== undefined && value.states.length > 0 && <States states={value.states} />}
       {value !== undefined && value.lanes.length === 0 && <p class="muted">None.</p>}
       {value?.lanes.map(lane => (
         <Lane key={`${lane.network} ${lane.lane ?? ''}`} of={lane} />
