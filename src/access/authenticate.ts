@@ -3,7 +3,7 @@ import type { Grant } from '../shared/grant.js'
 import { endOf } from './accesses/access-manager.js'
 import type { AccessStore } from './store/access-store.js'
 import { findToken } from './store/tables.js'
-import { isKept } from './tokens/former-tokens.js'
+import { findOverlapping, isKept } from './tokens/former-tokens.js'
 import { digestToken, isTokenShaped } from './tokens/location-token.js'
 import type { RefusalReason } from '../usage/calls.js'
 import type { TokenScope } from '../usage/scope.js'
@@ -80,22 +80,32 @@ const LEASE_EXPIRED: Refusal = { reason: 'leaseExpired' }
 /** What the index has of a token. */
 type Indexed = NonNullable<ReturnType<AccessStore['digests']['get']>>
 
-const toGrant = (store: AccessStore, digest: Buffer, indexed: Indexed): Grant | undefined => {
-  if (indexed.former !== undefined) return undefined
+/** What a token grants, also one that was regenerated and has not ended yet. */
+const toGrant = (
+  store: AccessStore,
+  digest: Buffer,
+  indexed: Indexed,
+  nowMs: number,
+): Grant | undefined => {
+  if (indexed.former !== undefined && nowMs >= indexed.former.endedAtMs) return undefined
   const access = store.accesses.get(indexed.accessId)
   if (access === undefined) return undefined
   const record = findToken(access, indexed)
+  if (record === undefined) return undefined
+  const former = indexed.former && findOverlapping(access, indexed, nowMs)
+  const { tokenId = record.tokenId, digest: own } = former ?? record
   // The index only finds the access, which decides.
-  if (record === undefined || !digest.equals(record.digest)) return undefined
+  if (!digest.equals(own)) return undefined
   return Object.freeze({
     accessId: access.accessId,
-    tokenId: record.tokenId,
+    tokenId,
     network: record.network,
     location: record.location,
     limits: Object.freeze(access.limits),
     validFromMs: access.validFromMs,
     // An access that was ended manually stays ended, also after the clock was set back.
-    validUntilMs: access.endedAtMs === null ? endOf(access) : 0,
+    validUntilMs:
+      access.endedAtMs === null ? Math.min(endOf(access), former?.endedAtMs ?? Infinity) : 0,
     address: record.address ?? undefined,
     paramsUntilMs: access.paramsUntilMs,
   })
@@ -183,7 +193,7 @@ export const createAuthenticate = (
     if (!isTokenShaped(token)) return MALFORMED
     const digest = digestToken(token)
     const indexed = store.digests.get(digest)
-    const grant = indexed && toGrant(store, digest, indexed)
+    const grant = indexed && toGrant(store, digest, indexed, nowMs)
     if (grant !== undefined && grant.location === location && permits(grant, peer, nowMs)) {
       // Only accepted tokens are cached: a flood of refusals must not evict tokens in use.
       cache.set(token, grant)

@@ -40,8 +40,12 @@ export type EdgeNotifier = {
  * change is on disk and in effect at every edge when its promise resolves. Invalid input rejects
  * with an RpcError, whose name, status and message may be shown to clients.
  */
-export type AccessService = Omit<TokenManager, 'regenerate' | 'revoke' | 'restrict'> & {
-  regenerate(scope: TokenScope): Promise<NewToken & Effective>
+export type AccessService = Omit<
+  TokenManager,
+  'endFormer' | 'regenerate' | 'revoke' | 'restrict'
+> & {
+  regenerate(scope: TokenScope, overlapMs?: number): Promise<NewToken & Effective>
+  endFormer(scope: TokenScope): Promise<TokenInfo & Effective>
   revoke(scope: TokenScope): Promise<Effective>
   restrict(scope: TokenScope, address: string): Promise<TokenInfo & Effective>
   grant(access: NewAccess): Promise<Access>
@@ -143,7 +147,9 @@ export const createAccessService = (options: {
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),
     generate: scope => announced(scope.location, tokenManager.generate(scope)),
-    regenerate: scope => acknowledged(tokenManager.regenerate(scope), [scope.location]),
+    regenerate: (scope, overlapMs) =>
+      acknowledged(tokenManager.regenerate(scope, overlapMs), [scope.location]),
+    endFormer: scope => acknowledged(tokenManager.endFormer(scope), [scope.location]),
     revoke: scope => acknowledged(tokenManager.revoke(scope), [scope.location]),
     restrict: (scope, address) =>
       acknowledged(tokenManager.restrict(scope, address), [scope.location]),

@@ -61,6 +61,7 @@ t.test('a token gives access to its scope, also from the cache', async t => {
     validFromMs: NOW_MS - 1,
     validUntilMs: Infinity,
     address: undefined,
+    paramsUntilMs: undefined,
   })
   t.equal(authenticate(text, 'fra', ADDRESS, NOW_MS), grant, 'the same object, not looked up again')
   t.ok(Object.isFrozen(grant))
@@ -247,6 +248,56 @@ t.test('while the lease has expired no token is decided', async t => {
   version = 1
   t.ok(isGrant(authenticate(text, 'fra', ADDRESS, NOW_MS)))
   t.equal(errorOf(authenticate(other, 'fra', ADDRESS, NOW_MS)), 'unauthorized')
+})
+
+t.test('a former token works until the chosen time, within the rules of its scope', async t => {
+  const { control, scope, text, reader } = await setUp(t)
+  const { tokenManager, accessManager } = control
+  let version = 1
+  const authenticate = createAuthenticate(reader, () => version)
+  const see = (token: string, nowMs = NOW_MS, peer = ADDRESS) => {
+    const found = authenticate(token, 'fra', peer, nowMs)
+    return isRefusal(found) ? found.reason : found.validUntilMs
+  }
+  const second = (await tokenManager.regenerate(scope, 60_000)).token.reveal()
+  version++
+  t.equal(see(text), NOW_MS + 60_000, 'its grant ends then')
+  t.equal(see(text, NOW_MS + 59_999), NOW_MS + 60_000)
+  t.equal(see(text, NOW_MS + 60_000), 'replaced', 'also of a grant that is cached')
+  t.equal(see(second, NOW_MS + 60_000), Infinity)
+  t.match(tokenManager.list(scope.accessId), [
+    { former: { tail: text.slice(-4), endsAtMs: NOW_MS + 60_000 } },
+  ])
+  t.notSame(
+    isRefusal(authenticate(text, 'fra', ADDRESS, NOW_MS)) ||
+      authenticate(text, 'fra', ADDRESS, NOW_MS),
+    authenticate(second, 'fra', ADDRESS, NOW_MS),
+  )
+
+  await tokenManager.restrict(scope, '8.8.8.8')
+  version++
+  t.equal(see(text), 'address', 'a restriction is that of both')
+  t.equal(see(text, NOW_MS, { address: '8.8.8.8' }), NOW_MS + 60_000)
+  await tokenManager.restrict(scope, '')
+  const third = (await tokenManager.regenerate(scope, 60_000)).token.reveal()
+  version++
+  t.equal(see(text), 'replaced', 'at most one works beside the new one')
+  t.equal(see(second), NOW_MS + 60_000)
+  await tokenManager.endFormer(scope)
+  version++
+  t.strictSame([see(second), see(third)], ['replaced', Infinity])
+  await t.rejects(tokenManager.endFormer(scope), { name: 'noToken' })
+
+  const fourth = (await tokenManager.regenerate(scope, 1e12)).token.reveal()
+  version++
+  t.equal(see(third), NOW_MS + 3_600_000, 'for an hour at most')
+  await accessManager.end(scope.accessId)
+  version++
+  t.strictSame([see(third), see(fourth)], ['ended', 'ended'])
+  await accessManager.extend(scope.accessId, null)
+  await tokenManager.revoke(scope)
+  version++
+  t.strictSame([see(third), see(fourth)], ['replaced', 'replaced'], 'revoked with its successor')
 })
 
 t.test('a former token of the last 30 days is known in refusals, and opens nothing', async t => {

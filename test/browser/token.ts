@@ -11,6 +11,7 @@ import {
 } from '../fixtures/dashboard/browser.js'
 import { statusOf } from '../fixtures/processes/deployment.js'
 import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
+import { openSocket } from '../fixtures/server/socket.js'
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
@@ -114,6 +115,24 @@ if (browser !== undefined) {
     await save.click()
     await page.getByText('Any address', { exact: true }).waitFor()
     t.equal(await statusOf(second), 200, 'a blank field lifts it')
+
+    const { port, pathname } = new URL(second)
+    const socket = await openSocket(Number(port), { path: pathname })
+    await regenerate.click()
+    await page.getByLabel('Current token').selectOption('Works for 1 minute')
+    await page.getByText(/^The current token works for 1 minute more/).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await page.getByRole('button', { name: 'Regenerate token' }).click()
+    await page.getByText(/^The former token .* works until \d\d:\d\d:\d\d/).waitFor()
+    const third = await copy(page, 'RPC URL')
+    t.strictSame([await statusOf(second), await statusOf(third)], [200, 200], 'both work')
+    t.match(await socket.call('getHealth'), { result: 'ok' }, 'and so does an open WebSocket')
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'former-token')
+    await page.getByRole('button', { name: 'End it now' }).press('Enter')
+    await page.getByText('The former token is invalid.').first().waitFor()
+    t.strictSame([await statusOf(second), await statusOf(third)], [401, 200])
+    t.match(await socket.closed, { code: 1008, reason: 'token revoked' })
     await saveScreenshot(page, 'active-token')
     t.strictSame(await axeFaults(page), [])
 
@@ -125,7 +144,7 @@ if (browser !== undefined) {
     await page.getByText(/Your rental stays/).waitFor()
     await page.getByRole('button', { name: 'Revoke token' }).click()
     await page.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
-    t.equal(await statusOf(second), 401)
+    t.equal(await statusOf(third), 401)
     t.equal(await statusOf(locations[1].rpcUrl), 200, 'the token of another user is unchanged')
     await other.getByRole('heading', { name: 'No token yet for New York' }).waitFor()
     await page.getByRole('radio', { name: 'New York No token' }).waitFor()

@@ -11,6 +11,7 @@ export const AUDIT_ACTIONS = [
   'generate',
   'reveal',
   'regenerate',
+  'end-former',
   'restrict',
   'keep-parameters',
   'revoke',

@@ -53,8 +53,10 @@ const formerToken = v.object({
   location: id,
   digest: bytes,
   tail: v.string(),
-  /** When it was regenerated or revoked. */
+  /** When it was regenerated or revoked; until then it works beside the token of its scope. */
   endedAtMs: instantMs,
+  /** Of one that works until it ends; absent of others. */
+  tokenId: v.optional(id),
 })
 
 /** Everything about one access, so that every change of it is one write. */

@@ -2,7 +2,12 @@ import { RpcError } from '../../shared/errors.js'
 import { Secret } from '../../shared/secret.js'
 import { requireScope, stateOf } from '../accesses/access-manager.js'
 import type { AccessJournal } from '../journal/access-journal.js'
-import { withFormerTokens } from './former-tokens.js'
+import {
+  findOverlapping,
+  OVERLAP_MAX_MS,
+  withFormerTokens,
+  withoutOverlap,
+} from './former-tokens.js'
 import { parseRestriction } from './restriction.js'
 import { tokenContext } from './sealed-parts.js'
 import type { Sealing } from './sealing.js'
@@ -22,6 +27,8 @@ export type TokenInfo = TokenScope & {
   readonly tail: string
   readonly createdAtMs: number
   readonly address: string | undefined
+  /** The former token of the scope that still works, and when it ends. */
+  readonly former?: { readonly tail: string; readonly endsAtMs: number }
 }
 
 /**
@@ -34,10 +41,16 @@ export type TokenManager = {
   generate(scope: TokenScope): Promise<NewToken>
   /**
    * Active → Active with a new secret; the restriction stays. Rejected if the scope has no token,
-   * or its access is not active.
+   * or its access is not active. The former token works for `overlapMs` longer, within the same
+   * restriction; one that worked beside it ends at once.
    */
-  regenerate(scope: TokenScope): Promise<NewToken>
-  /** Active → No token. Removes its restriction too. Works also for an ended access. */
+  regenerate(scope: TokenScope, overlapMs?: number): Promise<NewToken>
+  /** Ends the former token that still works. Rejected if there is none. */
+  endFormer(scope: TokenScope): Promise<TokenInfo>
+  /**
+   * Active → No token. Removes its restriction too, and ends a former token that still works. Works
+   * also for an ended access.
+   */
   revoke(scope: TokenScope): Promise<void>
   /**
    * Restricts the token to one public IPv4 address; a blank text removes the restriction. Rejects
@@ -56,15 +69,19 @@ export type NewToken = TokenInfo & { readonly token: Secret }
 const TOKEN_ID_CHARS = 12
 const TAIL_CHARS = 4
 
-const toInfo = (accessId: string, record: TokenRecord): TokenInfo => ({
-  accessId,
-  network: record.network,
-  location: record.location,
-  tokenId: record.tokenId,
-  tail: record.tail,
-  createdAtMs: record.createdAtMs,
-  address: record.address ?? undefined,
-})
+const toInfo = (access: AccessDocument, record: TokenRecord, nowMs: number): TokenInfo => {
+  const former = findOverlapping(access, record, nowMs)
+  return {
+    accessId: access.accessId,
+    network: record.network,
+    location: record.location,
+    tokenId: record.tokenId,
+    tail: record.tail,
+    createdAtMs: record.createdAtMs,
+    address: record.address ?? undefined,
+    ...(former !== undefined && { former: { tail: former.tail, endsAtMs: former.endedAtMs } }),
+  }
+}
 
 /** The token of a scope; throws an RpcError if there is none. */
 const requireToken = (access: AccessDocument, scope: TokenScope): TokenRecord => {
@@ -96,7 +113,7 @@ const withToken = (
   return { ...access, tokens }
 }
 
-export const createTokenManager = (options: {
+type Parts = {
   /** Where tokens are read. */
   readonly store: AccessStore
   /** Where they are changed. */
@@ -104,44 +121,70 @@ export const createTokenManager = (options: {
   readonly sealing: Sealing
   readonly randomBytes: RandomBytes
   readonly now: () => number
-}): TokenManager => {
+}
+
+/** Ends the former token of a scope that still works. */
+const endFormer = async (
+  { journal, now }: Pick<Parts, 'journal' | 'now'>,
+  scope: TokenScope,
+): Promise<TokenInfo> => {
+  const changed = await journal.propose({
+    accessId: scope.accessId,
+    update: current => {
+      const access = requireScope(current, scope)
+      if (findOverlapping(access, scope, now()) === undefined) throw new RpcError('noToken')
+      return withoutOverlap(access, scope, now())
+    },
+  })
+  return toInfo(changed, requireToken(changed, scope), now())
+}
+
+export const createTokenManager = (options: Parts): TokenManager => {
   const { store, journal, sealing, randomBytes, now } = options
 
   const change = (
     scope: TokenScope,
     toRecord: (access: AccessDocument) => TokenRecord | undefined,
+    overlapMs = 0,
   ): Promise<AccessDocument> =>
     journal.propose({
       accessId: scope.accessId,
       update: current => {
         const access = requireScope(current, scope)
-        return withFormerTokens(access, withToken(access, scope, toRecord(access)), now())
+        const nowMs = now()
+        const changed = withToken(access, scope, toRecord(access))
+        return withFormerTokens(access, changed, nowMs, nowMs + overlapMs)
       },
     })
 
   const create = async (
     scope: TokenScope,
     toAddress: (access: AccessDocument) => string | null,
+    overlapMs = 0,
   ): Promise<NewToken> => {
     await sealing.ready()
     const text = createToken(randomBytes)
     const tokenId = `tok_${randomBase62(TOKEN_ID_CHARS, randomBytes)}`
     const { network, location } = scope
-    const access = await change(scope, current => {
-      requireActive(current, now())
-      const address = toAddress(current)
-      return {
-        network,
-        location,
-        tokenId,
-        digest: digestToken(text),
-        sealed: sealing.seal(text, tokenContext(scope, tokenId)),
-        tail: text.slice(-TAIL_CHARS),
-        createdAtMs: now(),
-        address,
-      }
-    })
-    return { ...toInfo(scope.accessId, requireToken(access, scope)), token: new Secret(text) }
+    const access = await change(
+      scope,
+      current => {
+        requireActive(current, now())
+        const address = toAddress(current)
+        return {
+          network,
+          location,
+          tokenId,
+          digest: digestToken(text),
+          sealed: sealing.seal(text, tokenContext(scope, tokenId)),
+          tail: text.slice(-TAIL_CHARS),
+          createdAtMs: now(),
+          address,
+        }
+      },
+      overlapMs,
+    )
+    return { ...toInfo(access, requireToken(access, scope), now()), token: new Secret(text) }
   }
 
   return {
@@ -150,7 +193,11 @@ export const createTokenManager = (options: {
         if (findToken(access, scope) !== undefined) throw new RpcError('tokenActive')
         return null
       }),
-    regenerate: scope => create(scope, access => requireToken(access, scope).address),
+    regenerate: (scope, overlapMs = 0) => {
+      const bounded = Math.min(Math.max(0, overlapMs), OVERLAP_MAX_MS)
+      return create(scope, access => requireToken(access, scope).address, bounded)
+    },
+    endFormer: scope => endFormer(options, scope),
     revoke: async scope => {
       await change(scope, access => {
         requireToken(access, scope)
@@ -160,7 +207,7 @@ export const createTokenManager = (options: {
     restrict: async (scope, text) => {
       const address = parseRestriction(text) ?? null
       const access = await change(scope, current => ({ ...requireToken(current, scope), address }))
-      return toInfo(scope.accessId, requireToken(access, scope))
+      return toInfo(access, requireToken(access, scope), now())
     },
     reveal: async scope => {
       const access = store.accesses.get(scope.accessId)
@@ -169,7 +216,9 @@ export const createTokenManager = (options: {
       await sealing.ready()
       return new Secret(sealing.unseal(record.sealed, tokenContext(scope, record.tokenId)))
     },
-    list: accessId =>
-      (store.accesses.get(accessId)?.tokens ?? []).map(record => toInfo(accessId, record)),
+    list: accessId => {
+      const access = store.accesses.get(accessId)
+      return access?.tokens.map(record => toInfo(access, record, now())) ?? []
+    },
   }
 }

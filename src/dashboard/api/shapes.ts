@@ -53,7 +53,32 @@ const token = v.object({
   masked: described(text, 'Masked, except for the last four characters'),
   createdAtMs: instantMs,
   address: described(v.nullable(text), 'The only IPv4 address that may use it'),
+  former: described(
+    v.nullable(v.object({ tail: text, endsAtMs: instantMs })),
+    'The former token, which works until then; null: there is none',
+  ),
 })
+
+const OVERLAP_SECONDS_MAX = 3_600
+const overlapProblem = `must be an integer from 0 to ${OVERLAP_SECONDS_MAX}`
+
+export const regeneration = v.optional(
+  v.strictObject({
+    overlapSeconds: described(
+      v.optional(
+        v.pipe(
+          v.number(overlapProblem),
+          v.integer(overlapProblem),
+          v.minValue(0, overlapProblem),
+          v.maxValue(OVERLAP_SECONDS_MAX, overlapProblem),
+        ),
+        0,
+      ),
+      'How long the former token works beside the new one; absent: it is invalid at once',
+    ),
+  }),
+  {},
+)
 
 const urls = { rpcUrl: text, wsUrl: text }
 

@@ -41,8 +41,9 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     guard: 'session',
     isRateLimited: true,
     needsRecentSignIn: true,
-    summary: 'Regenerate the token; the previous one is invalid when this is answered',
+    summary: 'Regenerate the token; the former one is invalid when this is answered, or when asked',
     audit: 'regenerate',
+    body: shapes.regeneration,
     answers: changeAnswers('The new token; the restriction is kept', shapes.changedToken),
     errors: [
       ...SCOPE_ERRORS,
@@ -50,10 +51,12 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
       'accessUpcoming',
       'noToken',
       'sealingKey',
+      'wrongInput',
       ...CHANGE_ERRORS,
     ],
-    handle: async ({ session, params }) => {
-      const made = await accessService.regenerate(checkOwnScope(accessService, session, params))
+    handle: async ({ session, params, body }) => {
+      const scope = checkOwnScope(accessService, session, params)
+      const made = await accessService.regenerate(scope, body.overlapSeconds * 1_000)
       return answerChange(toNewPanel(catalog, made), made.effect)
     },
   }),
@@ -104,6 +107,21 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       handle: async ({ session, params }) => {
         const scope = checkOwnScope(accessService, session, params)
         return answerRemoval((await accessService.revoke(scope)).effect)
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: `${SCOPE}/token/former`,
+      guard: 'session',
+      isRateLimited: true,
+      summary: 'End the former token that still works; it is invalid when this is answered',
+      audit: 'end-former',
+      answers: changeAnswers('The token that stays', shapes.restrictedPanel),
+      errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
+      handle: async ({ session, params }) => {
+        const scope = checkOwnScope(accessService, session, params)
+        const { effect, ...info } = await accessService.endFormer(scope)
+        return answerChange(toPanel(catalog, info), effect)
       },
     }),
     route({

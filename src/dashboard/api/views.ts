@@ -24,6 +24,7 @@ export const toPanel = (catalog: Catalog, info: TokenInfo, token = `${MASK}${inf
     masked: `${MASK}${info.tail}`,
     createdAtMs: info.createdAtMs,
     address: info.address ?? null,
+    former: info.former ?? null,
   },
   ...urlsOf(catalog, info, token),
   streamingTargets: catalog.location(info.location)?.streamingTargets ?? [],

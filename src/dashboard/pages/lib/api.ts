@@ -236,8 +236,12 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       read(incidentShapes.incidents, 'GET', `${accessPath(accessId)}/incidents`),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
-    regenerate: async (scope: TokenScope) =>
-      (await read(shapes.withEffect, 'POST', `${scopePath(scope)}/token/regenerate`, {}))?.effect,
+    regenerate: async (scope: TokenScope, overlapSeconds: number) => {
+      const path = `${scopePath(scope)}/token/regenerate`
+      return (await read(shapes.withEffect, 'POST', path, { overlapSeconds }))?.effect
+    },
+    endFormer: async (scope: TokenScope) =>
+      (await read(shapes.withEffect, 'DELETE', `${scopePath(scope)}/token/former`))?.effect,
     revoke: (scope: TokenScope) => read(shapes.removal, 'DELETE', `${scopePath(scope)}/token`),
     reveal: (scope: TokenScope) =>
       read(shapes.revealed, 'POST', `${scopePath(scope)}/token/reveal`, {}),

@@ -2,6 +2,7 @@ import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { CheckConnection } from './check-connection.js'
 import { EndpointTable } from './endpoint-table.js'
 import { formatMoment } from '../../lib/format.js'
+import { FormerToken } from './overlap.js'
 import { RestrictionForm } from './restriction-form.js'
 import { SamplesCard } from './samples-card.js'
 import { SubmissionCard } from './submission-card.js'
@@ -16,16 +17,21 @@ export const ActiveToken = (options: {
   readonly canReplace: boolean
   readonly onRegenerate: () => void
   readonly onRevoke: () => void
+  readonly onEndFormer: () => void
   readonly onChanged: () => Promise<void>
   /** The displayed token is no longer the token of the scope. */
   readonly onOutdated: () => void
 }) => {
-  const { scope, panel, canReplace, onRegenerate, onRevoke, onChanged, onOutdated } = options
+  const { scope, panel, canReplace, onChanged, onOutdated } = options
+  const { onEndFormer, onRegenerate, onRevoke } = options
   const secret = useSecret(scope, error => {
     if (error instanceof ApiFailure && error.status === 404) onOutdated()
   })
   return (
     <>
+      {panel.token.former !== null && (
+        <FormerToken former={panel.token.former} onEnd={onEndFormer} />
+      )}
       <section class="card" aria-labelledby="endpoints-heading">
         <div class="card-head">
           <h2 id="endpoints-heading">Endpoints</h2>
@@ -51,7 +57,8 @@ export const ActiveToken = (options: {
           <div>
             <h3>Regenerate</h3>
             <p class="muted">
-              Generates a new token for this location. The current one becomes invalid immediately.
+              Generates a new token for this location. The current one becomes invalid immediately,
+              or within an hour if you choose so.
             </p>
           </div>
           <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>

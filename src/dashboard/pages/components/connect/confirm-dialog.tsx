@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { toMessage } from '../../hooks/use-loaded.js'
 
@@ -6,6 +7,8 @@ export type Confirmation = {
   readonly title: string
   readonly effects: readonly string[]
   readonly action: string
+  /** A choice that belongs to it. */
+  readonly choice?: ComponentChildren
   /** The dialog closes when it resolves. */
   readonly run: () => Promise<void>
 }
@@ -57,6 +60,7 @@ export const ConfirmDialog = ({
           <li key={effect}>{effect}</li>
         ))}
       </ul>
+      {confirmation.choice}
       {failure !== undefined && (
         <p class="field-error" role="alert">
           {failure}

@@ -5,10 +5,12 @@ import type { Confirmation } from './confirm-dialog.js'
 type Details = Omit<Confirmation, 'run'>
 
 /** What the person confirms before the token is regenerated. */
-export const confirmRegenerate = (locationName: string): Details => ({
+export const confirmRegenerate = (locationName: string, overlapSeconds: number): Details => ({
   title: `Regenerate the token for ${locationName}?`,
   effects: [
-    'The current token becomes invalid immediately. Requests with its URLs are refused (HTTP 401), and open WebSockets are closed.',
+    overlapSeconds === 0
+      ? 'The current token becomes invalid immediately. Requests with its URLs are refused (HTTP 401), and open WebSockets are closed.'
+      : `The current token works for ${formatSpan(overlapSeconds * 1_000)} more. Then requests with its URLs are refused (HTTP 401), and open connections are closed.`,
     'Every service that uses this location needs the new URLs.',
     'The IPv4 restriction is kept. Tokens of other locations are not affected.',
   ],

@@ -5,6 +5,8 @@ import { ApiFailure, type TokenScope } from '../../lib/api.js'
 import { confirmRegenerate, confirmRevoke } from './confirmations.js'
 import { ConfirmDialog, type Confirmation } from './confirm-dialog.js'
 import { toEffectText } from '../../lib/effect-text.js'
+import { formatSpan } from '../../lib/format.js'
+import { OverlapChoice } from './overlap.js'
 import { NoToken } from './no-token.js'
 import { ResultNotice, type Result } from './result-notice.js'
 import { takeResumed } from '../../lib/return.js'
@@ -82,6 +84,23 @@ const useTokenChanges = ({ scope, locationName, heading, onChanged }: Options) =
   return { isBusy, result, setResult, hasChanged, apply, showCurrent, generate }
 }
 
+/** The question before the token is regenerated, which `show` replaces with each other choice. */
+const toRegeneration = (
+  locationName: string,
+  overlapSeconds: number,
+  regenerate: (overlapSeconds: number) => Promise<void>,
+  show: (next: Confirmation) => void,
+): Confirmation => ({
+  ...confirmRegenerate(locationName, overlapSeconds),
+  choice: (
+    <OverlapChoice
+      seconds={overlapSeconds}
+      onChange={next => show(toRegeneration(locationName, next, regenerate, show))}
+    />
+  ),
+  run: () => regenerate(overlapSeconds),
+})
+
 /** The tab to generate, use, restrict, regenerate and revoke the token of a scope. */
 export const ConnectTab = (options: Options) => {
   const { access, scope, locationName, panel, heading, onChanged } = options
@@ -90,15 +109,20 @@ export const ConnectTab = (options: Options) => {
   const { isBusy, result, setResult, hasChanged, apply, showCurrent, generate } =
     useTokenChanges(options)
 
-  const regenerate: Confirmation = {
-    ...confirmRegenerate(locationName),
-    run: () =>
-      apply(async () => {
-        const effect = toEffectText(await api.regenerate(scope))
-        const isDead = effect === '' ? 'invalid' : effect
-        return `The new token works, and the old one is ${isDead}. Copy the new URLs to every service that used the old ones.`
-      }),
-  }
+  const replace = (overlapSeconds: number): Promise<void> =>
+    apply(async () => {
+      const effect = toEffectText(await api.regenerate(scope, overlapSeconds))
+      const isDead = `is ${effect === '' ? 'invalid' : effect}`
+      const ends =
+        overlapSeconds === 0 ? isDead : `works for ${formatSpan(overlapSeconds * 1_000)} more`
+      return `The new token works, and the old one ${ends}. Copy the new URLs to every service that used the old ones.`
+    })
+  const regenerate = toRegeneration(locationName, 0, replace, setConfirmation)
+  const endFormer = (): Promise<void> =>
+    apply(async () => {
+      const effect = toEffectText(await api.endFormer(scope))
+      return `The former token is ${effect === '' ? 'invalid' : effect}.`
+    }).catch((error: unknown) => setResult({ isGood: false, text: toMessage(error) }))
   const revoke: Confirmation = {
     ...confirmRevoke(locationName, access.kind),
     run: () =>
@@ -148,6 +172,7 @@ export const ConnectTab = (options: Options) => {
           panel={panel}
           onRegenerate={() => ask(regenerate)}
           onRevoke={() => ask(revoke)}
+          onEndFormer={() => void endFormer()}
           onChanged={onChanged}
           onOutdated={showCurrent}
           canReplace={access.state === 'active'}
