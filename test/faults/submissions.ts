@@ -11,8 +11,13 @@ import { call, childPids, runToEnd } from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { single } from '../fixtures/submission/lander.js'
-import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
-import { accepted, signaturesOf } from '../fixtures/submission/relay-engine.js'
+import { signaturesOf } from '../fixtures/submission/relay-engine.js'
+import {
+  NEVER,
+  openResettingUpstream,
+  type Arrival,
+  type Times,
+} from '../fixtures/submission/resetting-upstream.js'
 import { base64, sendBundle, toBundle, TIPS } from '../fixtures/submission/relay.js'
 import { FLOOR, tipping, TIPS as LANDER_TIPS } from '../fixtures/sandbox/tipping.js'
 import { openQuicClient } from '../fixtures/server/quic.js'
@@ -25,8 +30,6 @@ const PER_SECOND = isSoak ? 500 : 50
 const ROUNDS = isSoak ? 3 : 1
 /** From the kill of the sender to the first answer of its successor, on a machine by itself. */
 const SERVED_MS = isSoak ? 1_000 : 20_000
-/** Delay of an upstream's answer. */
-const HOLD_MS = 40
 /** Submissions at once: a client that falls behind sends less. */
 const IN_FLIGHT_MAX = PER_SECOND / 2
 /** Time of an upstream to answer, as configured. */
@@ -38,8 +41,6 @@ const TEST_MS = isSoak ? 400_000 : 120_000
 const TICK_MS = 10
 /** Records of lander routes are gathered for so long, and lost with their sender. */
 const GATHERED_MS = 2_000
-
-type Times = { readonly startMs: number; endMs: number }
 
 const ROUTES = ['/lander', '/relay-bundle', 'QUIC'] as const
 /** Streams at once of one client. */
@@ -55,35 +56,11 @@ type Sent = Times & {
   text: string
 }
 
-/** Requests of an upstream with the same transaction. */
-type Arrival = { count: number; answeredMs: number }
-const NEVER: Arrival = { count: 0, answeredMs: Infinity }
-
 const isAccepted = ({ route, status, text }: Sent): boolean =>
   route === 'QUIC' ? status === 200 : text.includes('"result"')
 
 const isIn = (ms: number, { startMs, endMs }: Times): boolean =>
   startMs - NOTICE_MS <= ms && ms <= endMs + NOTICE_MS
-
-const openUpstream = async (t: Test) => {
-  const arrivals = new Map<string, Arrival>()
-  const upstream = await openRawUpstream(t, (socket, { body }) => {
-    const { method, params } = JSON.parse(body.toString()) as { method: string; params: unknown[] }
-    const texts = [params[0]].flat().map(String)
-    const isBundle = method === 'sendBundle'
-    const [signature = ''] = signaturesOf(texts)
-    const known = arrivals.get(signature) ?? { ...NEVER }
-    known.count++
-    arrivals.set(signature, known)
-    setTimeout(() => {
-      if (socket.destroyed) return
-      known.answeredMs = performance.now()
-      const text = isBundle ? accepted(body) : JSON.stringify({ result: signature, id: 1 })
-      socket.write(answer(text))
-    }, HOLD_MS)
-  })
-  return { arrivals, url: upstream.url }
-}
 
 const prepare = (t: Test, geyserUrl: string, upstreamUrl: string): Promise<Prepared> => {
   const feed = { endpoint: geyserUrl, startSlot: 1 }
@@ -188,7 +165,7 @@ const startClient = (url: string) => {
 const open = async (t: Test) => {
   const chain = await startSandboxChain({ slotMs: 100 })
   t.teardown(() => chain.close())
-  const { arrivals, url } = await openUpstream(t)
+  const { arrivals, reset, url } = await openResettingUpstream(t)
   const prepared = await prepare(t, chain.geyserUrl, url)
   const service = await prepared.start()
   await until('a slot is served', () =>
@@ -196,6 +173,7 @@ const open = async (t: Test) => {
   )
   return {
     arrivals,
+    reset,
     prepared,
     client: startClient(prepared.urlOf('one')),
     supervisor: requirePid(service.supervisor.pid),
@@ -203,6 +181,8 @@ const open = async (t: Test) => {
     edgeKills: new Array<number>(),
     /** From a kill of the sender until its successor serves. */
     outages: new Array<Times>(),
+    /** When the upstream reset connections. */
+    resets: new Array<Times>(),
     readMs: 20_000,
   }
 }
@@ -265,9 +245,19 @@ const upgrade = async (t: Test, loaded: Loaded): Promise<void> => {
   )
 }
 
-const FAULTS = [killEdge, reload, killSender, upgrade]
+const resetUpstream = async (t: Test, loaded: Loaded): Promise<void> => {
+  loaded.resets.push(await loaded.reset())
+  const count = loaded.client.sent.filter(one => isReset(loaded, one) && !isAccepted(one)).length
+  t.ok(count > 0, `${count} were in flight on connections that were reset`)
+}
+
+const FAULTS = [killEdge, resetUpstream, reload, killSender, upgrade]
 
 const isKilled = ({ edgeKills }: Loaded, one: Times): boolean => edgeKills.some(ms => isIn(ms, one))
+
+/** The upstream may have had it, or not: nobody but the client can find out. */
+const isReset = ({ resets }: Loaded, one: Times): boolean =>
+  resets.some(({ startMs, endMs }) => one.startMs <= endMs && one.endMs >= startMs)
 
 const isLost = ({ outages }: Loaded, one: Times): boolean =>
   outages.some(({ startMs }) => isIn(startMs, one))
@@ -287,8 +277,12 @@ const findFaults = (loaded: Loaded): string[] => {
       const isOut = outages.some(outage => isIn(startMs, outage))
       return isOut && count === 0 ? undefined : 'no sender'
     }
+    // A connection that was reset before anything was written.
+    if (text.includes(ERRORS.upstreamUnreachable.message) && isReset(loaded, one))
+      return count === 0 ? undefined : 'sent, though unreachable'
     const isUnknown = text.includes(ERRORS.outcomeUnknown.message)
-    return isUnknown && (isLate || isLost(loaded, one)) ? undefined : 'no outcome'
+    const isExplained = isLate || isLost(loaded, one) || isReset(loaded, one)
+    return isUnknown && isExplained ? undefined : 'no outcome'
   }
   return client.sent.flatMap(one => {
     const arrival = arrivals.get(one.signature) ?? NEVER
@@ -310,7 +304,8 @@ const findUntold = (loaded: Loaded, found: readonly Submission[]): string[] => {
     const outcome = records.get(one.signature)?.outcome
     if (outcome === 'accepted') return answeredMs < Infinity
     const isLate = answeredMs > one.startMs + ANSWER_MS
-    if (outcome !== undefined) return outcome === 'unknown' && (isLate || isLost(loaded, one))
+    if (outcome !== undefined)
+      return outcome === 'unknown' && (isLate || isLost(loaded, one) || isReset(loaded, one))
     const gathered = { ...one, endMs: one.endMs + GATHERED_MS }
     if (one.route === '/relay-bundle') return false
     return (
