@@ -67,6 +67,35 @@ export declare class Fanout {
   close(): void
 }
 
+/** Yellowstone gRPC of all locations of a machine. */
+export declare class GrpcServer {
+  constructor(options: GrpcServerOptions)
+  /** The next events; null once the server is closed. */
+  receive(): Promise<Array<GrpcEvent> | null>
+  /** Admits a call to a network. False where its client has left. */
+  admit(call: number, network: number, access: string, filtersMax: number): boolean
+  /** Answers a call that waits with an error. */
+  refuse(call: number, reason: string): void
+  /** Ends an admitted stream. No update is made after this has returned. */
+  closeStream(call: number, reason: string): void
+  /** Resolves when nothing but the end can leave on streams that were ended. */
+  settle(): Promise<void>
+  /**
+   * Serves the store at `dir` as that of a network. `kept` is what its feed takes of
+   * transactions. Throws as a reader.
+   */
+  useStore(network: number, dir: string, options: StoreOptions, kept: string): void
+  /** Reads the tip of a network: its slot, 0 before the first block. */
+  refresh(network: number): number
+  /** Uses another certificate for new connections of a listener. */
+  useCertificate(listener: number, at: number, certificate: GrpcCertificate): void
+  /** Accepts no more, and ends every stream; resolves when no connection is left. */
+  drain(): Promise<void>
+  stats(): GrpcStats
+  /** Closes every connection. */
+  close(): void
+}
+
 /** Writes blocks into a store. One per store on the whole machine: the caller holds the lock file. */
 export declare class Indexer {
   /**
@@ -835,6 +864,53 @@ export interface FrameVerdict {
 export interface GainData {
   position: number
   lamports: bigint
+}
+
+export interface GrpcCertificate {
+  chain: Uint8Array
+  key: Uint8Array
+}
+
+/**
+ * What has happened. With `token` a call waits to be admitted; without it an admitted stream has
+ * ended.
+ */
+export interface GrpcEvent {
+  call: number
+  listener?: number
+  /** 4 or 16 bytes. */
+  address?: Uint8Array
+  token?: string
+  method?: string
+  isStream?: boolean
+  messages?: number
+  bytes?: number
+}
+
+export interface GrpcListenerOptions {
+  /** A listening socket. */
+  descriptor: number
+  /** In the order of their precedence; none is no TLS. */
+  certificates: Array<GrpcCertificate>
+}
+
+export interface GrpcServerOptions {
+  listeners: Array<GrpcListenerOptions>
+  networks: number
+  threads: number
+  /** What `GetVersion` answers. */
+  version: string
+}
+
+/** A server in numbers; counts are since it was opened. */
+export interface GrpcStats {
+  connections: number
+  streams: number
+  messages: number
+  bytes: number
+  refused: number
+  lagged: number
+  residentBytes: number
 }
 
 /** Whether a text is a cursor, of roots or of the others. */

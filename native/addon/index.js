@@ -773,10 +773,11 @@ if (
   }
 }
 
-const { AnswerErrorScan, DirectReads, Fanout, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, QuicLane, QuicListener, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isCursor, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openDatagrams, openListener, releaseRequests, routeDatagrams, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
+const { AnswerErrorScan, DirectReads, Fanout, GrpcServer, Indexer, LimitedAccess, LimitTable, NativeReply, PointReadLane, QuicLane, QuicListener, Reader, RpcAnswer, SecretForms, Spool, StoreInspector, StoreLoader, TransactionChecks, UsageCells, UsageReader, UsageRecorder, ACCESS_VERSION_CELL, acquireRequest, allocateFile, bootMs, boundUnsent, compareLoops, decodeBase58, decodeMemcmp, decodePubkey, decodePubkeys, dieWithParent, encodePubkey, isCursor, LEASE_END_CELL, lockDescriptor, lockFile, notifyServiceManager, openDatagrams, openListener, releaseRequests, routeDatagrams, serverFunctions, setOrdinary, setRealtime, setSlice, sharedCells, slotLayout, systemAuthorities } = nativeBinding
 export { AnswerErrorScan }
 export { DirectReads }
 export { Fanout }
+export { GrpcServer }
 export { Indexer }
 export { LimitedAccess }
 export { LimitTable }

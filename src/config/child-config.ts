@@ -39,6 +39,11 @@ const EDGE_NETWORK = [
   'transactionRoute',
 ] as const
 
+/** Sections that the process of gRPC needs. */
+const GEYSER = ['dataDir', 'locations', 'server', 'store', 'processes', 'log'] as const
+/** What it needs of each network: how its store is opened. */
+const GEYSER_NETWORK = ['id', 'changedPrograms', 'scope'] as const
+
 const SENDER = [
   'dataDir',
   'store',
@@ -141,6 +146,14 @@ export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
   readonly networks: readonly EdgeNetwork[]
 }
 
+/** The configuration of the process of gRPC. */
+export type GeyserConfig = Pick<Config, (typeof GEYSER)[number]> & {
+  readonly access: EdgeConfig['access']
+  readonly networks: readonly (Pick<Network, (typeof GEYSER_NETWORK)[number]> & {
+    readonly feed: Pick<Network['feed'], 'transactions'>
+  })[]
+}
+
 /** A network as its indexer knows it. */
 export type IndexerNetwork = Pick<Network, (typeof INDEXER_NETWORK)[number]>
 
@@ -191,6 +204,17 @@ export const toEdgeConfig = (config: Config): EdgeConfig => ({
     lanes: network.lanes.map(lane => pick(lane, EDGE_LANE)),
     relay: toRouted(network.relay),
     relayBundle: toRouted(network.relayBundle),
+    feed: pick(network.feed, ['transactions']),
+  })),
+})
+
+/** What the process of gRPC receives: no upstream, and no secret. */
+export const toGeyserConfig = (config: Config): GeyserConfig => ({
+  ...pick(config, GEYSER),
+  locations: ownLocations(config),
+  access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
+  networks: config.networks.map(network => ({
+    ...pick(network, GEYSER_NETWORK),
     feed: pick(network.feed, ['transactions']),
   })),
 })

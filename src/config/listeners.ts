@@ -53,6 +53,23 @@ export const quicAddresses = ({ listeners }: Pick<Config['locations'][number], '
     port === undefined ? [] : [{ host, port, protocol: 'udp' as const, at }],
   )
 
+/** Where it listens for Yellowstone gRPC: at the addresses of some of these listeners. */
+export const grpcListeners = (config: Config): readonly ConfiguredListener[] => {
+  const own = ownLocations(config)
+  return config.locations.flatMap((location, index) =>
+    (own.includes(location) ? grpcAddresses(location) : []).map(({ at, ...address }) => {
+      const keys = ['locations', String(index), 'listeners', String(at)]
+      return toListener(address, `gRPC of location ${location.id}`, keys, [...keys, 'grpcPort'])
+    }),
+  )
+}
+
+/** The addresses of gRPC of a location, each with the position of its listener. */
+export const grpcAddresses = ({ listeners }: Pick<Config['locations'][number], 'listeners'>) =>
+  listeners.flatMap(({ host, grpcPort: port }, at) =>
+    port === undefined ? [] : [{ host, port, at }],
+  )
+
 /** Where this machine listens for operators, for customers in a browser, and for other machines. */
 export const controlListeners = (config: Config): readonly ConfiguredListener[] => [
   toListener(config.dashboard, 'the dashboard', ['dashboard', 'port']),
@@ -76,4 +93,5 @@ export const listenersOf = (config: Config): readonly ConfiguredListener[] => [
   ...controlListeners(config),
   ...locationListeners(config),
   ...quicListeners(config),
+  ...grpcListeners(config),
 ]

@@ -1,3 +1,4 @@
+import type { GrpcServer } from '../native/server/grpc-server.js'
 import type { QuicStats } from '../native/server/quic-listener.js'
 import type { TransactionChecks } from '../native/transactions.js'
 import { SUBSCRIPTION_METHODS } from '../pubsub/methods.js'
@@ -102,6 +103,27 @@ export const meterQuic = (metrics: Metrics, servers: readonly QuicServer[]): voi
     connections.set(sum('connections'))
     streams.set(sum('streams'))
     for (const { figure, addRefused } of refusals) addRefused(sum(figure))
+  })
+}
+
+/** Reports the connections and subscriptions of gRPC. */
+export const meterGrpc = (metrics: Metrics, server: Pick<GrpcServer, 'stats'>): void => {
+  const connections = metrics.gauge('grpcConnections')
+  const streams = metrics.gauge('grpcStreams')
+  const resident = metrics.gauge('grpcResident')
+  const addUpdates = createGain(metrics.counter('grpcUpdates'))
+  const addBytes = createGain(metrics.counter('grpcUpdateBytes'))
+  const addRefused = createGain(metrics.counter('grpcRefused'))
+  const addLagged = createGain(metrics.counter('grpcLagged'))
+  metrics.beforeSnapshot(() => {
+    const stats = server.stats()
+    connections.set(stats.connections)
+    streams.set(stats.streams)
+    resident.set(stats.residentBytes)
+    addUpdates(stats.messages)
+    addBytes(stats.bytes)
+    addRefused(stats.refused)
+    addLagged(stats.lagged)
   })
 }
 

@@ -9,18 +9,16 @@ export const options = {
     unit: 'count',
     why: 'Calls in one batch, so that one message cannot block the event loop.',
   },
-  recentResultsMax: {
-    default: 4_096,
-    unit: 'count',
-    min: 0,
-    max: 65_536,
-    why: 'Results of the fast lane that are cached until the next commit, each of at most 2 KiB: within a slot many clients read the same accounts. 0 disables the cache.',
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /**
+   * Results of the fast lane that are cached until the next commit, each of at most 2 KiB: within a
+   * slot many clients read the same accounts. 0 disables the cache.
+   */
+  recentResultsMax: 4_096,
   /**
    * Time for the reads named in the contract's rule read-timeout, waiting included. The error's
    * text says 30 seconds.

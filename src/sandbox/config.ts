@@ -96,27 +96,37 @@ const networkOf = (ports: Ports, tips: Tips) => {
 
 // web3.js derives the WebSocket port from an explicit HTTP port by adding one. QUIC has the same
 // number as HTTP, of UDP.
-const listenersFrom = (port: number) => [
-  { host: HOST, port, quicPort: port },
+const listenersFrom = (port: number, grpcPort: number | undefined) => [
+  { host: HOST, port, quicPort: port, ...(grpcPort !== undefined && { grpcPort }) },
   { host: HOST, port: port + 1 },
 ]
 
-type LocationPorts = Pick<Ports, 'fra' | 'nyc' | 'geyser'>
+type LocationPorts = Pick<Ports, 'fra' | 'nyc'> & Partial<Pick<Ports, 'fraGrpc' | 'nycGrpc'>>
 
-const locationsOf = (ports: LocationPorts) => [
+const streamingOf = (grpcPort: number | undefined) =>
+  grpcPort === undefined
+    ? []
+    : [
+        {
+          name: 'Yellowstone gRPC',
+          url: urlOf(grpcPort),
+          authentication: 'x-token: the location token',
+        },
+      ]
+
+const locationsOf = ({ fra, nyc, fraGrpc, nycGrpc }: LocationPorts) => [
   {
     id: 'fra',
     name: 'Frankfurt',
-    listeners: listenersFrom(ports.fra),
-    streamingTargets: [
-      {
-        name: 'Yellowstone gRPC',
-        url: urlOf(ports.geyser),
-        authentication: 'none, the dev chain accepts every client',
-      },
-    ],
+    listeners: listenersFrom(fra, fraGrpc),
+    streamingTargets: streamingOf(fraGrpc),
   },
-  { id: 'nyc', name: 'New York', listeners: listenersFrom(ports.nyc) },
+  {
+    id: 'nyc',
+    name: 'New York',
+    listeners: listenersFrom(nyc, nycGrpc),
+    streamingTargets: streamingOf(nycGrpc),
+  },
 ]
 
 /** The section of one of several machines, and what is then its own. */
@@ -158,7 +168,8 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
     ...sections,
     dataDir,
     networks: [networkOf(ports, deriveTips(SANDBOX_SEED))],
-    locations: locationsOf(ports),
+    // Of several machines, others have its ports.
+    locations: locationsOf(machine === undefined ? ports : { fra: ports.fra, nyc: ports.nyc }),
     products: [{ id: 'node-access', name: 'Node access' }],
     trustedProxies: ['127.0.0.9'],
     metrics: { host: HOST, port: ports.metrics },

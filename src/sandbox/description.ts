@@ -22,14 +22,21 @@ type LocationUrls = {
   readonly wsUrl: string
   /** Base of the lander and relay routes. */
   readonly submitUrl: string
+  /** Where Yellowstone gRPC is served, with the token as `x-token`. */
+  readonly grpcUrl?: string
 }
 
 /** URLs of a location whose listener has this port. */
-export const locationUrls = (id: string, port: number, token: string): LocationUrls => ({
+export const locationUrls = (
+  id: string,
+  { port, grpcPort }: { readonly port: number; readonly grpcPort?: number | undefined },
+  token: string,
+): LocationUrls => ({
   id,
   rpcUrl: `http://127.0.0.1:${port}/${token}`,
   wsUrl: `ws://127.0.0.1:${port}/${token}`,
   submitUrl: `http://127.0.0.1:${port}/${token}`,
+  ...(grpcPort !== undefined && { grpcUrl: `http://127.0.0.1:${grpcPort}` }),
 })
 
 /** One of several machines. */
@@ -40,7 +47,7 @@ type MachineUrls = LocationUrls & {
 }
 
 export const machineUrls = (machine: SandboxMachine, token: string): MachineUrls => ({
-  ...locationUrls(machine.id, machine.port, token),
+  ...locationUrls(machine.id, { port: machine.port }, token),
   location: machine.location,
   metricsUrl: `http://127.0.0.1:${machine.metricsPort}/metrics`,
   dataDir: machine.dataDir,
@@ -87,6 +94,9 @@ export const formatWelcome = (description: SandboxDescription): string => {
     ...(machines.length === 0 ? locations : machines).map(({ id, rpcUrl }) => `  ${id}  ${rpcUrl}`),
     `  dashboard  ${dashboardUrl}  (users and passwords: sandbox.json)`,
     `  metrics  ${metricsUrl}`,
+    ...(locations[0]?.grpcUrl === undefined
+      ? []
+      : [`  grpc  ${locations[0].grpcUrl}  (x-token: the token of ${locations[0].id})`]),
     'Read an account:',
     `  curl -s ${url} -H 'content-type: application/json' -d '${body}'`,
     'Ctrl-C stops it. sandbox.json in the data directory has all URLs, tokens and keys.',

@@ -17,6 +17,9 @@ export const portsFrom = (first: number) => ({
     glaive: first + 9,
     falcon: first + 10,
   },
+  /** Of a deployment of one machine: etcd and the other ones use those from here on. */
+  fraGrpc: first + 11,
+  nycGrpc: first + 12,
 })
 
 export type Ports = ReturnType<typeof portsFrom>

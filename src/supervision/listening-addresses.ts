@@ -1,6 +1,11 @@
 import type { Config } from '../config/config.js'
 import { edgeCountOf, edgeSlotsOf } from '../config/edge-count.js'
-import { controlListeners, locationListeners, quicListeners } from '../config/listeners.js'
+import {
+  controlListeners,
+  grpcListeners,
+  locationListeners,
+  quicListeners,
+} from '../config/listeners.js'
 import type { ListeningAddress } from '../server/listening-sockets.js'
 
 /** Where the processes of this machine listen on sockets that they inherit. */
@@ -19,5 +24,10 @@ export const listeningAddresses = (config: Config): readonly ListeningAddress[] 
     option,
     count: edgeSlotsOf(config),
   })),
-  ...controlListeners(config).map(({ host, port, option }) => ({ host, port, option, count: 1 })),
+  ...[...controlListeners(config), ...grpcListeners(config)].map(({ host, port, option }) => ({
+    host,
+    port,
+    option,
+    count: 1,
+  })),
 ]

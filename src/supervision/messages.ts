@@ -3,6 +3,7 @@ import type {
   ControlConfig,
   EdgeConfig,
   FollowerConfig,
+  GeyserConfig,
   IndexerConfig,
   SenderConfig,
 } from '../config/child-config.js'
@@ -14,7 +15,8 @@ import type { FoundSubmission } from '../submission/store/submission.js'
 import type { MetricsSnapshot } from '../shared/metrics.js'
 
 /** The part of the service that a child runs, by the name of its program. */
-export type Role = 'edge' | 'sender' | 'indexer' | 'control' | 'follower' | 'chain-provider'
+export type Role =
+  'edge' | 'geyser' | 'sender' | 'indexer' | 'control' | 'follower' | 'chain-provider'
 
 /**
  * Descriptors of listening sockets that a child inherits, by `nameOfAddress`. One that is missing
@@ -33,6 +35,12 @@ export type Assignments = {
     readonly index: number
     /** Its number among the edges, from 0, which a successor takes over. */
     readonly position: number
+    readonly listeners: InheritedListeners
+  }
+  readonly geyser: {
+    readonly config: GeyserConfig
+    /** Its slot among those of edges. */
+    readonly index: number
     readonly listeners: InheritedListeners
   }
   readonly sender: { readonly config: SenderConfig }
@@ -120,7 +128,7 @@ export type Event =
   | { readonly kind: 'committed'; readonly network: string; readonly slot: number }
   | { readonly kind: 'storeReplaced'; readonly network: string }
   | { readonly kind: 'accessChanged' }
-  /** This edge or sender did not confirm a change of accesses in time. */
+  /** This edge, sender or process of gRPC did not confirm a change of accesses in time. */
   | { readonly kind: 'edgeUnconfirmed'; readonly pid: number }
   | { readonly kind: 'pong' }
   /** A read of this process has been open for `seconds`. */

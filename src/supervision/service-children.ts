@@ -5,11 +5,12 @@ import {
   toControlConfig,
   toEdgeConfig,
   toFollowerConfig,
+  toGeyserConfig,
   toIndexerConfig,
   toSenderConfig,
 } from '../config/child-config.js'
 import type { Config } from '../config/config.js'
-import { quicAddresses } from '../config/listeners.js'
+import { grpcAddresses, grpcListeners, quicAddresses } from '../config/listeners.js'
 import { peerListeners } from '../config/peer-listeners.js'
 import type { ChainOverride } from '../ingest/feed/sources.js'
 import type { ListeningSockets } from '../server/listening-sockets.js'
@@ -23,11 +24,11 @@ import type { ChildDescription, EdgePlace, Predecessor } from './takeover.js'
 const INDEXER_NAME = 'indexer '
 
 /** Edges read what the others write, and hand submissions to the sender. */
-const START_ORDER: readonly Role[] = ['follower', 'control', 'indexer', 'sender', 'edge']
+const START_ORDER: readonly Role[] = ['follower', 'control', 'indexer', 'sender', 'edge', 'geyser']
 /** Each needs those after it. */
 export const STOP_ORDER: readonly Role[] = [...START_ORDER.toReversed(), 'chain-provider']
 /** Those whose successor is ready before they end. */
-const BESIDE: ReadonlySet<Role> = new Set(['sender', 'edge'])
+const BESIDE: ReadonlySet<Role> = new Set(['sender', 'edge', 'geyser'])
 
 type ChildParts = Pick<ChildOptions, 'role' | 'name' | 'assignment' | 'listeners'> & {
   readonly onRestart?: () => void
@@ -62,6 +63,7 @@ type Bounds = Pick<ConfigChange, 'signal'> & { readonly startMs: number; readonl
 /** What a child receives of a configuration. */
 const partOf = ({ role, name }: Child, config: Config): unknown => {
   if (role === 'edge') return toEdgeConfig(config)
+  if (role === 'geyser') return toGeyserConfig(config)
   if (role === 'control') return toControlConfig(config)
   if (role === 'follower') return toFollowerConfig(config)
   if (role === 'sender') return toSenderConfig(config)
@@ -97,7 +99,8 @@ export class ServiceChildren {
 
   /** Slots of the edges that have connections, and of those that take new ones. */
   edgeSlots(): { readonly serving: readonly number[]; readonly accepting: readonly number[] } {
-    const serving = [...this.places].filter(([edge]) => edge.isReady || this.adopted.has(edge))
+    const edges = [...this.places].filter(([{ role }]) => role === 'edge')
+    const serving = edges.filter(([edge]) => edge.isReady || this.adopted.has(edge))
     const accepting = serving.filter(([edge]) => !this.retiring.has(edge))
     const slotsOf = (edges: typeof serving): number[] => edges.map(([, { slot }]) => slot)
     return { serving: slotsOf(serving), accepting: slotsOf(accepting) }
@@ -156,7 +159,7 @@ export class ServiceChildren {
    * Replaces children one at a time. Where one cannot be replaced, those that were are restored,
    * and the call rejects.
    */
-  replace(children: readonly Child[], change: ConfigChange): Promise<void> {
+  private replace(children: readonly Child[], change: ConfigChange): Promise<void> {
     const { from, to, signal, predecessor } = change
     const { startMs, drainMs } = from.processes
     const bounds = { startMs, drainMs, signal }
@@ -171,6 +174,12 @@ export class ServiceChildren {
       signal,
       log: this.parts.log,
     })
+  }
+
+  /** Replaces children, and starts or ends the one that only some configurations have. */
+  async change(children: readonly Child[], change: ConfigChange): Promise<void> {
+    await this.replace(children, change)
+    await this.syncGeyser(change)
   }
 
   addChainProvider(config: Config, name: string, options: unknown): void {
@@ -240,6 +249,51 @@ export class ServiceChildren {
     return edge
   }
 
+  /** Those that confirm changes of accesses. */
+  confirming(): Child[] {
+    return (['sender', 'edge', 'geyser'] as const).flatMap(role => this.withRole(role))
+  }
+
+  addGeyserIfWanted(config: Config): void {
+    if (grpcListeners(config).length > 0) this.addGeyser(config)
+  }
+
+  /** The process of gRPC, where a location has a port for it. */
+  addGeyser(config: Config, place: EdgePlace = { position: 0, slot: this.freeSlot() }): Child {
+    const { limits, sockets } = this.parts
+    const { slot: index } = place
+    const part = toGeyserConfig(config)
+    const geyser = this.add(config, {
+      role: 'geyser',
+      name: 'geyser',
+      listeners: sockets.at(part.locations.flatMap(grpcAddresses), 0),
+      assignment: listeners => ({ config: part, index, listeners }),
+      // As of an edge.
+      onRestart: () => limits.clearEdge(index),
+    })
+    this.places.set(geyser, place)
+    return geyser
+  }
+
+  /** After a reload: starts the process of gRPC with the first port, and ends it with the last. */
+  private async syncGeyser({ from, to, signal }: ConfigChange): Promise<void> {
+    const [running] = this.withRole('geyser')
+    const isWanted = grpcListeners(to).length > 0
+    if (isWanted && running === undefined) {
+      const started = this.addGeyser(to)
+      try {
+        await started.untilReady(to.processes.startMs, signal)
+      } catch (error) {
+        await started.stop(0)
+        this.remove(started)
+        throw error
+      }
+    } else if (!isWanted && running !== undefined) {
+      await running.stop(from.processes.drainMs)
+      this.remove(running)
+    }
+  }
+
   private add({ processes }: Config, { onRestart, ...options }: ChildParts): Child {
     const { onEvent, onExit, onFailure } = this.parts
     const child = startChild({
@@ -287,6 +341,7 @@ export class ServiceChildren {
   }
 
   private startLike({ role, name, place }: ChildDescription, config: Config): Child {
+    if (role === 'geyser') return this.addGeyser(config, place)
     if (place !== undefined) return this.addEdge(config, place)
     if (role === 'follower') return this.addFollower(config)
     if (role === 'control') return this.addControl(config)

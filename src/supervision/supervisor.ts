@@ -135,6 +135,7 @@ export class Supervisor implements Service {
     await this.untilReady()
     for (let index = 0; index < edgeCountOf(this.config); index += 1)
       this.children.addEdge(this.config, { position: index, slot: index })
+    this.children.addGeyserIfWanted(this.config)
     await this.untilReady()
     // Not before: a start that fails prints one line.
     this.onUp()
@@ -250,7 +251,7 @@ export class Supervisor implements Service {
       const { children, options, stopping } = this
       const { predecessor } = options
       const changed = isForced ? children.inStartOrder() : children.changedBy({ from, to })
-      await children.replace(changed, { from, to, signal: stopping.signal, predecessor })
+      await children.change(changed, { from, to, signal: stopping.signal, predecessor })
       this.use(to, changedPage)
       return changed.map(({ name }) => name)
     } catch (error) {
@@ -309,8 +310,7 @@ export class Supervisor implements Service {
       case 'committed':
       case 'storeReplaced':
       case 'accessChanged':
-        for (const role of ['sender', 'edge'] as const)
-          for (const child of this.children.withRole(role)) child.send(event)
+        for (const child of this.children.confirming()) child.send(event)
         return
       case 'edgeUnconfirmed':
         return this.watchdogs.probe.probe(event.pid, { message: UNCONFIRMED })

@@ -7,19 +7,22 @@ import type { Command, Role } from './messages.js'
  * Raised with a build that cannot run beside the former one: another layout of a store or of shared
  * memory, or other messages between supervisors, or between edges and the sender.
  */
-export const TAKEOVER_VERSION = 2
+export const TAKEOVER_VERSION = 3
 
 /** Time for a successor that has the service to report it. */
 const REPORT_MS = 1_000
 
-/** Where an edge is: its number among the edges, and its slot in what they share. */
+/**
+ * Where an edge is: its number among the edges, and its slot in what they share. The process of
+ * gRPC has such a slot, too.
+ */
 export type EdgePlace = { readonly position: number; readonly slot: number }
 
 /** A child of another supervisor. */
 export type ChildDescription = {
   readonly role: Role
   readonly name: string
-  /** Of an edge. */
+  /** Of an edge, and of the process of gRPC. */
   readonly place?: EdgePlace | undefined
 }
 

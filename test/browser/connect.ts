@@ -63,7 +63,7 @@ if (browser !== undefined) {
     await account.first().click()
     await page.getByText('engine tip account copied').waitFor()
     t.equal(await clipboardOf(page), tips.engine[0])
-    await page.getByText('Authentication: none, the dev chain accepts every client').waitFor()
+    await page.getByText('Authentication: x-token: the location token').waitFor()
     t.strictSame(await axeFaults(page), [])
 
     await page.getByRole('radio', { name: 'Relay', exact: true }).check()

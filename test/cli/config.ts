@@ -47,7 +47,7 @@ readersMax = 16
       'slotline: 7: networks[1].id is missing',
       'slotline: 8: networks[1].feed.plan: narrow needs a scope',
       'slotline: 13: 127.0.0.1:9464 is used by metrics and by location fra',
-      'slotline: 16: processes.edgeCount must be an integer from 0 to 253 (count), but is "8"',
+      'slotline: 16: processes.edgeCount must be an integer from 0 to 252 (count), but is "8"',
       'slotline: 6: networks[0].feed.caFile: ca.pem does not exist',
       'slotline: 18: store.readersMax is 16, N and the other processes N',
       'slotline: warning: 9: networks[1].snapshots[0]: snapshot.tar.zst does not exist',

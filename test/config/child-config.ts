@@ -3,6 +3,7 @@ import {
   toChainProviderConfig,
   toControlConfig,
   toEdgeConfig,
+  toGeyserConfig,
   toIndexerConfig,
   toSenderConfig,
 } from '../../src/config/child-config.js'
@@ -20,6 +21,7 @@ t.test('each process receives the secrets that it owns, and no other', t => {
     { owner: 'indexer', network: 'one', config: toIndexerConfig(config, 'one') },
     { owner: 'indexer', network: 'two', config: toIndexerConfig(config, 'two') },
     { owner: 'control', network: undefined, config: toControlConfig(config) },
+    { owner: 'none', network: undefined, config: toGeyserConfig(config) },
     { owner: 'none', network: undefined, config: toChainProviderConfig(config) },
   ]
   for (const { owner, network, config } of children) {

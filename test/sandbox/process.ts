@@ -63,7 +63,8 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
     const [, secret] = token.exec(location?.rpcUrl ?? '') ?? []
     const rpcUrl = `${origin('http', 2 * index)}/${secret}`
     const wsUrl = `${origin('ws', 2 * index)}/${secret}`
-    t.strictSame(location, { id, rpcUrl, wsUrl, submitUrl: rpcUrl })
+    const grpcUrl = origin('http', 11 + index)
+    t.strictSame(location, { id, rpcUrl, wsUrl, submitUrl: rpcUrl, grpcUrl })
   }
   t.equal(description.locations.length, 2)
   t.match(description.adminToken, /^sla_[A-Za-z0-9_-]{43}$/)

@@ -14,6 +14,7 @@ mod failure;
 mod fanout;
 mod fast_lane;
 mod feed;
+mod grpc;
 mod indexer;
 mod js_bytes;
 mod limits;

@@ -6,14 +6,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use quinn::{Connection, Incoming};
+use sys::shares::{Share, owner_of};
+use sys::turns::Line;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::close::Close;
-use crate::queue::{Event, Line};
-use crate::shared::{Opened, Shared, Verdict, lock, owner_of};
-use crate::shares::Share;
+use crate::event::Event;
+use crate::shared::{Opened, Shared, Verdict, lock};
 use crate::stream::{self, Flight, Served};
 
 /// The client gives up as early.

@@ -9,11 +9,10 @@ mod close;
 mod connection;
 mod connection_ids;
 mod dialect;
+mod event;
 mod frame;
 mod listener;
-mod queue;
 mod shared;
-mod shares;
 mod socket;
 mod stream;
 mod tls;
@@ -21,8 +20,8 @@ mod tls;
 pub use certificate::{Identity, identify};
 pub use close::Close;
 pub use dialect::Dialect;
+pub use event::Event;
 pub use listener::{Listener, Options, Stats};
-pub use queue::{Event, Waiter};
 pub use tls::Pem;
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use quinn::{Endpoint, Runtime, TokioRuntime};
 use sys::error::{Error, Result};
+use sys::shares::owner_of;
+use sys::turns::Waiter;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{sleep, timeout};
 
@@ -16,8 +18,8 @@ use crate::close::Close;
 use crate::connection;
 use crate::connection_ids::endpoint_config;
 use crate::dialect::Dialect;
-use crate::queue::Waiter;
-use crate::shared::{Shared, Verdict, count, lock, owner_of};
+use crate::event::Event;
+use crate::shared::{Shared, Verdict, count, lock};
 use crate::socket::Unbuffered;
 use crate::tls::{Pem, server_config};
 
@@ -93,7 +95,7 @@ impl Listener {
     }
 
     /// The next events, for one waiter at a time.
-    pub fn receive(&self, waiter: Waiter) {
+    pub fn receive(&self, waiter: Waiter<Event>) {
         self.shared.queue.receive(waiter);
     }
 

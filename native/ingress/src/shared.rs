@@ -1,16 +1,17 @@
 //! What the tasks of a listener share with the event loop.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sys::shares::{Share, Shares};
+use sys::turns::Queue;
 use tokio::sync::{oneshot, watch};
 
 use crate::close::Close;
 use crate::dialect::Dialect;
-use crate::queue::Queue;
-use crate::shares::{Share, Shares};
+use crate::event::Event;
 
 /// Connections that are not admitted yet, or are refused; of one address at most the second number.
 const HANDSHAKES_MAX: usize = 256;
@@ -46,7 +47,7 @@ pub type Answer = (u16, String);
 /// What all tasks of a listener share with the event loop.
 pub struct Shared {
     pub dialect: Dialect,
-    pub queue: Queue,
+    pub queue: Queue<Event>,
     pub connections: Mutex<HashMap<u32, Opened>>,
     pub pending: Mutex<HashMap<u64, oneshot::Sender<Answer>>>,
     pub handshakes: Arc<Shares<IpAddr>>,
@@ -101,26 +102,5 @@ impl Shared {
 
     pub fn next_stream(&self) -> u64 {
         self.next_stream.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// Whose share of connections an address takes. Whoever has an IPv6 address has the 2^64 beside it.
-pub fn owner_of(address: SocketAddr) -> IpAddr {
-    match address.ip().to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_of_one_network_share() {
-        let owner = |text: &str| owner_of(text.parse().unwrap()).to_string();
-        assert_eq!(owner("192.0.2.1:5"), "192.0.2.1");
-        assert_eq!(owner("[::ffff:192.0.2.1]:5"), "192.0.2.1");
-        assert_eq!(owner("[2001:db8:1:2:3:4:5:6]:5"), "2001:db8:1:2::");
     }
 }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use quinn::{RecvStream, SendStream};
+use sys::shares::Share;
+use sys::turns::Line;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::close::{NO_ROOM, TOO_LONG, TOO_SLOW};
-use crate::queue::{Event, Line};
+use crate::event::Event;
 use crate::shared::{Answer, Shared, count, lock};
-use crate::shares::Share;
 
 /// The largest transaction, of version 1.
 const TRANSACTION_BYTES_MAX: usize = 4_096;

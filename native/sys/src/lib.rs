@@ -12,3 +12,5 @@ pub mod pool;
 pub mod process;
 pub mod service_manager;
 pub mod shared_cells;
+pub mod shares;
+pub mod turns;

@@ -1,7 +1,7 @@
 //! Listening TCP sockets that outlive the process that accepts from them.
 
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use crate::error::{Error, Result};
 
@@ -20,6 +20,19 @@ pub fn open(host: &str, port: u16) -> Result<RawFd> {
         }
         Ok(socket)
     })
+}
+
+/// A copy of a listening socket that this process has or has inherited.
+pub fn duplicate(descriptor: RawFd) -> Result<TcpListener> {
+    if descriptor < 0 {
+        return Err(Error::Internal("not a descriptor".into()));
+    }
+    // SAFETY: it is borrowed for this call only; a number that is no open descriptor is an error of
+    // the system.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let listener = TcpListener::from(borrowed.try_clone_to_owned()?);
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
 /// Opens a socket at the first address of a host at which that is possible.

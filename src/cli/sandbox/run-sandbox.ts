@@ -66,10 +66,11 @@ export const runSandbox = async (given: SandboxFlags): Promise<void> => {
   await service.untilIndexed()
   const ports = portsFrom(flags.port)
   const machines = flags.machines === undefined ? [] : machinesOf(flags).machines
+  const { fraGrpc, nycGrpc } = flags.machines === undefined ? ports : {}
   const description = describeSandbox({
     locations: [
-      locationUrls('fra', ports.fra, tokens['fra'] ?? ''),
-      locationUrls('nyc', ports.nyc, tokens['nyc'] ?? ''),
+      locationUrls('fra', { port: ports.fra, grpcPort: fraGrpc }, tokens['fra'] ?? ''),
+      locationUrls('nyc', { port: ports.nyc, grpcPort: nycGrpc }, tokens['nyc'] ?? ''),
     ],
     machines: machines.map(machine => machineUrls(machine, tokens[machine.location] ?? '')),
     dashboardUrl: publicUrlOf(config).href,

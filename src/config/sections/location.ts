@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { described, port, text, udpPort } from '../validators/options-schema.js'
+import { described, port, text, otherPort } from '../validators/options-schema.js'
 import { filePath, host, id, origin } from '../validators/validators.js'
 
 /** Certificates of one listener, each with a context of its own in every edge. */
@@ -34,8 +34,12 @@ const listener = v.strictObject({
   host: described(host, 'Address to listen on.'),
   port: described(port, 'Port to listen on.'),
   quicPort: described(
-    v.optional(udpPort),
+    v.optional(otherPort),
     'UDP port of the same address for transactions over QUIC, with the first certificate of tls; absent is none.',
+  ),
+  grpcPort: described(
+    v.optional(otherPort),
+    'Port of the same address for Yellowstone gRPC, with tls as this listener; absent is none.',
   ),
   tls: described(v.optional(tls), 'The listener speaks TLS 1.2 or 1.3 only; absent is plain HTTP.'),
 })

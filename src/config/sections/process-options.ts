@@ -5,7 +5,7 @@ export const options = {
   edgeCount: {
     default: 0,
     unit: 'count',
-    max: 253,
+    max: 252,
     why: "Edges that share each port; 0 is one less than the machine's cores, and at least one.",
   },
   edgeRealtime: {

@@ -36,7 +36,8 @@ export const oneOf = <const W extends string>(words: readonly W[]): Leaf<W> =>
   leaf(value => words.some(word => word === value), `one of ${words.join(', ')}`)
 
 export const port: Leaf<number> = integer(1, 65_535, 'TCP port')
-export const udpPort: Leaf<number> = integer(1, 65_535, 'port')
+/** A port beside the one of a listener. */
+export const otherPort: Leaf<number> = integer(1, 65_535, 'port')
 
 /** A schema with the reason for the reference. */
 export const described = <S extends v.GenericSchema>(schema: S, reason: string) =>

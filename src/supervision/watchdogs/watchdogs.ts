@@ -28,10 +28,8 @@ export const openWatchdogs = (
   const { answerMs, hungMs, pingMs } = config.processes
   const countStuck = ({ role }: Child): void => metrics.counter('childStuck', { role }).add(1)
   // Those that confirm changes of accesses.
-  const probed = (): readonly Child[] => [
-    ...children.withRole('edge'),
-    ...children.withRole('sender'),
-  ]
+  const probed = (): readonly Child[] =>
+    (['edge', 'geyser', 'sender'] as const).flatMap(role => children.withRole(role))
   const probe = new LivenessProbe({ answerMs, children: probed, log, onEnd: countStuck })
   // A chain provider is not restarted: its chain is in its memory.
   const watched = (): readonly Child[] =>

@@ -19,8 +19,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::close::Close;
 use crate::dialect::Dialect;
+use crate::event::Event;
 use crate::listener::{Listener, Options};
-use crate::queue::Event;
 
 pub const RESET_KEY: [u8; 32] = [7; 32];
 

@@ -1,29 +1,9 @@
-//! What arrives, until it is taken by the event loop. Clients take turns, so one that sends without
-//! end delays none.
+//! What arrives at a listener, until it is taken by the event loop. Clients take turns, so one that
+//! sends without end delays none.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// What a listener reports.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A client has shown a token, and waits for `admit` or `refuse`.
-    Connected {
-        connection: u32,
-        address: IpAddr,
-        token: String,
-        wants_protection: bool,
-    },
-    /// A whole stream of an admitted connection, which waits for `answer`, also if nobody reads it.
-    Transaction {
-        connection: u32,
-        stream: u64,
-        bytes: Vec<u8>,
-    },
-    /// An admitted connection has ended, and nothing more of it follows.
-    Closed { connection: u32 },
-}
 
 /// Whose turn it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -34,27 +14,36 @@ pub enum Line {
 }
 
 /// Takes the next events; `None` once nothing follows.
-pub type Waiter = Box<dyn FnOnce(Option<Vec<Event>>) + Send>;
+pub type Waiter<E> = Box<dyn FnOnce(Option<Vec<E>>) + Send>;
 
 /// Of one call, so that the event loop handles others in between.
 const EVENTS_AT_ONCE: usize = 16;
 
 /// Events of all clients. How many there are is bounded by those that push: connections, and the
 /// shares of streams.
-#[derive(Default)]
-pub struct Queue(Mutex<State>);
+pub struct Queue<E>(Mutex<State<E>>);
 
-#[derive(Default)]
-struct State {
-    lines: HashMap<Line, VecDeque<Event>>,
+impl<E> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue(Mutex::new(State {
+            lines: HashMap::new(),
+            turns: VecDeque::new(),
+            waiter: None,
+            is_closed: false,
+        }))
+    }
+}
+
+struct State<E> {
+    lines: HashMap<Line, VecDeque<E>>,
     /// Those that are not empty.
     turns: VecDeque<Line>,
-    waiter: Option<Waiter>,
+    waiter: Option<Waiter<E>>,
     is_closed: bool,
 }
 
-impl State {
-    fn take(&mut self) -> Vec<Event> {
+impl<E> State<E> {
+    fn take(&mut self) -> Vec<E> {
         let mut taken = Vec::new();
         while taken.len() < EVENTS_AT_ONCE {
             let Some(line) = self.turns.pop_front() else {
@@ -74,12 +63,12 @@ impl State {
     }
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl<E> Queue<E> {
+    fn state(&self) -> MutexGuard<'_, State<E>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn push(&self, line: &Line, event: Event) {
+    pub fn push(&self, line: &Line, event: E) {
         let mut state = self.state();
         if state.is_closed {
             return;
@@ -100,7 +89,7 @@ impl Queue {
 
     /// Calls the waiter with the next events, now or once there are some. There is one at a time: a
     /// second call ends the first one.
-    pub fn receive(&self, waiter: Waiter) {
+    pub fn receive(&self, waiter: Waiter<E>) {
         let mut state = self.state();
         let events = state.take();
         if events.is_empty() && !state.is_closed {
@@ -135,32 +124,25 @@ mod tests {
 
     use super::*;
 
-    fn receive(queue: &Queue) -> mpsc::Receiver<Option<Vec<Event>>> {
+    fn receive(queue: &Queue<u32>) -> mpsc::Receiver<Option<Vec<u32>>> {
         let (sender, receiver) = mpsc::channel();
         queue.receive(Box::new(move |events| drop(sender.send(events))));
         receiver
-    }
-
-    fn closed(connection: u32) -> Event {
-        Event::Closed { connection }
     }
 
     #[test]
     fn clients_take_turns() {
         let queue = Queue::default();
         let [greedy, other] = ["greedy", "other"].map(|id| Line::Access(id.into()));
-        for connection in 0..1_000 {
-            queue.push(&greedy, closed(connection));
+        for event in 0..1_000 {
+            queue.push(&greedy, event);
         }
-        queue.push(&other, closed(5_000));
-        queue.push(&other, closed(5_001));
+        queue.push(&other, 5_000);
+        queue.push(&other, 5_001);
         let events = receive(&queue).try_recv().unwrap().unwrap();
         assert_eq!(events.len(), EVENTS_AT_ONCE);
-        assert_eq!(
-            events[..4],
-            [closed(0), closed(5_000), closed(1), closed(5_001)]
-        );
-        assert_eq!(receive(&queue).try_recv().unwrap().unwrap()[0], closed(14));
+        assert_eq!(events[..4], [0, 5_000, 1, 5_001]);
+        assert_eq!(receive(&queue).try_recv().unwrap().unwrap()[0], 14);
     }
 
     #[test]
@@ -169,12 +151,12 @@ mod tests {
         let line = Line::Address(IpAddr::from([127, 0, 0, 1]));
         let (first, second) = (receive(&queue), receive(&queue));
         assert_eq!(first.try_recv().unwrap(), None, "there is one waiter");
-        queue.push(&line, closed(1));
-        assert_eq!(second.try_recv().unwrap(), Some(vec![closed(1)]));
+        queue.push(&line, 1);
+        assert_eq!(second.try_recv().unwrap(), Some(vec![1]));
         let third = receive(&queue);
         queue.close();
         assert_eq!(third.try_recv().unwrap(), None);
-        queue.push(&line, closed(2));
+        queue.push(&line, 2);
         assert_eq!(receive(&queue).try_recv().unwrap(), None);
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An amount that is shared by owners.
@@ -103,6 +104,14 @@ impl<K: Eq + Hash> Drop for Share<K> {
     }
 }
 
+/// Whose share of connections an address takes. Whoever has an IPv6 address has the 2^64 beside it.
+pub fn owner_of(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +139,13 @@ mod tests {
         let mut share = shares.open(2);
         assert!(share.grow(2) && !share.grow(2) && share.grow(1));
         assert_eq!(shares.amount(), 6);
+    }
+
+    #[test]
+    fn addresses_of_one_network_share() {
+        let owner = |text: &str| owner_of(text.parse().unwrap()).to_string();
+        assert_eq!(owner("192.0.2.1:5"), "192.0.2.1");
+        assert_eq!(owner("[::ffff:192.0.2.1]:5"), "192.0.2.1");
+        assert_eq!(owner("[2001:db8:1:2:3:4:5:6]:5"), "2001:db8:1:2::");
     }
 }

@@ -1,0 +1,222 @@
+//! What one slot has changed, shared by all streams that are at it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use primitives::Pubkey;
+use store::{Change, Snapshot, Tip};
+use sys::error::Result;
+
+/// A block, with the hash of the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    pub tip: Tip,
+    pub parent_blockhash: [u8; 32],
+}
+
+/// A part of the data of accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// An account as its slot left it.
+#[derive(Debug)]
+pub struct Account {
+    pub pubkey: Pubkey,
+    pub owner: Pubkey,
+    pub lamports: u64,
+    pub rent_epoch: u64,
+    pub executable: bool,
+    data: Range<usize>,
+}
+
+/// A transaction of a slot.
+#[derive(Debug)]
+pub struct Transaction {
+    pub signature: [u8; 64],
+    pub is_vote: bool,
+    /// The feed's bincode of a TransactionError.
+    pub error: Option<Box<[u8]>>,
+    /// All accounts of the transaction, including loaded ones.
+    pub keys: Box<[Pubkey]>,
+    full: Range<usize>,
+}
+
+/// The accounts and transactions of a slot, and where each is.
+#[derive(Debug)]
+pub struct Content {
+    pub slot: u64,
+    pub accounts: Vec<Account>,
+    pub transactions: Vec<Transaction>,
+    /// Some of its transactions are not kept whole.
+    pub lacks_transactions: bool,
+    data: Vec<u8>,
+    by_pubkey: HashMap<Pubkey, u32>,
+    by_owner: HashMap<Pubkey, Vec<u32>>,
+    by_named: HashMap<Pubkey, Vec<u32>>,
+    /// What all contents take, from which this one is subtracted where it is dropped.
+    resident: Arc<AtomicUsize>,
+    counted: usize,
+}
+
+/// Bytes of an account beside its data, in the list and in the two maps.
+const ACCOUNT_BYTES: usize = 256;
+/// Bytes of a transaction beside its protobuf, and of one of its keys in the list and in the map.
+const TRANSACTION_BYTES: usize = 192;
+const KEY_BYTES: usize = 64;
+
+impl Content {
+    /// Reads the changes of a slot; `None` where the feed does not have them.
+    pub fn read(
+        snapshot: &Snapshot<'_>,
+        slot: u64,
+        resident: &Arc<AtomicUsize>,
+    ) -> Result<Option<Content>> {
+        let mut content = Content::empty(slot, resident);
+        let is_there = snapshot.feed(slot, &mut |change| {
+            match change {
+                Change::Account { pubkey, account } => content.push(pubkey, &account),
+                Change::Status { .. } => content.lacks_transactions = true,
+                transaction @ Change::Transaction { .. } => content.push_transaction(&transaction),
+            }
+            Ok(())
+        })?;
+        content.count();
+        Ok(is_there.then_some(content))
+    }
+
+    fn empty(slot: u64, resident: &Arc<AtomicUsize>) -> Content {
+        Content {
+            slot,
+            accounts: Vec::new(),
+            transactions: Vec::new(),
+            lacks_transactions: false,
+            data: Vec::new(),
+            by_pubkey: HashMap::new(),
+            by_owner: HashMap::new(),
+            by_named: HashMap::new(),
+            resident: Arc::clone(resident),
+            counted: 0,
+        }
+    }
+
+    fn push(&mut self, pubkey: &Pubkey, account: &store::AccountRef<'_>) {
+        let index = self.accounts.len() as u32;
+        let begin = self.data.len();
+        self.data.extend_from_slice(account.data);
+        self.accounts.push(Account {
+            pubkey: *pubkey,
+            owner: *account.owner,
+            lamports: account.lamports,
+            rent_epoch: account.rent_epoch,
+            executable: account.executable,
+            data: begin..self.data.len(),
+        });
+        self.by_pubkey.insert(*pubkey, index);
+        self.by_owner.entry(*account.owner).or_default().push(index);
+    }
+
+    fn push_transaction(&mut self, change: &Change<'_>) {
+        let Change::Transaction {
+            signature,
+            error,
+            is_vote,
+            keys,
+            full,
+            ..
+        } = change
+        else {
+            return;
+        };
+        let Some(full) = full else {
+            self.lacks_transactions = true;
+            return;
+        };
+        let index = self.transactions.len() as u32;
+        let begin = self.data.len();
+        self.data.extend_from_slice(full);
+        for key in *keys {
+            let named = self.by_named.entry(*key).or_default();
+            if named.last() != Some(&index) {
+                named.push(index);
+            }
+        }
+        self.transactions.push(Transaction {
+            signature: **signature,
+            is_vote: *is_vote,
+            error: error.map(Box::from),
+            keys: Box::from(*keys),
+            full: begin..self.data.len(),
+        });
+    }
+
+    fn count(&mut self) {
+        self.data.shrink_to_fit();
+        let keys = self.transactions.iter().map(|one| one.keys.len());
+        self.counted = self.data.len()
+            + self.accounts.len() * ACCOUNT_BYTES
+            + self.transactions.len() * TRANSACTION_BYTES
+            + keys.sum::<usize>() * KEY_BYTES;
+        self.resident.fetch_add(self.counted, Ordering::Relaxed);
+    }
+
+    /// Bytes that it takes.
+    pub fn byte_count(&self) -> usize {
+        self.counted
+    }
+
+    pub fn find(&self, pubkey: &Pubkey) -> Option<u32> {
+        self.by_pubkey.get(pubkey).copied()
+    }
+
+    pub fn of_owner(&self, owner: &Pubkey) -> &[u32] {
+        self.by_owner.get(owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// The transactions that name an address.
+    pub fn naming(&self, key: &Pubkey) -> &[u32] {
+        self.by_named.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The protobuf of a transaction.
+    pub fn full(&self, transaction: &Transaction) -> &[u8] {
+        &self.data[transaction.full.clone()]
+    }
+
+    pub fn data(&self, account: &Account) -> &[u8] {
+        &self.data[account.data.clone()]
+    }
+
+    /// The slices of an account, or its whole data where there are none. One that ends after the
+    /// data is left out, as by Yellowstone.
+    pub fn each_slice(&self, account: &Account, slices: &[Slice], mut visit: impl FnMut(&[u8])) {
+        let data = self.data(account);
+        if slices.is_empty() {
+            return visit(data);
+        }
+        for &Slice { offset, length } in slices {
+            let Some(end) = offset.checked_add(length) else {
+                continue;
+            };
+            if end <= data.len() as u64 {
+                visit(&data[offset as usize..end as usize]);
+            }
+        }
+    }
+
+    pub fn data_len(&self, account: &Account, slices: &[Slice]) -> usize {
+        let mut length = 0;
+        self.each_slice(account, slices, |bytes| length += bytes.len());
+        length
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.resident.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,363 @@
+//! What a client has subscribed to: a request, checked. Each request replaces the one before it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use store::Scope;
+use tonic::Status;
+use yellowstone_grpc_proto::geyser::{
+    CommitmentLevel, SlotStatus, SubscribeRequest, SubscribeRequestAccountsDataSlice,
+    SubscribeRequestFilterTransactions,
+};
+
+use crate::account_filter::AccountFilter;
+#[cfg(test)]
+use crate::content::Content;
+use crate::content::Slice;
+use crate::keys::Keys;
+use crate::status::invalid_filter;
+use crate::transaction_filter::{Kept, TransactionFilter};
+
+/// Filters of accounts of one stream, and of transactions: each is a bit of a word.
+pub const ACCOUNT_FILTERS_MAX: usize = 64;
+const TRANSACTION_FILTERS_MAX: usize = 16;
+/// Of these, those that look at every account of a slot.
+const ANY_FILTERS_MAX: usize = 4;
+/// Filters of any other kind.
+const FILTERS_MAX: usize = 64;
+const CUCKOOS_MAX: usize = 4;
+const SLICES_MAX: usize = 16;
+/// As Yellowstone.
+const NAME_BYTES_MAX: usize = 128;
+
+/// When content is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commitment {
+    Confirmed,
+    Finalized,
+}
+
+impl Commitment {
+    fn status(self) -> SlotStatus {
+        match self {
+            Commitment::Confirmed => SlotStatus::SlotConfirmed,
+            Commitment::Finalized => SlotStatus::SlotFinalized,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct SlotFilter {
+    name: Arc<str>,
+    is_by_commitment: bool,
+}
+
+/// The filters of one stream.
+#[derive(Debug)]
+pub struct Filters {
+    pub commitment: Commitment,
+    pub slices: Arc<[Slice]>,
+    accounts: Vec<(Arc<str>, AccountFilter)>,
+    slots: Vec<SlotFilter>,
+    pub blocks_meta: Vec<Arc<str>>,
+    /// Of whole transactions, then of their outcomes.
+    transactions: Vec<(Arc<str>, TransactionFilter)>,
+    statuses: Vec<(Arc<str>, TransactionFilter)>,
+    /// Replays from this slot.
+    pub from_slot: Option<u64>,
+}
+
+impl Default for Filters {
+    fn default() -> Filters {
+        Filters {
+            commitment: Commitment::Confirmed,
+            slices: Arc::default(),
+            accounts: Vec::new(),
+            slots: Vec::new(),
+            blocks_meta: Vec::new(),
+            transactions: Vec::new(),
+            statuses: Vec::new(),
+            from_slot: None,
+        }
+    }
+}
+
+/// The filters of a kind in the order of their names: that of a map differs each time.
+fn sorted<'a, F>(
+    filters: &'a HashMap<String, F>,
+    max: usize,
+) -> Result<BTreeMap<&'a str, &'a F>, Status> {
+    if filters.len() > max {
+        return Err(too_many(max));
+    }
+    let mut found = BTreeMap::new();
+    for (name, filter) in filters {
+        if name.len() > NAME_BYTES_MAX {
+            let reason = format!(
+                "oversized filter name (max allowed size {NAME_BYTES_MAX}), found {}",
+                name.len()
+            );
+            return Err(invalid_filter(&reason));
+        }
+        found.insert(name.as_str(), filter);
+    }
+    Ok(found)
+}
+
+fn too_many(max: usize) -> Status {
+    let reason = format!("Max amount of filters/data_slices reached, only {max} allowed");
+    invalid_filter(&reason)
+}
+
+/// What the index does not keep.
+fn check_kinds(request: &SubscribeRequest, kept: Kept) -> Result<(), Status> {
+    let transactions = "the index does not keep whole transactions";
+    let is_none = kept == Kept::None;
+    for (is_wanted, kind, reason) in [
+        (
+            is_none && !request.transactions.is_empty(),
+            "transactions",
+            transactions,
+        ),
+        (
+            is_none && !request.transactions_status.is_empty(),
+            "transactions_status",
+            transactions,
+        ),
+        (
+            !request.blocks.is_empty(),
+            "blocks",
+            "the index does not keep whole blocks; `accounts` and `blocks_meta` have their parts",
+        ),
+        (
+            !request.entry.is_empty(),
+            "entry",
+            "the index does not keep entries",
+        ),
+        (
+            !request.block_footer.is_empty(),
+            "block_footer",
+            "the index does not keep footers of blocks",
+        ),
+    ] {
+        if is_wanted {
+            let reason = format!("`{kind}` is not allowed: {reason}");
+            return Err(invalid_filter(&reason));
+        }
+    }
+    Ok(())
+}
+
+fn parse_commitment(level: Option<i32>) -> Result<Commitment, Status> {
+    let Some(level) = level else {
+        return Ok(Commitment::Confirmed);
+    };
+    match CommitmentLevel::try_from(level) {
+        Ok(CommitmentLevel::Confirmed) => Ok(Commitment::Confirmed),
+        Ok(CommitmentLevel::Finalized) => Ok(Commitment::Finalized),
+        Ok(CommitmentLevel::Processed) => Err(invalid_filter(
+            "commitment PROCESSED is not allowed: the index has confirmed blocks; use CONFIRMED or \
+             FINALIZED",
+        )),
+        Err(_) => {
+            let reason = format!("failed to create CommitmentLevel from {level}");
+            Err(invalid_filter(&reason))
+        }
+    }
+}
+
+fn parse_slices(slices: &[SubscribeRequestAccountsDataSlice]) -> Result<Arc<[Slice]>, Status> {
+    if slices.len() > SLICES_MAX {
+        return Err(too_many(SLICES_MAX));
+    }
+    let of = |slice: &SubscribeRequestAccountsDataSlice| Slice {
+        offset: slice.offset,
+        length: slice.length,
+    };
+    let slices: Vec<Slice> = slices.iter().map(of).collect();
+    for pair in slices.windows(2) {
+        if pair[0].offset > pair[1].offset {
+            return Err(invalid_filter(
+                "failed to create filter: data slices out of order",
+            ));
+        }
+        let end = pair[0].offset.checked_add(pair[0].length);
+        if end.is_none_or(|end| end > pair[1].offset) {
+            return Err(invalid_filter(
+                "failed to create filter: data slices overlapped",
+            ));
+        }
+    }
+    Ok(slices.into())
+}
+
+impl Filters {
+    /// Checks a request. `filters_max` is how many the access may have on one stream; those of the
+    /// reconnecting clients are not counted.
+    pub fn parse(
+        request: &SubscribeRequest,
+        Served { scope, kept }: &Served,
+        filters_max: usize,
+    ) -> Result<Filters, Status> {
+        check_kinds(request, *kept)?;
+        let accounts = sorted(&request.accounts, ACCOUNT_FILTERS_MAX)?;
+        let slots = sorted(&request.slots, FILTERS_MAX)?;
+        let blocks_meta = sorted(&request.blocks_meta, FILTERS_MAX)?;
+        let transactions = sorted(&request.transactions, TRANSACTION_FILTERS_MAX)?;
+        let statuses = sorted(&request.transactions_status, TRANSACTION_FILTERS_MAX)?;
+        let own = |name: &&&str| is_own(name);
+        let counted = accounts.len()
+            + transactions.len()
+            + statuses.len()
+            + slots.keys().filter(own).count()
+            + blocks_meta.keys().filter(own).count();
+        if counted > filters_max {
+            return Err(too_many(filters_max));
+        }
+        let mut keys = Keys::default();
+        let accounts = accounts
+            .into_iter()
+            .map(|(name, filter)| {
+                Ok((name.into(), AccountFilter::parse(filter, &mut keys, scope)?))
+            })
+            .collect::<Result<Vec<(Arc<str>, AccountFilter)>, Status>>()?;
+        let transactions = parse_transactions(transactions, &mut keys, *kept)?;
+        let statuses = parse_transactions(statuses, &mut keys, *kept)?;
+        let any = accounts.iter().filter(|(_, filter)| filter.is_any());
+        let of_accounts = accounts.iter().filter(|(_, filter)| filter.has_cuckoo());
+        let of_transactions = transactions.iter().chain(&statuses);
+        let of_transactions = of_transactions.filter(|(_, filter)| filter.has_cuckoo());
+        let cuckoos = of_accounts.count() + of_transactions.count();
+        if any.count() > ANY_FILTERS_MAX || cuckoos > CUCKOOS_MAX {
+            let reason = format!(
+                "only {ANY_FILTERS_MAX} filters of `accounts` may have no `account` and no `owner`, \
+                 and {CUCKOOS_MAX} a cuckoo filter"
+            );
+            return Err(invalid_filter(&reason));
+        }
+        Ok(Filters {
+            commitment: parse_commitment(request.commitment)?,
+            slices: parse_slices(&request.accounts_data_slice)?,
+            accounts,
+            slots: slots
+                .into_iter()
+                .map(|(name, filter)| SlotFilter {
+                    name: name.into(),
+                    is_by_commitment: filter.filter_by_commitment.unwrap_or(false),
+                })
+                .collect(),
+            blocks_meta: blocks_meta.into_keys().map(Arc::from).collect(),
+            transactions,
+            statuses,
+            from_slot: request.from_slot,
+        })
+    }
+
+    /// Whether it has to look into slots.
+    pub fn has_content(&self) -> bool {
+        !self.accounts.is_empty() || self.has_transactions()
+    }
+
+    pub fn has_transactions(&self) -> bool {
+        !self.transactions.is_empty() || !self.statuses.is_empty()
+    }
+
+    /// The names of the filters of slots that a status passes.
+    pub fn slots(&self, status: SlotStatus) -> Vec<Arc<str>> {
+        let is_level = status == self.commitment.status();
+        self.slots
+            .iter()
+            .filter(|filter| is_level || !filter.is_by_commitment)
+            .map(|filter| Arc::clone(&filter.name))
+            .collect()
+    }
+
+    /// The filters of accounts, one at a time, so that a stream with many yields between them.
+    pub fn account_filter(&self, index: usize) -> Option<&AccountFilter> {
+        self.accounts.get(index).map(|(_, filter)| filter)
+    }
+
+    /// The names of the filters whose bits are set.
+    pub fn account_names(&self, bits: u64) -> Vec<Arc<str>> {
+        self.accounts
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| bits >> index & 1 == 1)
+            .map(|(_, (name, _))| Arc::clone(name))
+            .collect()
+    }
+
+    /// Filters of transactions, one at a time: those of whole ones, then those of outcomes, with
+    /// the bit of each.
+    pub fn transaction_filter(&self, index: usize) -> Option<&TransactionFilter> {
+        let all = self.transactions.iter().chain(&self.statuses);
+        all.map(|(_, filter)| filter).nth(index)
+    }
+
+    /// The names of the filters of whole transactions whose bits are set, and of those of outcomes.
+    pub fn transaction_names(&self, bits: u64) -> [Vec<Arc<str>>; 2] {
+        let names = |list: &[(Arc<str>, TransactionFilter)], first: usize| {
+            list.iter()
+                .enumerate()
+                .filter(|(index, _)| bits >> (first + index) & 1 == 1)
+                .map(|(_, (name, _))| Arc::clone(name))
+                .collect()
+        };
+        [
+            names(&self.transactions, 0),
+            names(&self.statuses, self.transactions.len()),
+        ]
+    }
+
+    /// The accounts of a slot that pass, each with the bits of its filters, in their order.
+    #[cfg(test)]
+    pub fn match_all(&self, content: &Content) -> Vec<(u32, u64)> {
+        let mut matches = Matches::default();
+        for (index, (_, filter)) in self.accounts.iter().enumerate() {
+            let passes = |candidate| filter.passes(content, candidate);
+            matches.add(index, &filter.candidates(content), passes);
+        }
+        matches.finish()
+    }
+}
+
+/// The filters that clients add for themselves, so that they can resume: 17 and 13.3.
+fn is_own(name: &str) -> bool {
+    name != "__reconn" && name != "__autoreconnect"
+}
+
+fn parse_transactions(
+    filters: BTreeMap<&str, &SubscribeRequestFilterTransactions>,
+    keys: &mut Keys,
+    kept: Kept,
+) -> Result<Vec<(Arc<str>, TransactionFilter)>, Status> {
+    filters
+        .into_iter()
+        .map(|(name, filter)| Ok((name.into(), TransactionFilter::parse(filter, keys, kept)?)))
+        .collect()
+}
+
+/// What a network has.
+#[derive(Debug, Clone)]
+pub struct Served {
+    pub scope: Scope,
+    pub kept: Kept,
+}
+
+/// What passes the filters of a kind, while it is collected.
+#[derive(Debug, Default)]
+pub struct Matches(BTreeMap<u32, u64>);
+
+impl Matches {
+    pub fn add(&mut self, index: usize, candidates: &[u32], passes: impl Fn(u32) -> bool) {
+        for &candidate in candidates {
+            if passes(candidate) {
+                *self.0.entry(candidate).or_default() |= 1 << index;
+            }
+        }
+    }
+
+    pub fn finish(self) -> Vec<(u32, u64)> {
+        self.0.into_iter().collect()
+    }
+}

@@ -1,0 +1,381 @@
+//! One stream: takes requests, walks along the chain, and makes updates as its client reads them.
+//! What the client does not read is not made: the kept feed is the queue of all streams.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use std::vec::IntoIter;
+
+use futures::{FutureExt, StreamExt};
+use tokio::sync::watch;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until, timeout};
+use tonic::{Status, Streaming};
+use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeRequest};
+
+use crate::calls::Event;
+use crate::content::{Block, Content};
+use crate::control::Control;
+use crate::filter::{Commitment, Filters, Matches};
+use crate::message::{
+    AccountUpdate, TransactionUpdate, Update, block_meta, now, ping, pong, slot, transaction_status,
+};
+use crate::network::{Network, Position};
+use crate::pace::Pace;
+use crate::shared::Shared;
+use crate::status::no_transactions;
+use crate::walk::{Step, Walk};
+
+/// As Yellowstone.
+const PING: Duration = Duration::from_secs(10);
+/// Between two requests that set filters, and between two pings, of one stream.
+const FILTERS_STEP: Duration = Duration::from_millis(100);
+const PING_STEP: Duration = Duration::from_millis(10);
+/// Accounts that are compared in one turn.
+const CANDIDATES_AT_ONCE: usize = 4_096;
+/// Transactions, each with up to 256 addresses.
+const TRANSACTIONS_AT_ONCE: usize = 256;
+/// Updates between two looks for requests.
+const UPDATES_AT_ONCE: u32 = 64;
+
+/// What is still to be sent of a block.
+enum Part {
+    Content(Block),
+    Meta(Block),
+    Slot(Block, SlotStatus),
+}
+
+/// The accounts and transactions of a slot, while they are sent.
+struct Sending {
+    content: Arc<Content>,
+    accounts: IntoIter<(u32, u64)>,
+    transactions: IntoIter<(u32, u64)>,
+    /// The outcome of a transaction that was sent whole.
+    status: Option<Update>,
+}
+
+pub struct Subscription {
+    pub shared: Arc<Shared>,
+    pub control: Arc<Control>,
+    pub network: Arc<Network>,
+    pub pace: Arc<Pace>,
+    pub filters_max: usize,
+    state: State,
+}
+
+struct State {
+    requests: Option<Streaming<SubscribeRequest>>,
+    /// The next request is not read before.
+    requests_from: Instant,
+    position: watch::Receiver<Position>,
+    ping_at: Instant,
+    filters: Filters,
+    next_filters: Option<Filters>,
+    pongs: VecDeque<i32>,
+    walk: Option<Walk>,
+    parts: VecDeque<Part>,
+    sending: Option<Sending>,
+    turns: u32,
+    is_over: bool,
+}
+
+impl Subscription {
+    pub fn new(
+        shared: Arc<Shared>,
+        control: Arc<Control>,
+        network: Arc<Network>,
+        filters_max: usize,
+        requests: Streaming<SubscribeRequest>,
+    ) -> Subscription {
+        let state = State {
+            requests: Some(requests),
+            requests_from: Instant::now(),
+            position: network.position(),
+            ping_at: Instant::now() + PING,
+            filters: Filters::default(),
+            next_filters: None,
+            pongs: VecDeque::new(),
+            walk: None,
+            parts: VecDeque::new(),
+            sending: None,
+            turns: 0,
+            is_over: false,
+        };
+        Subscription {
+            pace: shared.paces.of(&control.access),
+            shared,
+            control,
+            network,
+            filters_max,
+            state,
+        }
+    }
+
+    /// The next update; the last one is an error, because a stream of the chain has no end.
+    pub async fn next(&mut self) -> Option<Result<Update, Status>> {
+        if self.state.is_over {
+            return None;
+        }
+        self.control.set_waiting(false);
+        let update = match self.produce().await {
+            Ok(update) => self.send(update).await,
+            Err(status) => Err(status),
+        };
+        self.state.is_over = update.is_err();
+        self.control.set_waiting(false);
+        Some(update)
+    }
+
+    /// Counts an update, and waits for the pace of the access.
+    async fn send(&mut self, update: Update) -> Result<Update, Status> {
+        let bytes = update.byte_count();
+        let wait = self.pace.take(bytes, std::time::Instant::now());
+        if !wait.is_zero() {
+            self.control.set_waiting(true);
+            // Ended earlier where the stream has to end.
+            let _ = timeout(wait, self.control.ending.notified()).await;
+        }
+        self.control.check()?;
+        self.control.messages.fetch_add(1, Ordering::Relaxed);
+        self.control
+            .bytes
+            .fetch_add(bytes as u64, Ordering::Relaxed);
+        self.shared.counts.add(bytes);
+        Ok(update)
+    }
+
+    async fn produce(&mut self) -> Result<Update, Status> {
+        loop {
+            self.control.check()?;
+            self.state.turns += 1;
+            if self.state.turns >= UPDATES_AT_ONCE {
+                self.state.turns = 0;
+                self.take_request()?;
+            }
+            if let Some(id) = self.state.pongs.pop_front() {
+                return Ok(pong(id));
+            }
+            if Instant::now() >= self.state.ping_at {
+                self.state.ping_at = Instant::now() + PING;
+                return Ok(ping());
+            }
+            if let Some(update) = self.next_of_content() {
+                return Ok(update);
+            }
+            if let Some(part) = self.state.parts.pop_front() {
+                if let Some(update) = self.begin(part).await? {
+                    return Ok(update);
+                }
+                continue;
+            }
+            if let Some(filters) = self.state.next_filters.take() {
+                self.apply(filters).await?;
+                continue;
+            }
+            let step = match &mut self.state.walk {
+                Some(walk) => walk.next(&self.network).await?,
+                None => None,
+            };
+            match step {
+                Some(step) => self.plan(step),
+                None => self.wait().await?,
+            }
+        }
+    }
+
+    fn next_of_content(&mut self) -> Option<Update> {
+        let State {
+            filters, sending, ..
+        } = &mut self.state;
+        let now_sending = sending.as_mut()?;
+        if let Some(status) = now_sending.status.take() {
+            return Some(status);
+        }
+        if let Some((index, bits)) = now_sending.accounts.next() {
+            return Some(Update::Account(Box::new(AccountUpdate {
+                filters: filters.account_names(bits),
+                content: Arc::clone(&now_sending.content),
+                index: index as usize,
+                slices: Arc::clone(&filters.slices),
+                created_at: now(),
+            })));
+        }
+        if let Some((index, bits)) = now_sending.transactions.next() {
+            let (index, content) = (index as usize, &now_sending.content);
+            let [whole, statuses] = filters.transaction_names(bits);
+            let status =
+                (!statuses.is_empty()).then(|| transaction_status(&statuses, content, index));
+            if whole.is_empty() {
+                return status;
+            }
+            let update = TransactionUpdate {
+                filters: whole,
+                content: Arc::clone(content),
+                index,
+                created_at: now(),
+            };
+            now_sending.status = status;
+            return Some(Update::Transaction(Box::new(update)));
+        }
+        *sending = None;
+        self.control.hold(0);
+        None
+    }
+
+    /// The parts of a block in their order: content, block meta, status, then what became final.
+    fn plan(&mut self, Step { block, rooted }: Step) {
+        let State { filters, parts, .. } = &mut self.state;
+        let is_finalized = filters.commitment == Commitment::Finalized;
+        if !is_finalized {
+            parts.push_back(Part::Content(block));
+            parts.push_back(Part::Meta(block));
+        }
+        parts.push_back(Part::Slot(block, SlotStatus::SlotConfirmed));
+        for root in rooted {
+            if is_finalized {
+                parts.push_back(Part::Content(root));
+                parts.push_back(Part::Meta(root));
+            }
+            parts.push_back(Part::Slot(root, SlotStatus::SlotFinalized));
+        }
+    }
+
+    async fn begin(&mut self, part: Part) -> Result<Option<Update>, Status> {
+        match part {
+            Part::Content(block) => {
+                if self.state.filters.has_content() {
+                    self.begin_content(&block).await?;
+                }
+                Ok(None)
+            }
+            Part::Meta(block) => {
+                let names = &self.state.filters.blocks_meta;
+                Ok((!names.is_empty()).then(|| block_meta(names, &block)))
+            }
+            Part::Slot(block, status) => {
+                let names = self.state.filters.slots(status);
+                Ok((!names.is_empty()).then(|| slot(&names, &block, status)))
+            }
+        }
+    }
+
+    async fn begin_content(&mut self, block: &Block) -> Result<(), Status> {
+        let generation = self.state.walk.map_or(0, |walk| walk.generation());
+        let content = self.network.content(generation, block.tip.slot).await?;
+        self.control.hold(content.slot);
+        let filters = &self.state.filters;
+        if content.lacks_transactions && filters.has_transactions() {
+            return Err(no_transactions(content.slot));
+        }
+        let mut accounts = Matches::default();
+        let mut index = 0;
+        while let Some(filter) = filters.account_filter(index) {
+            for part in filter.candidates(&content).chunks(CANDIDATES_AT_ONCE) {
+                accounts.add(index, part, |at| filter.passes(&content, at));
+                // Other streams have their turns, however many accounts and filters there are.
+                yield_now().await;
+            }
+            index += 1;
+        }
+        let mut transactions = Matches::default();
+        index = 0;
+        while let Some(filter) = filters.transaction_filter(index) {
+            for part in filter.candidates(&content).chunks(TRANSACTIONS_AT_ONCE) {
+                transactions.add(index, part, |at| filter.passes(&content, at));
+                yield_now().await;
+            }
+            index += 1;
+        }
+        self.state.sending = Some(Sending {
+            content,
+            accounts: accounts.finish().into_iter(),
+            transactions: transactions.finish().into_iter(),
+            status: None,
+        });
+        Ok(())
+    }
+
+    /// Uses filters from the next block on, or from the slot that they name.
+    async fn apply(&mut self, filters: Filters) -> Result<(), Status> {
+        self.state.walk = match (filters.from_slot, self.state.walk) {
+            (Some(from), _) => Some(Walk::from_slot(&self.network, from).await?),
+            (None, Some(walk)) => Some(walk),
+            (None, None) => Some(Walk::live(&self.network).await?),
+        };
+        self.state.filters = filters;
+        Ok(())
+    }
+
+    /// Takes requests that are there; the latest filters win.
+    fn take_request(&mut self) -> Result<(), Status> {
+        while Instant::now() >= self.state.requests_from {
+            let Some(requests) = &mut self.state.requests else {
+                return Ok(());
+            };
+            match requests.next().now_or_never() {
+                None => return Ok(()),
+                Some(request) => self.handle(request)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, request: Option<Result<SubscribeRequest, Status>>) -> Result<(), Status> {
+        let Some(request) = request.transpose()? else {
+            // A client that has no more to say still listens.
+            self.state.requests = None;
+            return Ok(());
+        };
+        if let Some(ping) = request.ping {
+            self.state.requests_from = Instant::now() + PING_STEP;
+            self.state.pongs.push_back(ping.id);
+            return Ok(());
+        }
+        self.state.requests_from = Instant::now() + FILTERS_STEP;
+        let served = self.network.served();
+        self.state.next_filters = Some(Filters::parse(&request, &served, self.filters_max)?);
+        Ok(())
+    }
+
+    /// Waits for a request, a block, the time of a ping, or the end.
+    async fn wait(&mut self) -> Result<(), Status> {
+        self.control.set_waiting(true);
+        let state = &mut self.state;
+        let requests_from = state.requests_from;
+        let next_request = async {
+            match &mut state.requests {
+                Some(requests) => {
+                    sleep_until(requests_from).await;
+                    requests.next().await
+                }
+                None => pending().await,
+            }
+        };
+        let request = tokio::select! {
+            request = next_request => Some(request),
+            _ = state.position.changed() => None,
+            () = sleep_until(state.ping_at) => None,
+            () = self.control.ending.notified() => None,
+        };
+        self.control.set_waiting(false);
+        match request {
+            Some(request) => self.handle(request),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.control.finish();
+        self.shared.controls.remove(self.control.call);
+        let event = Event::Ended {
+            call: self.control.call,
+            messages: self.control.messages.load(Ordering::Relaxed),
+            bytes: self.control.bytes.load(Ordering::Relaxed),
+        };
+        self.shared.push_own(&self.control.access, event);
+    }
+}

@@ -1,0 +1,3 @@
+import { runRole } from '../role.js'
+
+runRole('geyser', async () => (await import('../geyser.js')).startGeyser)
