@@ -53,10 +53,15 @@ impl Control {
         }
     }
 
-    /// Ends the stream with a status; the first one counts. No update is made after it.
-    pub fn close(&self, status: Status) {
-        lock(&self.status).get_or_insert(status);
+    /// Ends the stream with a status; the first one counts. No update is made after it. False if
+    /// the stream ends already.
+    pub fn close(&self, status: Status) -> bool {
+        let mut ended = lock(&self.status);
+        let is_first = ended.is_none();
+        ended.get_or_insert(status);
+        drop(ended);
         self.ending.notify_one();
+        is_first
     }
 
     /// Fails once the stream has to end.
@@ -129,18 +134,12 @@ impl Controls {
 
     /// Ends those whose clients have taken nothing of what is due for this long; answers them.
     pub fn end_stalled(&self, stall: Duration) -> Vec<Arc<Control>> {
-        let stalled: Vec<_> = self
-            .all()
-            .into_iter()
-            .filter(|one| one.is_stalled(stall))
-            .collect();
-        for control in &stalled {
-            control.close(lagged());
-        }
-        stalled
+        let all = self.all().into_iter();
+        all.filter(|one| one.is_stalled(stall) && one.close(lagged()))
+            .collect()
     }
 
-    /// Ends those that keep the oldest slot in memory.
+    /// Ends those that keep the oldest slot in memory; answers them.
     pub fn end_oldest(&self) -> Vec<Arc<Control>> {
         let slot_of = |control: &Arc<Control>| control.slot.load(Ordering::Relaxed);
         let all = self.all();
@@ -148,13 +147,8 @@ impl Controls {
         let Some(oldest) = slots.min() else {
             return Vec::new();
         };
-        let held: Vec<_> = all
-            .into_iter()
-            .filter(|one| slot_of(one) == oldest)
-            .collect();
-        for control in &held {
-            control.close(lagged());
-        }
-        held
+        all.into_iter()
+            .filter(|one| slot_of(one) == oldest && one.close(lagged()))
+            .collect()
     }
 }

@@ -83,10 +83,7 @@ impl Default for Filters {
 }
 
 /// The filters of a kind in the order of their names: that of a map differs each time.
-fn sorted<'a, F>(
-    filters: &'a HashMap<String, F>,
-    max: usize,
-) -> Result<BTreeMap<&'a str, &'a F>, Status> {
+fn sorted<F>(filters: &HashMap<String, F>, max: usize) -> Result<BTreeMap<&str, &F>, Status> {
     if filters.len() > max {
         return Err(too_many(max));
     }

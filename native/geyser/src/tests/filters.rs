@@ -43,8 +43,9 @@ fn keys(numbers: &[u64]) -> Vec<String> {
 }
 
 fn cuckoo_of(numbers: &[u64]) -> CuckooMessage {
-    let mut filter = CuckooFilter::<[u8; 32]>::with_capacity(numbers.len().max(1)).unwrap();
-    for &n in numbers {
+    let mut filter = CuckooFilter::<[u8; 32]>::with_capacity(256).unwrap();
+    // The same key takes a place each time.
+    for n in std::collections::BTreeSet::from_iter(numbers.iter().copied()) {
         filter.insert(&number(n)).unwrap();
     }
     (&filter).into()
