@@ -52,6 +52,8 @@ export declare class Fanout {
   addMentions(id: number, key: Uint8Array, cursors?: CursorsData | undefined | null): void
   /** Logs of all transactions, or of all but votes. */
   addLogs(id: number, withVotes: boolean, cursors?: CursorsData | undefined | null): void
+  /** Transactions. */
+  addTransactions(id: number, filter: TransactionFilterData, view: TransactionViewData, cursors?: CursorsData | undefined | null): void
   /** The outcome of a transaction. */
   addSignature(id: number, bytes: Uint8Array, isFinalized: boolean, wantsReceived: boolean): void
   addSlot(id: number, cursors?: CursorsData | undefined | null): void
@@ -1469,6 +1471,19 @@ export interface TransactionData {
   gains?: Array<GainData>
 }
 
+/** Which transactions are subscribed to. The lists have 32 bytes for each account. */
+export interface TransactionFilterData {
+  isVote?: boolean
+  isFailed?: boolean
+  signature?: Uint8Array
+  /** At least one of them, unless there are none. */
+  include: Uint8Array
+  /** None of them. */
+  exclude: Uint8Array
+  /** All of them. */
+  required: Uint8Array
+}
+
 /** What can be told of a transaction at once. */
 export interface TransactionHead {
   /** Base58 of the first signature; absent if the layout is not readable, with the reason. */
@@ -1484,6 +1499,19 @@ export interface TransactionRules {
   exemptPrograms: readonly string[]
   /** Which signatures are valid. */
   signatureRule: 'strict' | 'cofactored'
+}
+
+/** How they are shown. */
+export interface TransactionViewData {
+  /** Full 0, accounts 1, signatures 2, none 3. */
+  details: number
+  /** base64 0, base58 1, json 2, jsonParsed 3. */
+  encoding: number
+  showsRewards: boolean
+  /** Absent: legacy transactions only. */
+  versionMax?: number
+  /** In the shape of richat, in place of that of Helius. */
+  isNamed: boolean
 }
 
 /** What was done: `failure`, or a JSON text. */

@@ -6,6 +6,35 @@ import type { Filter } from './reads.js'
 /** Encoding and slice of accounts in a subscription. */
 export type FanoutView = { readonly encoding: Encoding; readonly slice?: DataSlice | undefined }
 
+/** How much of a transaction is shown, by the addon's numbers. */
+export const TRANSACTION_DETAILS = { full: 0, accounts: 1, signatures: 2, none: 3 } as const
+/** How it is written, by the addon's numbers. */
+export const TRANSACTION_ENCODINGS = { base64: 0, base58: 1, json: 2, jsonParsed: 3 } as const
+
+/** How transactions are shown in a subscription. */
+export type TransactionView = {
+  readonly details: keyof typeof TRANSACTION_DETAILS
+  readonly encoding: keyof typeof TRANSACTION_ENCODINGS
+  readonly showsRewards: boolean
+  /** Undefined: of legacy transactions only. */
+  readonly versionMax: number | undefined
+  /** In the shape of richat, in place of that of Helius. */
+  readonly isNamed: boolean
+}
+
+/** Matches all of it. The lists have 32 bytes for each account; an empty one matches any. */
+export type TransactionFilter = {
+  readonly isVote: boolean | undefined
+  readonly isFailed: boolean | undefined
+  readonly signature: Uint8Array | undefined
+  /** At least one. */
+  readonly include: Uint8Array
+  /** None. */
+  readonly exclude: Uint8Array
+  /** All. */
+  readonly required: Uint8Array
+}
+
 /** Bounds of one fan-out. */
 export type FanoutOptions = {
   /** Maximum subscriptions; a further one throws. */
@@ -29,7 +58,7 @@ export type Pass = {
   /** Newest slot whose frames have all been returned; undefined before the first. */
   readonly slot: number | undefined
   /**
-   * Changes were lost, because the store no longer holds them or the previous pass failed: every
+   * Changes were lost, because the store no longer has them or the previous pass failed: every
    * subscriber must be notified. The next pass begins at the tip; subscriptions remain.
    */
   readonly isLost: boolean
@@ -71,6 +100,12 @@ export type Fanout = {
   ): void
   /** All transactions but votes, all, or those that mention a key. */
   addLogs(id: number, which: 'all' | 'allWithVotes' | Uint8Array, cursors?: Cursors): void
+  addTransactions(
+    id: number,
+    filter: TransactionFilter,
+    view: TransactionView,
+    cursors?: Cursors,
+  ): void
   /** Removes itself with the frame of the outcome. `received`: also sends a frame before that. */
   addSignature(
     id: number,
@@ -123,6 +158,22 @@ export const toFanout = (native: addon.Fanout): Fanout => ({
         ? native.addLogs(id, which === 'allWithVotes', cursors)
         : native.addMentions(id, which, cursors),
     ),
+  addTransactions: (id, { isVote, isFailed, signature, ...lists }, view, cursors) => {
+    const filter = {
+      ...lists,
+      ...(isVote !== undefined && { isVote }),
+      ...(isFailed !== undefined && { isFailed }),
+      ...(signature !== undefined && { signature }),
+    }
+    const { details, encoding, versionMax, ...shape } = view
+    const shown = {
+      ...shape,
+      details: TRANSACTION_DETAILS[details],
+      encoding: TRANSACTION_ENCODINGS[encoding],
+      ...(versionMax !== undefined && { versionMax }),
+    }
+    callNative(() => native.addTransactions(id, filter, shown, cursors))
+  },
   addSignature: (id, signature, commitment, received) =>
     callNative(() => native.addSignature(id, signature, commitment === 'finalized', received)),
   addSlot: (id, cursors) => callNative(() => native.addSlot(id, cursors)),

@@ -8,7 +8,9 @@ import {
   type SubscriptionLimits,
 } from '../shared/socket.js'
 import type { SetTimer } from '../shared/event-loop/timers.js'
-import { SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
+import { isMap } from '../shared/values.js'
+import { NAMED_SUBSCRIBES, SUBSCRIBES, SUBSCRIPTION_METHODS, UNSUBSCRIBES } from './methods.js'
+import type { AccessBound } from './access-bound.js'
 import type { Options } from './options.js'
 import { toSubscriptionId } from './params.js'
 import type { Entry, Group, OnFrame, Registry } from './registry.js'
@@ -20,6 +22,10 @@ export type ConnectionParts = {
   readonly socketNumber: number
   readonly limits: SubscriptionLimits
   readonly registry: Registry
+  /** Accounts in filters. */
+  readonly filterKeys: AccessBound
+  /** Subscriptions that are read for each block. */
+  readonly blockReads: AccessBound
   readonly options: Options
   readonly rules: SubscriptionRules
   readonly setTimer: SetTimer
@@ -76,6 +82,8 @@ export class SubscriptionConnection implements Connection {
       if (SUBSCRIPTION_METHODS.has(method)) throw new RpcError('methodNotFound')
       return undefined
     }
+    const toNamed = NAMED_SUBSCRIBES.get(method)
+    if (toNamed !== undefined && isMap(params)) return this.subscribe(toNamed, [params], message)
     if (!Array.isArray(params)) throw new RpcError('paramsNotArray')
     return toSubscription === undefined
       ? this.unsubscribe(params)
@@ -112,7 +120,10 @@ export class SubscriptionConnection implements Connection {
     this.followers.clear()
     this.hold(false)
     const { registry, onClose } = this.parts
-    for (const entry of this.entries.values()) registry.release(entry, this.groups.get(entry.id))
+    for (const entry of this.entries.values()) {
+      registry.release(entry, this.groups.get(entry.id))
+      this.count(entry, -1)
+    }
     this.entries.clear()
     this.groups.clear()
     this.endedIds.clear()
@@ -130,9 +141,14 @@ export class SubscriptionConnection implements Connection {
     params: readonly unknown[],
     message: object,
   ): Uint8Array {
-    const { limits, registry, rules, socket, socketNumber } = this.parts
+    const { blockReads, filterKeys, limits, registry, rules, socket, socketNumber } = this.parts
     const { accessId } = limits
-    const subscription = toSubscription(params, rules, { accessId, socketNumber })
+    const subscription = toSubscription(params, rules, {
+      accessId,
+      socketNumber,
+      checkKeys: count => filterKeys.check(accessId, count),
+      checkReads: count => blockReads.check(accessId, count),
+    })
     const { key } = subscription
     const known = key === undefined ? undefined : registry.find(key)
     if (known !== undefined && this.entries.has(known.id)) return Buffer.from(String(known.id))
@@ -147,6 +163,7 @@ export class SubscriptionConnection implements Connection {
     }
     const entry = registry.acquire(subscription, key === undefined ? onFrame : undefined)
     this.entries.set(entry.id, entry)
+    this.count(entry, 1)
     const unstarted = this.unstarted.get(message)
     if (unstarted === undefined) this.unstarted.set(message, [entry])
     else unstarted.push(entry)
@@ -187,6 +204,7 @@ export class SubscriptionConnection implements Connection {
     if (group === undefined) return onBacklog()
     this.groups.set(entry.id, group)
     socket.subscribe(group.topic)
+    if (entry.subscription.read !== undefined) onBacklog()
   }
 
   private holdIfSlow(): void {
@@ -207,11 +225,19 @@ export class SubscriptionConnection implements Connection {
     this.followers.get(entry.id)?.close()
     this.followers.delete(entry.id)
     this.parts.registry.release(entry, this.groups.get(entry.id))
+    this.count(entry, -1)
     this.groups.delete(entry.id)
     this.endedIds.add(entry.id)
     if (this.endedIds.size <= this.parts.options.idsRememberedMax) return
     const [oldest] = this.endedIds
     if (oldest !== undefined) this.endedIds.delete(oldest)
+  }
+
+  /** Counts what an id keeps, or no longer keeps, to the access. */
+  private count({ subscription: { keyCount = 0, readCount = 0 } }: Entry, sign: 1 | -1): void {
+    const { blockReads, filterKeys, limits } = this.parts
+    filterKeys.add(limits.accessId, sign * keyCount)
+    blockReads.add(limits.accessId, sign * readCount)
   }
 
   private closeSocket(code: CloseCode, reason: string): void {

@@ -1,3 +1,4 @@
+import { TRANSACTION_DETAILS, TRANSACTION_ENCODINGS } from '../native/fanout.js'
 import type { MethodDescription } from '../shared/describe/method-description.js'
 import {
   ACCOUNT,
@@ -60,6 +61,21 @@ const ACCOUNT_ERRORS: readonly ErrorName[] = [
   'cursor',
 ]
 
+const NUMBER: JsonSchema = { type: 'number' }
+const ANYTHING: JsonSchema = { type: 'object' }
+const FEE_ERRORS: readonly ErrorName[] = [
+  ...SUBSCRIBE_ERRORS,
+  'missingParam',
+  'wrongType',
+  'methodNotFound',
+  'noIndex',
+  'blockReads',
+  'pubkeyDecode',
+  'pubkeySize',
+  'tooManyInputs',
+  'feeOption',
+]
+
 const subscription = (
   kind: string,
   given: Pick<MethodDescription, 'summary' | 'params' | 'errors' | 'example'> & {
@@ -74,6 +90,7 @@ const subscription = (
 const required = (name: string, schema: JsonSchema) => ({ name, isRequired: true, schema })
 const optional = (schema: JsonSchema) => ({ name: 'options', isRequired: false, schema })
 
+const KEYS: JsonSchema = { type: 'array', items: PUBKEY, maxItems: defaults.filterKeysMax }
 const KEY = 'SysvarC1ock11111111111111111111111111111111'
 const PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 
@@ -119,6 +136,63 @@ const SUBSCRIBES: readonly MethodDescription[] = [
     example: { params: [{ mentions: [PROGRAM] }], result: 1 },
     notified: atSlot(record({ signature: SIGNATURE, err: ANY_ERROR, logs: list(TEXT) })),
   }),
+  subscription('transaction', {
+    summary:
+      'Notifies transactions of blocks. The parameters may be an object `{filter, config}` in place of the array, as richat takes them.',
+    params: [
+      {
+        name: 'filter',
+        isRequired: false,
+        schema: options({
+          vote: orNull(FLAG),
+          failed: orNull(FLAG),
+          signature: orNull(SIGNATURE),
+          accountInclude: orNull({ ...KEYS, description: 'Names at least one of them.' }),
+          accountExclude: orNull({ ...KEYS, description: 'Names none of them.' }),
+          accountRequired: orNull({ ...KEYS, description: 'Names all of them.' }),
+        }),
+      },
+      optional(
+        options({
+          commitment: SUBSCRIPTION_MEMBERS.commitment,
+          encoding: orNull({ enum: Object.keys(TRANSACTION_ENCODINGS), default: 'base64' }),
+          transactionDetails: orNull({ enum: Object.keys(TRANSACTION_DETAILS), default: 'full' }),
+          showRewards: orNull({ ...FLAG, default: false }),
+          maxSupportedTransactionVersion: orNull({
+            ...INTEGER,
+            maximum: 255,
+            description: 'Without it, legacy transactions only. Of others, `error` says so.',
+          }),
+          ...CURSOR_MEMBERS,
+        }),
+      ),
+    ],
+    errors: [
+      ...CHAIN_ERRORS,
+      'transactionsNotFollowed',
+      'transactionOption',
+      'base58Version',
+      'subscribeParam',
+      'unsupportedEncoding',
+      'votesNotFollowed',
+      'subscriptionKeys',
+    ],
+    example: { params: [{ accountInclude: [PROGRAM], failed: false }], result: 1 },
+    notified: record(
+      {
+        transaction: {
+          type: 'object',
+          description: 'transaction, meta and version, as in getTransaction.',
+        },
+        error: { type: 'object', description: 'Why there is no transaction.' },
+        signature: SIGNATURE,
+        slot: SLOT,
+        transactionIndex: INTEGER,
+        cursor: CURSOR,
+      },
+      ['transaction', 'error', 'signature', 'transactionIndex', 'cursor'],
+    ),
+  }),
   subscription('signature', {
     summary: 'Notifies once that a transaction is in a block.',
     params: [
@@ -147,6 +221,42 @@ const SUBSCRIBES: readonly MethodDescription[] = [
     errors: CHAIN_ERRORS,
     example: { params: [], result: 1 },
     notified: SLOT,
+  }),
+  subscription('priorityFee', {
+    summary:
+      'Notifies what getPriorityFeeEstimate answers after each block: the newest one, if blocks come faster than answers.',
+    params: [
+      required(
+        'request',
+        options({
+          accountKeys: orNull(list(PUBKEY)),
+          options: { type: 'object', description: 'As in the method, without includeDetails.' },
+        }),
+      ),
+    ],
+    errors: [...FEE_ERRORS, 'feeTogether'],
+    example: { params: [{ accountKeys: [PROGRAM] }], result: 1 },
+    notified: atSlot(
+      record({ priorityFeeEstimate: NUMBER, priorityFeeLevels: ANYTHING }, [
+        'priorityFeeEstimate',
+        'priorityFeeLevels',
+      ]),
+    ),
+  }),
+  subscription('tip', {
+    summary: 'Notifies what getTipPercentiles answers after each block, as priorityFeeSubscribe.',
+    params: [
+      optional(
+        options({
+          groups: orNull(list(TEXT)),
+          accounts: orNull(list(PUBKEY)),
+          windowSeconds: orNull(INTEGER),
+        }),
+      ),
+    ],
+    errors: FEE_ERRORS,
+    example: { params: [], result: 1 },
+    notified: record({ context: record({ slot: SLOT }), value: { type: 'array' } }),
   }),
   subscription('submission', {
     summary: 'Notifies each state of the submissions of this access.',

@@ -7,17 +7,27 @@ import {
   toSlot,
   toSubmission,
 } from './subscription.js'
+import { toPriorityFee, toTip } from './fees.js'
 import type { ToSubscription } from './subscription.js'
+import { toNamedTransactions, toTransactions } from './transaction.js'
 
 /** Served methods, each with the function that checks its parameters. */
 export const SUBSCRIBES: ReadonlyMap<string, ToSubscription> = new Map([
   ['accountSubscribe', toAccount],
   ['programSubscribe', toProgram],
   ['logsSubscribe', toLogs],
+  ['transactionSubscribe', toTransactions],
   ['signatureSubscribe', toSignature],
   ['slotSubscribe', toSlot],
   ['rootSubscribe', toRoot],
+  ['priorityFeeSubscribe', toPriorityFee],
+  ['tipSubscribe', toTip],
   ['submissionSubscribe', toSubmission],
+])
+
+/** Those that take an object in place of an array, which is their only parameter then. */
+export const NAMED_SUBSCRIBES: ReadonlyMap<string, ToSubscription> = new Map([
+  ['transactionSubscribe', toNamedTransactions],
 ])
 
 /** Methods that are not served; Agave does not serve them by default. */

@@ -20,6 +20,25 @@ export const defaults = {
    */
   filtersMax: 4,
   /**
+   * Accounts in a list of a filter of one transactionSubscribe. A message has 64 KiB beside the
+   * addresses of lists that are parameters themselves, and these are not.
+   */
+  filterKeysMax: 1_300,
+  /**
+   * Accounts in the filters of all subscriptions of an access at one edge: each takes up to 250
+   * bytes.
+   */
+  accessKeysMax: 100_000,
+  /** The same of all accesses at one edge: 125 MB. */
+  keysMax: 500_000,
+  /**
+   * Subscriptions of an access to fees and tips at one edge. Each is a read of the index for each
+   * block, of 5 to 50 ms on another thread, and one runs at a time.
+   */
+  accessReadsMax: 8,
+  /** The same of all accesses at one edge. */
+  readsMax: 64,
+  /**
    * Ended ids that are kept for a socket. To unsubscribe one of them succeeds: web3.js would
    * repeat a failure without end.
    */

@@ -30,9 +30,8 @@ export const checkCount = (params: readonly unknown[], min: number, max: number)
 export const toOptions = (params: readonly unknown[], index: number): Members =>
   isAbsent(params[index]) ? NO_MEMBERS : toMap(params[index], index)
 
-type What = 'pubkey' | 'signature' | 'mentions'
-
-const decoded = (what: What, decode: () => Uint8Array): Uint8Array => {
+/** What `decode` returns; an error of the addresses in it is Agave's of a subscription. */
+export const decoded = (what: string, decode: () => Uint8Array): Uint8Array => {
   try {
     return decode()
   } catch (error) {
@@ -42,7 +41,7 @@ const decoded = (what: What, decode: () => Uint8Array): Uint8Array => {
 }
 
 /** A base58 address, with Agave's error for an invalid one. */
-export const toKey = (value: unknown, index: number, what: What = 'pubkey'): Uint8Array => {
+export const toKey = (value: unknown, index: number, what = 'pubkey'): Uint8Array => {
   const text = toText(value, index)
   return decoded(what, () => decodePubkey(text))
 }

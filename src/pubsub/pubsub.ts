@@ -1,4 +1,5 @@
 import type { Fanout } from '../native/fanout.js'
+import { RpcError } from '../shared/errors.js'
 import { LoopTurn } from '../shared/event-loop/loop-turn.js'
 import {
   CLOSE,
@@ -8,11 +9,13 @@ import {
   type SubscriptionLimits,
 } from '../shared/socket.js'
 import type { Timers } from '../shared/event-loop/timers.js'
+import { AccessBound } from './access-bound.js'
+import { BlockReads } from './block-reads.js'
 import { SubscriptionConnection } from './connection.js'
 import { createDriver, type Driver } from './driver.js'
 import type { Options } from './options.js'
 import { Registry } from './registry.js'
-import type { IndexedScope, SubscriptionRules, Transactions } from './subscription.js'
+import type { IndexedScope, PrepareFees, SubscriptionRules, Transactions } from './subscription.js'
 
 /** Subscriptions of one network at one edge: current numbers, and counts since the start. */
 export type PubSubStats = {
@@ -33,6 +36,8 @@ export type PubSubParts = {
   readonly scope?: IndexedScope | undefined
   /** Undefined where nothing can be submitted. */
   readonly followSubmissions?: FollowSubmissions | undefined
+  /** Undefined where no fees are read. */
+  readonly fees?: { readonly prepare: PrepareFees; slot(): number | undefined } | undefined
   readonly options: Options
   /** Sends a frame to every socket that is subscribed to the topic. The frame is not kept. */
   readonly publish: (topic: string, frame: Uint8Array) => void
@@ -40,11 +45,17 @@ export type PubSubParts = {
   readonly onFault: (fault: unknown) => void
 }
 
+const toKeysError = (max: number): RpcError => new RpcError('subscriptionKeys', { max })
+const toReadsError = (max: number): RpcError => new RpcError('blockReads', { max })
+
 /** The subscriptions of one network at one edge. */
 export class PubSub {
   private readonly parts: PubSubParts
   private readonly registry: Registry
   private readonly rules: SubscriptionRules
+  private readonly filterKeys: AccessBound
+  private readonly readBound: AccessBound
+  private readonly blockReads: BlockReads
   private readonly turn: LoopTurn
   private readonly connections = new Set<SubscriptionConnection>()
   private driver: Driver | undefined
@@ -57,15 +68,30 @@ export class PubSub {
   private dropped = 0
 
   constructor(parts: PubSubParts) {
-    const { followSubmissions, network, options, timers, transactions, scope } = parts
+    const { fees, followSubmissions, network, options, timers, transactions, scope } = parts
     this.parts = parts
     this.registry = new Registry(network, options)
     this.turn = new LoopTurn(options.turnMs, timers.now)
-    this.rules = { filtersMax: options.filtersMax, transactions, scope, followSubmissions }
+    const { accessKeysMax, accessReadsMax, keysMax, readsMax } = options
+    this.filterKeys = new AccessBound(accessKeysMax, keysMax, toKeysError)
+    this.readBound = new AccessBound(accessReadsMax, readsMax, toReadsError)
+    this.blockReads = new BlockReads({
+      readers: () => this.registry.readers(),
+      slot: () => fees?.slot(),
+      send: (id, frame) => this.send(id, frame, false, false),
+      onFault: parts.onFault,
+    })
+    const { filtersMax, filterKeysMax } = options
+    const prepareFees = fees?.prepare
+    this.rules = {
+      ...{ filtersMax, filterKeysMax, transactions, scope },
+      followSubmissions,
+      prepareFees,
+    }
   }
 
   connect(socket: Socket, limits: SubscriptionLimits): Connection {
-    const { registry, rules } = this
+    const { filterKeys, readBound: blockReads, registry, rules } = this
     const { options, onFault, timers } = this.parts
     const connection = new SubscriptionConnection({
       socket,
@@ -73,6 +99,8 @@ export class PubSub {
       socketNumber: this.socketCount++ >>> 0,
       limits,
       registry,
+      filterKeys,
+      blockReads,
       options,
       rules,
       setTimer: timers.setTimer,
@@ -88,6 +116,7 @@ export class PubSub {
   advance(): void {
     this.openStore()
     this.driver?.advance()
+    this.blockReads.advance()
   }
 
   /**
@@ -109,6 +138,7 @@ export class PubSub {
 
   close(): void {
     this.openFanout = undefined
+    this.blockReads.close()
     this.closeStore()
     for (const connection of [...this.connections]) connection.close()
   }

@@ -39,6 +39,8 @@ export class Registry {
   private readonly bounds: RegistryBounds
   private readonly byKey = new Map<string, Entry>()
   private readonly entries = new Map<number, Entry>()
+  /** Those that are read for each block. */
+  private readonly reading = new Set<Entry>()
   private fanout: Fanout | undefined
   private lastId = 0
   private refCount = 0
@@ -54,6 +56,11 @@ export class Registry {
 
   byId(id: number): Entry | undefined {
     return this.entries.get(id)
+  }
+
+  /** The ids that are read for each block. */
+  readers(): Iterable<Entry> {
+    return this.reading
   }
 
   /** Ids, and the subscriptions of all connections to them. */
@@ -99,6 +106,7 @@ export class Registry {
     this.refCount -= 1
     if (entry.refCount > 0) return
     this.entries.delete(entry.id)
+    this.reading.delete(entry)
     if (entry.subscription.key !== undefined) this.byKey.delete(entry.subscription.key)
     if (entry.isStarted) this.fanout?.remove(entry.id)
   }
@@ -122,6 +130,7 @@ export class Registry {
     const groups = key === undefined ? undefined : []
     const entry = { id, groups, subscription, onFrame, refCount: 0, isStarted: false }
     this.entries.set(id, entry)
+    if (subscription.read !== undefined) this.reading.add(entry)
     if (key !== undefined) this.byKey.set(key, entry)
     return entry
   }

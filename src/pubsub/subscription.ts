@@ -17,6 +17,12 @@ export type Subscription = {
    */
   readonly key: string | undefined
   add(fanout: Fanout, id: number): void
+  /** Accounts that its filter lists, which are kept for each of its subscribers. */
+  readonly keyCount?: number
+  /** Whether it is read for each block: 1, which is counted to the access. */
+  readonly readCount?: number
+  /** Set if its frames are read from the index for each block. */
+  readonly read?: { readonly kind: string; run(): Promise<Uint8Array> }
   /** Set where frames do not come from the fan-out: starts them, each made of a result. */
   readonly follow?: ReturnType<FollowSubmissions>
 }
@@ -24,7 +30,7 @@ export type Subscription = {
 /** What the network's feed contains about transactions. */
 export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes' | 'full' | 'fullAndVotes'
 
-const hasVotes = (transactions: Transactions): boolean => transactions.endsWith('AndVotes')
+export const hasVotes = (transactions: Transactions): boolean => transactions.endsWith('AndVotes')
 
 /** What an index of a part of the chain covers. */
 export type IndexedScope = {
@@ -37,18 +43,37 @@ export type IndexedScope = {
   coversProgram(program: Uint8Array, filters: readonly Filter[]): boolean
 }
 
+/** The reads of the index that are notified with each block, by their subscription. */
+export type FeeKind = 'priorityFee' | 'tip'
+
+/**
+ * Checks the parameters of a read, and returns what runs it, as JSON: `{context: {slot}, value}`.
+ * Throws an RpcError.
+ */
+export type PrepareFees = (kind: FeeKind, params: readonly unknown[]) => () => Promise<Uint8Array>
+
 /** What subscriptions are checked against. */
 export type SubscriptionRules = {
   readonly filtersMax: number
+  readonly filterKeysMax: number
   readonly transactions: Transactions
   /** Undefined where the whole chain is indexed. */
   readonly scope: IndexedScope | undefined
   /** Undefined where nothing can be submitted. */
   readonly followSubmissions?: FollowSubmissions | undefined
+  /** Undefined where no fees are read. */
+  readonly prepareFees?: PrepareFees | undefined
 }
 
 /** Whose subscription it is. */
-export type Subscriber = { readonly accessId: string; readonly socketNumber: number }
+export type Subscriber = {
+  readonly accessId: string
+  readonly socketNumber: number
+  /** Throws if its filters cannot have so many more accounts. */
+  checkKeys(count: number): void
+  /** Throws if it cannot have so many more subscriptions that are read for each block. */
+  checkReads(count: number): void
+}
 
 /** Checks the parameters of a subscribing method. Throws an RpcError. */
 export type ToSubscription = (
@@ -82,7 +107,7 @@ const toView = (options: Members): { view: FanoutView; keyParts: readonly unknow
 }
 
 /** What `cursor` and `from` of the options at `index` ask for; undefined is Agave's frames. */
-const toCursors = (
+export const toCursors = (
   options: Members,
   index: number,
   { accessId, socketNumber }: Subscriber,
@@ -97,7 +122,7 @@ const toCursors = (
 }
 
 /** The key of a subscription that is shared. */
-const toSharedKey = (
+export const toSharedKey = (
   parts: readonly unknown[],
   cursors: Cursors | undefined,
 ): string | undefined => {
@@ -156,7 +181,8 @@ export const toLogs: ToSubscription = (params, { transactions }, subscriber) => 
   if (transactions === 'none' || transactions === 'status') throw new RpcError('methodNotFound')
   checkCount(params, 1, 2)
   const which = toWhich(params[0])
-  if (which === 'allWithVotes' && !hasVotes(transactions)) throw new RpcError('votesNotFollowed')
+  if (which === 'allWithVotes' && !hasVotes(transactions))
+    throw new RpcError('votesNotFollowed', { what: '`allWithVotes`' })
   const options = toOptions(params, 1)
   const commitment = toCommitment(options['commitment'])
   const cursors = toCursors(options, 1, subscriber)

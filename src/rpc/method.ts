@@ -103,6 +103,8 @@ export type Method = MethodDescription & {
   /** The upstream RPC, if it takes the method, answers a call that fails with this error. */
   readonly forwardedOn?: ErrorName | undefined
   readonly params: readonly Param<unknown>[]
+  /** Checks the parameters once, for any number of calls. */
+  prepare(params: readonly unknown[]): (context: MethodContext) => ReplyBytes | Promise<ReplyBytes>
   call(context: MethodContext, params: readonly unknown[]): ReplyBytes | Promise<ReplyBytes>
 }
 
@@ -134,11 +136,13 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
   const { name, summary, bound, params, result = ANYTHING, example, forwardedOn } = spec
   const min = params.filter(param => param.isRequired).length
   const max = params.length
-  const call: Method['call'] = (context, values) => {
+  const prepare: Method['prepare'] = values => {
     // Agave checks the count first, too. A missing parameter is reported by its index instead.
     checkParamCount(values, { min, max })
-    return spec.run(context, ...(params.map((param, i) => param.check(values[i], i)) as Checked<P>))
+    const checked = params.map((param, i) => param.check(values[i], i)) as Checked<P>
+    return context => spec.run(context, ...checked)
   }
+  const call: Method['call'] = (context, values) => prepare(values)(context)
   const errors = [
     ...new Set<ErrorName>([
       'paramsNotArray',
@@ -149,5 +153,5 @@ export const method = <const P extends readonly Param<unknown>[]>(spec: {
       ...BOUND_ERRORS[bound],
     ]),
   ]
-  return { name, summary, bound, params, result, errors, example, forwardedOn, call }
+  return { name, summary, bound, params, result, errors, example, forwardedOn, prepare, call }
 }

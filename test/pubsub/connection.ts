@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import t from 'tap'
 import { SubscriptionConnection, type ConnectionParts } from '../../src/pubsub/connection.js'
+import { AccessBound } from '../../src/pubsub/access-bound.js'
 import { defaults } from '../../src/pubsub/options.js'
 import { Registry } from '../../src/pubsub/registry.js'
 import { RpcError } from '../../src/shared/errors.js'
@@ -25,11 +26,17 @@ const atOnce = (run: () => void) => {
   return () => {}
 }
 
+const toKeysError = (max: number): RpcError => new RpcError('subscriptionKeys', { max })
+const toReadsError = (max: number): RpcError => new RpcError('blockReads', { max })
+
 const createHarness = (options = defaults) => {
   const native = createFakeFanout()
   const sockets = createFakeSockets()
   const registry = new Registry('main', options)
   registry.setFanout(native.fanout)
+  const { accessKeysMax, accessReadsMax, keysMax, readsMax } = options
+  const filterKeys = new AccessBound(accessKeysMax, keysMax, toKeysError)
+  const blockReads = new AccessBound(accessReadsMax, readsMax, toReadsError)
   const events: unknown[] = []
   const timers = createFakeTimers()
   const connect = (parts: Partial<ConnectionParts> = {}) => {
@@ -39,8 +46,10 @@ const createHarness = (options = defaults) => {
       socketNumber: 3,
       limits: { accessId: 'acc_1', subscriptionsMax: 100, onExceeded: () => {} },
       registry,
+      filterKeys,
+      blockReads,
       options,
-      rules: { filtersMax: options.filtersMax, transactions: 'logs', scope: undefined },
+      rules: { ...options, transactions: 'full', scope: undefined },
       setTimer: timers.setTimer,
       onFault: fault => events.push(String(fault)),
       onBacklog: () => events.push('backlog'),
@@ -64,7 +73,7 @@ const createHarness = (options = defaults) => {
     }
     return { ...own, connection, call, closed: () => own.closed }
   }
-  return { native, sockets, registry, events, timers, connect }
+  return { native, sockets, registry, filterKeys, events, timers, connect }
 }
 
 t.test('frames start after the reply', async t => {
@@ -195,6 +204,33 @@ t.test('a socket’s subscriptions are bounded', async t => {
   t.equal(call('slotSubscribe'), LIMIT, 'a smaller limit applies to the next one')
   t.equal(exceeded, 2, 'each is counted')
 })
+
+t.test(
+  'accounts in filters are counted to the access as long as one of its sockets has them',
+  async t => {
+    const { connect, filterKeys } = createHarness({ ...defaults, accessKeysMax: 3, keysMax: 4 })
+    const [one, other] = [connect(), connect()]
+    const limits = { accessId: 'acc_2', subscriptionsMax: 100, onExceeded: () => {} }
+    const stranger = connect({ limits })
+    const over = (max: number): string =>
+      `-32603 Internal Error: Subscription refused. Limit of ${max} accounts in filters reached`
+    const nodeLimit = '-32603 Internal Error: Subscription refused. Node subscription limit reached'
+    const include = (count: number) => [{ accountInclude: Array(count).fill(KEY) }]
+    const named = { filter: { accounts: { required: [KEY] } } }
+    t.equal(one.call('transactionSubscribe', include(2)), 1)
+    t.equal(other.call('transactionSubscribe', include(2)), over(3), 'another socket of the access')
+    t.equal(other.call('transactionSubscribe', named), 2)
+    t.equal(one.call('transactionSubscribe', named), over(3))
+    t.equal(stranger.call('transactionSubscribe', include(2)), nodeLimit)
+    t.equal(stranger.call('transactionSubscribe', include(1)), 3)
+    t.equal(one.call('transactionUnsubscribe', [1]), true)
+    t.equal(one.call('transactionSubscribe', include(2)), 4)
+    t.equal(one.call('logsSubscribe', named), '-32602 `params` should be an array')
+    for (const { connection } of [one, other, stranger]) connection.close()
+    t.doesNotThrow(() => filterKeys.check('acc_1', 3))
+    t.doesNotThrow(() => filterKeys.check('acc_3', 3))
+  },
+)
 
 t.test('a message may unsubscribe what it subscribed to', async t => {
   const { native, connect } = createHarness()

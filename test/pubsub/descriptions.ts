@@ -11,8 +11,9 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
   const sockets = createFakeSockets()
   const pubsub = new PubSub({
     network: 'main',
-    transactions: 'logs',
+    transactions: 'full',
     options: defaults,
+    fees: { prepare: () => async () => Buffer.from('1'), slot: () => undefined },
     followSubmissions: () => () => ({ onDrain() {}, close() {} }),
     publish: sockets.publish,
     timers: createFakeTimers(),
@@ -39,5 +40,5 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     t.ok(ajv.validate(described?.result ?? false, true), end)
     t.strictSame(described?.example, { params: [1], result: true }, end)
   }
-  t.equal(ids, 7)
+  t.equal(ids, 10)
 })

@@ -29,7 +29,7 @@ const SHAPE = '-32602 Invalid param: filter must be dataSize or memcmp'
 const MANY = '-32602 Invalid params: Too many filters provided; max 4'
 const NOT_FOUND = '-32601 Method not found'
 
-const SUBSCRIBER = { accessId: 'acc_1', socketNumber: 3 }
+const SUBSCRIBER = { accessId: 'acc_1', socketNumber: 3, checkKeys: () => {}, checkReads: () => {} }
 
 /** Cursors of slot 1 in a block whose hash begins with zeros. */
 const cursorOf = (kind: number): string =>
@@ -42,6 +42,7 @@ const FROM = '-32602 Invalid param: from must be the `cursor` of a notification 
 
 const rulesOf = (transactions: Transactions = 'logs'): SubscriptionRules => ({
   filtersMax: 4,
+  filterKeysMax: 10_000,
   transactions,
   scope: undefined,
 })
@@ -287,13 +288,14 @@ for (const [json, answer] of ids)
 
 t.test('keys are equal only for identical subscriptions', async t => {
   const keyOf = (method: string, json: string): string | undefined =>
-    SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('logsAndVotes'), SUBSCRIBER).key
+    SUBSCRIBES.get(method)?.(JSON.parse(json), rulesOf('fullAndVotes'), SUBSCRIBER).key
   const same: [method: string, one: string, other: string][] = [
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"encoding":"base64","minContextSlot":7}]`],
     ['accountSubscribe', `["${KEY}"]`, `["${KEY}",{"commitment":"finalized"}]`],
     ['programSubscribe', `["${KEY}"]`, `["${KEY}",{"filters":[]}]`],
     ['logsSubscribe', '["all"]', '["all",{}]'],
     ['slotSubscribe', '[]', '[]'],
+    ['transactionSubscribe', '[]', '[{"accountInclude":[]},{"encoding":"base64"}]'],
     ['slotSubscribe', '[{"cursor":true}]', '[{"cursor":true,"from":null}]'],
   ]
   for (const [method, one, other] of same) t.equal(keyOf(method, one), keyOf(method, other), other)
@@ -315,6 +317,18 @@ t.test('keys are equal only for identical subscriptions', async t => {
     keyOf('logsSubscribe', '["all",{"commitment":"confirmed"}]'),
     keyOf('logsSubscribe', `[{"mentions":["${KEY}"]}]`),
     keyOf('slotSubscribe', '[]'),
+    ...[
+      '',
+      `{"accountInclude":["${KEY}"]}`,
+      `{"accountExclude":["${KEY}"]}`,
+      `{"accountRequired":["${KEY}"]}`,
+      `{"accountRequired":["${KEY}","${KEY}"]}`,
+      '{"failed":false}',
+      '{"vote":false}',
+      '{},{"encoding":"json"}',
+      '{},{"commitment":"confirmed"}',
+      '{},{"cursor":true}',
+    ].map(filter => keyOf('transactionSubscribe', `[${filter}]`)),
     keyOf('rootSubscribe', '[]'),
     keyOf('rootSubscribe', '[{"cursor":true}]'),
     keyOf('programSubscribe', `["${KEY}",{"cursor":true}]`),

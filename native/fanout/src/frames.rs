@@ -9,6 +9,7 @@ use primitives::encoding::{push_base58, push_pubkey};
 use store::{AccountRef, Logs};
 use sys::error::Result;
 use wire::account_json::{AccountWriter, Accounts, Mints, View, push_u64};
+use wire::transaction_json::{Details, Shape, TransactionView, push_transaction_member};
 
 /// Flag in [`Frames::index`]: the last frame of its subscription.
 pub const IS_LAST: u32 = 1;
@@ -23,8 +24,17 @@ pub struct To {
     pub cursor: Option<Cursor>,
 }
 
-/// Cached views of one account. More are rare, and the cache is searched linearly.
-const WRITTEN_MAX: usize = 16;
+/// Cached views of one change. It is searched linearly. Transactions have no more views
+/// that differ.
+const WRITTEN_MAX: usize = 64;
+
+/// What text is equal for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    /// The account in its program or by its address.
+    Account(View, bool),
+    Transaction(TransactionView),
+}
 
 /// The frames that a pass has written.
 pub struct Frames {
@@ -34,8 +44,8 @@ pub struct Frames {
     bytes_max: usize,
     /// Flags of every frame.
     flags: u32,
-    /// Text of the current account in each view, as ranges of `bytes`.
-    written: Vec<(View, bool, Range<usize>)>,
+    /// Text of the current change in each view, as ranges of `bytes`.
+    written: Vec<(Written, Range<usize>)>,
 }
 
 impl Frames {
@@ -122,6 +132,43 @@ impl Frames {
                 push_line(out, line);
             }
             out.extend_from_slice(b"]}}");
+            Ok(())
+        })
+    }
+
+    /// `full` is the feed's protobuf of it, if the store has that.
+    pub fn transaction(
+        &mut self,
+        to: To,
+        slot: u64,
+        signature: &[u8; 64],
+        full: Option<&[u8]>,
+        view: TransactionView,
+    ) -> Result<()> {
+        self.frame("transaction", to.id, 0, |frames| {
+            frames.cached(Written::Transaction(view), |out| {
+                out.push(b'{');
+                push_transaction_member(out, view, full);
+                let has_signature = match (view.shape, view.details) {
+                    (_, Details::None) => false,
+                    (Shape::Positional, _) | (_, Details::Signatures) => true,
+                    (Shape::Named, _) => false,
+                };
+                if has_signature {
+                    out.extend_from_slice(b"\"signature\":\"");
+                    push_base58(out, signature)?;
+                    out.extend_from_slice(b"\",");
+                }
+                out.extend_from_slice(b"\"slot\":");
+                push_u64(out, slot);
+                if view.shape == Shape::Positional {
+                    out.extend_from_slice(b",\"transactionIndex\":");
+                    push_u64(out, full.map_or(0, store::transaction_index));
+                }
+                Ok(())
+            })?;
+            push_cursor(&mut frames.bytes, to.cursor);
+            frames.bytes.push(b'}');
             Ok(())
         })
     }
@@ -215,7 +262,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Appends the account in a view. Repeats of a view are copied from the first.
+    /// Appends the account in a view.
     fn account_value<A: Accounts>(
         &mut self,
         account: &AccountRef<'_>,
@@ -223,27 +270,33 @@ impl Frames {
         is_in_page: bool,
         accounts: &A,
     ) -> Result<()> {
-        let before = self
-            .written
-            .iter()
-            .find(|(of, in_page, _)| (*of, *in_page) == (view, is_in_page));
-        if let Some((_, _, range)) = before {
+        self.cached(Written::Account(view, is_in_page), |out| {
+            // As in the reads of the same name: pages know the native mint without a look-up.
+            let mints = if is_in_page {
+                Mints::in_pages(accounts)
+            } else {
+                Mints::by_address(accounts)
+            };
+            AccountWriter::new(view, mints)
+                .telling_what_is_too_long()
+                .write(out, account)
+        })
+    }
+
+    /// Appends text of the current change. Repeats are copied from the first.
+    fn cached(
+        &mut self,
+        of: Written,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some((_, range)) = self.written.iter().find(|(other, _)| *other == of) {
             self.bytes.extend_from_within(range.clone());
             return Ok(());
         }
         let start = self.bytes.len();
-        // As in the reads of the same name: pages know the native mint without a look-up.
-        let mints = if is_in_page {
-            Mints::in_pages(accounts)
-        } else {
-            Mints::by_address(accounts)
-        };
-        AccountWriter::new(view, mints)
-            .telling_what_is_too_long()
-            .write(&mut self.bytes, account)?;
+        write(&mut self.bytes)?;
         if self.written.len() < WRITTEN_MAX {
-            let range = start..self.bytes.len();
-            self.written.push((view, is_in_page, range));
+            self.written.push((of, start..self.bytes.len()));
         }
         Ok(())
     }

@@ -6,9 +6,11 @@ use super::interest::{Interest, LogsOf, Subscription};
 use super::programs::{FilterKey, ProgramGroup};
 use super::signatures::{Awaited, Signatures};
 use super::subs::Subs;
+use super::transactions::{Seen, Transactions};
 use primitives::Pubkey;
 use store::AccountRef;
 use wire::account_json::View;
+use wire::transaction_json::TransactionView;
 
 /// The kind of frame that a change causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,7 @@ pub enum Kind {
     Account(View),
     Program(View),
     Logs,
+    Transaction(TransactionView),
 }
 
 /// A subscription that matches a change.
@@ -30,6 +33,7 @@ enum Registered {
     Account(Pubkey),
     Program(Pubkey, FilterKey),
     Logs(LogsOf),
+    Transactions,
     Signature,
     Slot,
     Root,
@@ -45,6 +49,7 @@ pub struct Index {
     logs: Subs<()>,
     logs_with_votes: Subs<()>,
     mentions: HashMap<Pubkey, Subs<()>>,
+    transactions: Transactions,
     pub signatures: Signatures,
     pub slots: Subs<()>,
     pub roots: Subs<()>,
@@ -70,6 +75,10 @@ impl Index {
             Interest::Logs(of) => {
                 self.logs_of(of).insert(id, ());
                 Registered::Logs(of)
+            }
+            Interest::Transactions { filter, view } => {
+                self.transactions.add(id, filter, view);
+                Registered::Transactions
             }
             Interest::Signature {
                 signature,
@@ -111,6 +120,7 @@ impl Index {
                 drop_from(&mut self.mentions, &key, id)
             }
             Some(Registered::Logs(of)) => self.logs_of(of).remove(id),
+            Some(Registered::Transactions) => self.transactions.remove(id),
             Some(Registered::Signature) => self.signatures.remove(id),
             Some(Registered::Slot) => self.slots.remove(id),
             Some(Registered::Root) => self.roots.remove(id),
@@ -155,7 +165,7 @@ impl Index {
     }
 
     pub fn wants_transactions(&self) -> bool {
-        self.wants_logs() || self.signatures.has_unseen()
+        self.wants_logs() || self.signatures.has_unseen() || !self.transactions.is_empty()
     }
 
     /// Returns the subscriptions to an account, then those to its program. A closed account has no
@@ -208,6 +218,18 @@ impl Index {
                 .for_each(push);
         }
         hits
+    }
+
+    /// Returns the subscriptions to a transaction.
+    pub fn transaction_hits(&mut self, seen: &Seen<'_>, hits: &mut Vec<Hit>) {
+        if self.transactions.is_empty() {
+            return;
+        }
+        self.transactions
+            .hits(seen, &mut self.comparisons, |id, view| {
+                let kind = Kind::Transaction(view);
+                hits.push(Hit { id, kind });
+            });
     }
 
     fn wants_logs(&self) -> bool {

@@ -6,6 +6,7 @@ use super::cursor::{Cursor, Place};
 use primitives::Pubkey;
 use store::Filter;
 use wire::account_json::View;
+use wire::transaction_json::TransactionView;
 
 /// One subscription, with the client's parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub enum Interest {
         view: View,
     },
     Logs(LogsOf),
+    Transactions {
+        filter: Arc<TransactionFilter>,
+        view: TransactionView,
+    },
     /// Ends after the frame of the outcome.
     Signature {
         signature: [u8; 64],
@@ -39,7 +44,7 @@ impl Interest {
         match (self, place) {
             (Interest::Root, _) => Place::Root,
             (Interest::Slot, _) => Place::End,
-            (Interest::Logs(_), Place::Account(_)) => Place::Slot,
+            (Interest::Logs(_) | Interest::Transactions { .. }, Place::Account(_)) => Place::Slot,
             (Interest::Account { .. } | Interest::Program { .. }, Place::Transaction(_)) => {
                 Place::End
             }
@@ -75,6 +80,21 @@ pub struct Resume {
     pub access: Arc<str>,
     /// The socket, which [`crate::Fanout::hold`] names.
     pub socket: u32,
+}
+
+/// Transactions that match all of it; `None` and empty lists match any. The lists are of accounts,
+/// also of those that lookup tables load.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TransactionFilter {
+    pub is_vote: Option<bool>,
+    pub is_failed: Option<bool>,
+    pub signature: Option<[u8; 64]>,
+    /// One of them, unless there are none.
+    pub include: Box<[Pubkey]>,
+    /// None of them.
+    pub exclude: Box<[Pubkey]>,
+    /// All of them.
+    pub required: Box<[Pubkey]>,
 }
 
 /// Transactions whose logs are subscribed to.

@@ -24,10 +24,11 @@ mod signatures;
 mod slot;
 mod socket_replay;
 mod subs;
+mod transactions;
 mod walk;
 
 pub use cursor::{Cursor, Place};
-pub use interest::{Interest, LogsOf, Resume, Subscription};
+pub use interest::{Interest, LogsOf, Resume, Subscription, TransactionFilter};
 pub use outcomes::{AwaitedTransaction, push_outcomes};
 pub use pass::{FanoutOptions, FanoutStats, IS_LAST, IS_REPLAYED, Pass};
 

@@ -6,6 +6,7 @@ use super::cursor::{Cursor, Place, account_key, transaction_key};
 use super::frames::{Frames, To};
 use super::index::{Hit, Index, Kind};
 use super::signatures::{Outcome, Settled};
+use super::transactions::Seen;
 use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
 
@@ -181,7 +182,9 @@ fn bytes_of(change: &Change<'_>) -> usize {
     CHANGE_BYTES
         + match change {
             Change::Account { account, .. } => account.data.len(),
-            Change::Transaction { keys, logs, .. } => keys.as_flattened().len() + logs.byte_count(),
+            Change::Transaction {
+                keys, logs, full, ..
+            } => keys.as_flattened().len() + full.map_or(logs.byte_count(), <[u8]>::len),
             Change::Status { .. } => 0,
         }
 }
@@ -219,7 +222,15 @@ fn match_subscriptions(
             ..
         } => {
             see(index, signature, error);
-            index.logs_hits(is_vote, keys)
+            let mut hits = index.logs_hits(is_vote, keys);
+            let seen = Seen {
+                signature,
+                is_vote,
+                is_failed: error.is_some(),
+                keys,
+            };
+            index.transaction_hits(&seen, &mut hits);
+            hits
         }
     }
 }
@@ -259,6 +270,12 @@ fn write(
                 ..
             },
         ) => frames.logs(to, slot, signature, *error, *logs),
+        (
+            Kind::Transaction(view),
+            Change::Transaction {
+                signature, full, ..
+            },
+        ) => frames.transaction(to, slot, signature, *full, view),
         // A hit always has the kind of its change.
         _ => Ok(()),
     }

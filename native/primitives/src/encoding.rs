@@ -160,8 +160,48 @@ pub fn decode_long_base58(text: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
     (bytes.len() <= bytes_max).then_some(bytes)
 }
 
+/// Base58 of any length, for bytes with a bound: quadratic in it, as base58 is. Four bytes and five
+/// characters a step take a tenth of the time of one by one.
+pub fn encode_long_base58(bytes: &[u8]) -> String {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let (_, rest) = bytes.split_at(zeros);
+    // The number in base 58^5, its lowest digit first.
+    let base = STEP_FACTORS[STEP_CHARS];
+    let mut digits: Vec<u32> = Vec::with_capacity(bytes.len() * 1_366 / 5_000 + 1);
+    let (first, words) = rest.split_at(rest.len() % 4);
+    for word in std::iter::once(first).chain(words.chunks(4)) {
+        let mut carry = word
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte));
+        for digit in &mut digits {
+            let value = (u64::from(*digit) << 32) + carry;
+            *digit = (value % base) as u32;
+            carry = value / base;
+        }
+        while carry > 0 {
+            digits.push((carry % base) as u32);
+            carry /= base;
+        }
+    }
+    let mut text = vec![b'1'; zeros];
+    let characters = digits.iter().rev().flat_map(|digit| {
+        let of = |power: u64| DIGITS[(u64::from(*digit) / power % 58) as usize];
+        let [_, powers @ ..] = STEP_FACTORS;
+        [
+            of(powers[3]),
+            of(powers[2]),
+            of(powers[1]),
+            of(powers[0]),
+            of(1),
+        ]
+    });
+    text.extend(characters.skip_while(|character| *character == b'1'));
+    text.into_iter().map(char::from).collect()
+}
+
+const DIGITS: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+
 fn base58_digit(byte: u8) -> Option<u64> {
-    const DIGITS: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     const VALUES: [u8; 256] = {
         let mut values = [u8::MAX; 256];
         let mut at = 0;

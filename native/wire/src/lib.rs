@@ -10,4 +10,5 @@ pub mod fees;
 pub mod message;
 pub mod reads;
 pub mod reply;
+pub mod transaction_json;
 pub mod upstream;

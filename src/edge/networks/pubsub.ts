@@ -5,7 +5,9 @@ import type { Metrics } from '../../shared/metrics.js'
 import { SYSTEM_TIMERS } from '../../shared/event-loop/timers.js'
 import type { FollowSubmissions } from '../../shared/socket.js'
 import type { StoreFollower } from './network-view.js'
+import { openFees } from './fees.js'
 import { createSubscriptionScope } from './subscription-scope.js'
+import { toTipGroups } from './tip-groups.js'
 
 /** The subscriptions of one network. `follower` gives them its store. */
 export type OpenPubSub = Pick<PubSub, 'connect' | 'close'> & { readonly follower: StoreFollower }
@@ -40,12 +42,15 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
 /** Opens the subscriptions of a network at this edge. */
 export const openPubSub = (
   config: Pick<EdgeConfig, 'pubsub' | 'rpc'>,
-  { id: network, feed, scope: scopeOptions }: EdgeConfig['networks'][number],
+  options: EdgeConfig['networks'][number],
   { follow, log, metrics, publish }: Modules,
 ): OpenPubSub => {
+  const { id: network, feed, scope: scopeOptions } = options
   const { subscriptionsMax, chunkBytesMax } = config.pubsub
   const scope = scopeOptions === undefined ? undefined : createSubscriptionScope(scopeOptions)
+  const fees = openFees(toTipGroups(options))
   const pubsub = new PubSub({
+    fees,
     network,
     scope,
     transactions: feed.transactions,
@@ -61,7 +66,9 @@ export const openPubSub = (
     close: () => pubsub.close(),
     follower: {
       onStore: reader => {
-        scope?.setReads(reader.reads({ ...config.rpc, recentResultsMax: 0 }))
+        const reads = reader.reads({ ...config.rpc, recentResultsMax: 0 })
+        scope?.setReads(reads)
+        fees.setReads(reads)
         pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax, chunkBytesMax }))
       },
       onTip: () => pubsub.advance(),

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::LogsOf;
+use crate::{LogsOf, TransactionFilter};
 use store::Filter;
 use store::testing::{account, number};
+use wire::transaction_json::{self, Details, Shape, TransactionView};
 
 const SUBSCRIPTIONS: u32 = 10_000;
 const CHANGES: u64 = 1_000;
@@ -98,4 +99,81 @@ fn cost_of_subscriptions_without_changes() {
     assert!(bench.frames().is_empty());
     let comparisons = bench.fanout.stats().comparisons;
     assert_eq!(comparisons, CHANGES + 100 * 3);
+}
+
+/// Comparisons of one slot of 1,000 transactions with two accounts each, for these filters.
+fn cost_of_transactions(filter: impl Fn(u32) -> TransactionFilter) -> (u64, usize) {
+    let bench = Bench::new();
+    bench.apply_accounts(1, vec![]);
+    for id in 1..=SUBSCRIPTIONS / 10 {
+        let interest = Interest::Transactions {
+            filter: Arc::new(filter(id)),
+            view: TransactionView {
+                details: Details::None,
+                encoding: transaction_json::Encoding::Base64,
+                shows_rewards: false,
+                version_max: None,
+                shape: Shape::Named,
+            },
+        };
+        bench.add(id, interest);
+    }
+    bench.frames();
+    let transactions = (0..CHANGES).map(|n| {
+        let mut update = transaction(0, None, Some((&[POPULAR, number(n)], &[])));
+        update.signature[..8].copy_from_slice(&n.to_be_bytes());
+        update
+    });
+    bench.apply(&with_transactions(2, transactions.collect()));
+    let frames = bench.frames().len();
+    (bench.fanout.stats().comparisons, frames)
+}
+
+/// An account that every transaction names.
+const POPULAR: [u8; 32] = [255; 32];
+
+#[test]
+fn accounts_that_no_transaction_names_cost_nothing() {
+    let rare = |id: u32, list: u64, count: u64| -> Box<[[u8; 32]]> {
+        let first = (u64::from(id) * 4 + list) << 20;
+        (first..first + count).map(number).collect()
+    };
+    let look_ups = CHANGES * 3;
+    // 100 accounts in each list; 10,000 are in the test of the service.
+    let cases: [(&str, Box<dyn Fn(u32) -> TransactionFilter>); 2] = [
+        (
+            "included and excluded",
+            Box::new(|id| TransactionFilter {
+                include: rare(id, 1, 100),
+                exclude: rare(id, 2, 100),
+                ..TransactionFilter::default()
+            }),
+        ),
+        (
+            "required, beside one that all have",
+            Box::new(|id| TransactionFilter {
+                required: [&[number(u64::from(id) << 30)][..], &[POPULAR]]
+                    .concat()
+                    .into(),
+                ..TransactionFilter::default()
+            }),
+        ),
+    ];
+    for (name, filter) in cases {
+        let (comparisons, frames) = cost_of_transactions(filter);
+        assert_eq!(frames, 0, "{name}");
+        // The first of the required accounts may be the popular one: nothing tells them apart yet.
+        let most = look_ups + CHANGES * 4;
+        assert!(comparisons <= most, "{name}: {comparisons}");
+    }
+    let (comparisons, frames) = cost_of_transactions(|_| TransactionFilter {
+        exclude: Box::new([POPULAR]),
+        ..TransactionFilter::default()
+    });
+    assert_eq!(frames, 0);
+    let each = CHANGES * u64::from(SUBSCRIPTIONS / 10);
+    assert!(
+        comparisons <= look_ups + each,
+        "one step for each that is excluded: {comparisons}"
+    );
 }

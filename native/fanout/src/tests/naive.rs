@@ -8,6 +8,7 @@ use crate::{Interest, LogsOf};
 use primitives::encoding::{encode_pubkey, push_base58};
 use store::{AccountRef, Block, Snapshot, TransactionUpdate};
 use wire::account_json::{AccountWriter, Mints, View};
+use wire::transaction_json::Shape;
 
 /// Subscription, flags, and the frame.
 pub type SentFrame = (u32, u32, Value);
@@ -173,6 +174,7 @@ impl Naive {
         let mut settled = Vec::new();
         for transaction in &block.transactions {
             self.push_logs(slot, transaction, sent);
+            self.push_transaction(slot, transaction, sent);
             self.see(None, slot, transaction, &mut settled);
         }
         sent.extend(settled);
@@ -207,6 +209,43 @@ impl Naive {
         push(LogsOf::AllWithVotes);
         for key in &details.keys {
             push(LogsOf::Mentions(*key));
+        }
+    }
+
+    fn push_transaction(&self, slot: u64, of: &TransactionUpdate, sent: &mut Vec<SentFrame>) {
+        let Some(details) = &of.details else {
+            return;
+        };
+        for (id, interest) in &self.subscriptions {
+            let Interest::Transactions { filter, view } = interest else {
+                continue;
+            };
+            let names = |key: &[u8; 32]| details.keys.contains(key);
+            let is_wanted = filter
+                .is_vote
+                .is_none_or(|is_vote| is_vote == details.is_vote)
+                && filter
+                    .is_failed
+                    .is_none_or(|failed| failed == of.error.is_some())
+                && filter
+                    .signature
+                    .is_none_or(|signature| signature == of.signature)
+                && (filter.include.is_empty() || filter.include.iter().any(names))
+                && !filter.exclude.iter().any(names)
+                && filter.required.iter().all(names);
+            if !is_wanted {
+                continue;
+            }
+            let mut signature = Vec::new();
+            push_base58(&mut signature, &of.signature).unwrap();
+            let signature = String::from_utf8(signature).unwrap();
+            let result = match view.shape {
+                Shape::Named => json!({ "signature": signature, "slot": slot }),
+                Shape::Positional => {
+                    json!({ "signature": signature, "slot": slot, "transactionIndex": 0 })
+                }
+            };
+            sent.push(frame(*id, "transaction", 0, &result));
         }
     }
 

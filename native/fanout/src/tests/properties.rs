@@ -8,9 +8,10 @@ use proptest::prelude::*;
 
 use super::naive::Naive;
 use super::*;
-use crate::LogsOf;
+use crate::{LogsOf, TransactionFilter};
 use store::testing::strategy::{filter, program, pubkey, update};
 use wire::account_json::DataSlice;
+use wire::transaction_json::{self, Details, Shape, TransactionView};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -47,6 +48,7 @@ fn interest() -> impl Strategy<Value = Interest> {
             Interest::Program { program, filters, view }
         }),
         3 => logs.prop_map(Interest::Logs),
+        6 => transactions(),
         4 => signature.prop_map(|(n, is_finalized, wants_received)| Interest::Signature {
             signature: signature_of(n),
             is_finalized,
@@ -55,6 +57,38 @@ fn interest() -> impl Strategy<Value = Interest> {
         1 => Just(Interest::Slot),
         1 => Just(Interest::Root),
     ]
+}
+
+fn transactions() -> impl Strategy<Value = Interest> {
+    let keys = || prop::collection::btree_set(pubkey(), 0..4);
+    let flag = || option::weighted(0.3, any::<bool>());
+    let signature = option::weighted(0.2, (0u8..12).prop_map(signature_of));
+    let lists = (keys(), keys(), keys());
+    (flag(), flag(), signature, lists, any::<bool>()).prop_map(
+        |(is_vote, is_failed, signature, (include, exclude, required), is_named)| {
+            let filter = Arc::new(TransactionFilter {
+                is_vote,
+                is_failed,
+                signature,
+                include: include.into_iter().collect(),
+                exclude: exclude.into_iter().collect(),
+                required: required.into_iter().collect(),
+            });
+            // What it shows of a transaction is tested where that is written.
+            let view = TransactionView {
+                details: Details::Signatures,
+                encoding: transaction_json::Encoding::Base64,
+                shows_rewards: false,
+                version_max: None,
+                shape: if is_named {
+                    Shape::Named
+                } else {
+                    Shape::Positional
+                },
+            };
+            Interest::Transactions { filter, view }
+        },
+    )
 }
 
 fn signature_of(n: u8) -> [u8; 64] {

@@ -45,6 +45,7 @@ proptest! {
         let whole = [vec![0; zeros], bytes].concat();
         let text = encode_plainly(&whole);
         prop_assert_eq!(decode_long_base58(text.as_bytes(), 1_232), Some(whole.clone()));
+        prop_assert_eq!(encode_long_base58(&whole), text.as_str());
         if let Some(less) = whole.len().checked_sub(1) {
             prop_assert_eq!(decode_long_base58(text.as_bytes(), less), None);
         }

@@ -74,7 +74,7 @@ impl Store {
         let mut total = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
         let oldest_kept = (block.slot + 1).saturating_sub(BLOCKS_KEPT);
         while let Some((key, head)) = fees.first(txn)? {
-            let (oldest, dropped) = (keys::slot_of(key), bytes_of(head));
+            let (oldest, dropped) = (keys::slot_of(key), fees_bytes(head));
             if oldest >= oldest_kept && total + bytes <= BYTES_MAX {
                 break;
             }
@@ -113,7 +113,7 @@ impl Snapshot<'_> {
     pub fn fees(&self, slot: u64) -> Result<Option<BlockFees>> {
         let fees = self.tables().fees;
         let head = keys::chunk(slot, 0);
-        let Some(bytes) = fees.get(&self.txn, &head)?.map(bytes_of) else {
+        let Some(bytes) = fees.get(&self.txn, &head)?.map(fees_bytes) else {
             return Ok(None);
         };
         let last = keys::chunk(slot, u32::MAX);
@@ -131,7 +131,8 @@ impl Snapshot<'_> {
     }
 }
 
-fn bytes_of(head: &[u8]) -> u64 {
+/// Bytes of a slot by its first row, and of all by their total.
+pub(crate) fn fees_bytes(head: &[u8]) -> u64 {
     let bytes = head.first_chunk();
     bytes.map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }

@@ -1,10 +1,11 @@
 //! Reads single fields of a transaction in the feed's protobuf, without decoding all of it.
 //!
-//! `SubscribeUpdateTransactionInfo { meta = 4 }` and `TransactionStatusMeta { log_messages = 6 }`
-//! of yellowstone-grpc-proto 14. Bytes that are no protobuf end what is read.
+//! Fields of yellowstone-grpc-proto 14: `meta` and `index` of SubscribeUpdateTransactionInfo, and
+//! `log_messages` of TransactionStatusMeta. Bytes that are no protobuf end what is read.
 
 const META: u64 = 4;
 const LOG_MESSAGES: u64 = 6;
+const INDEX: u64 = 5;
 
 /// The meta of a transaction; empty if it has none.
 pub(crate) fn meta(mut transaction: &[u8]) -> &[u8] {
@@ -16,28 +17,51 @@ pub(crate) fn next_line<'a>(meta: &mut &'a [u8]) -> Option<&'a [u8]> {
     next_of(meta, LOG_MESSAGES)
 }
 
-/// Takes the fields up to the next one with this number that has a length.
-fn next_of<'a>(bytes: &mut &'a [u8], wanted: u64) -> Option<&'a [u8]> {
-    while !bytes.is_empty() {
-        let key = varint(bytes)?;
-        let value = match key & 7 {
-            0 => {
-                varint(bytes)?;
-                continue;
-            }
-            1 => take(bytes, 8)?,
-            2 => {
-                let length = varint(bytes)?;
-                take(bytes, length)?
-            }
-            5 => take(bytes, 4)?,
-            _ => return None,
-        };
-        if key == wanted << 3 | 2 {
-            return Some(value);
+/// The position of a transaction in its block.
+pub fn transaction_index(mut transaction: &[u8]) -> u64 {
+    while let Some(field) = next_field(&mut transaction) {
+        if let (INDEX, Value::Number(index)) = field {
+            return index;
         }
     }
-    None
+    0
+}
+
+/// Takes the fields up to the next one with this number that has a length.
+fn next_of<'a>(bytes: &mut &'a [u8], wanted: u64) -> Option<&'a [u8]> {
+    loop {
+        match next_field(bytes)? {
+            (number, Value::Bytes(value)) if number == wanted => return Some(value),
+            _ => {}
+        }
+    }
+}
+
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    Other,
+}
+
+fn next_field<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Value<'a>)> {
+    let key = varint(bytes)?;
+    let value = match key & 7 {
+        0 => Value::Number(varint(bytes)?),
+        1 => {
+            take(bytes, 8)?;
+            Value::Other
+        }
+        2 => {
+            let length = varint(bytes)?;
+            Value::Bytes(take(bytes, length)?)
+        }
+        5 => {
+            take(bytes, 4)?;
+            Value::Other
+        }
+        _ => return None,
+    };
+    Some((key >> 3, value))
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -72,7 +96,8 @@ mod tests {
         let mut full_bytes = b"\x0a\x02\x32\x00\x10\x01\x22".to_vec();
         full_bytes.push(meta_bytes.len() as u8);
         full_bytes.extend_from_slice(meta_bytes);
-        full_bytes.extend_from_slice(b"\x32\x01z");
+        full_bytes.extend_from_slice(b"\x28\x87\x02\x32\x01z");
+        assert_eq!(transaction_index(&full_bytes), 263);
         let mut rest = meta(&full_bytes);
         let lines: Vec<&[u8]> = std::iter::from_fn(|| next_line(&mut rest)).collect();
         assert_eq!(lines, [&b"a"[..], b"", b"bc"]);
@@ -84,6 +109,7 @@ mod tests {
         fn any_bytes_are_read_to_an_end(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut rest = meta(&bytes);
             while next_line(&mut rest).is_some() {}
+            transaction_index(&bytes);
         }
     }
 }

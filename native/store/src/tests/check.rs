@@ -3,8 +3,8 @@
 use super::{
     TOKEN_PROGRAM, account, assert_sound, block, mint_data, number, open, options, token_data,
 };
-use crate::Store;
 use crate::tables::Db;
+use crate::{Block, Store};
 
 fn filled() -> super::Temporary {
     let temporary = open(&options());
@@ -20,12 +20,19 @@ fn filled() -> super::Temporary {
         )
     });
     accounts.extend(holders);
-    temporary.store.apply(&block(1, accounts)).unwrap();
+    temporary
+        .store
+        .apply(&Block {
+            transactions: vec![super::fees::paid(1, Some(5), 7)],
+            has_details: true,
+            ..block(1, accounts)
+        })
+        .unwrap();
     assert_sound(&temporary.store);
     temporary
 }
 
-fn tables(store: &Store) -> [(&'static str, Db); 10] {
+fn tables(store: &Store) -> [(&'static str, Db); 11] {
     let t = &store.tables;
     [
         ("accounts", t.accounts),
@@ -38,6 +45,7 @@ fn tables(store: &Store) -> [(&'static str, Db); 10] {
         ("programs", t.programs),
         ("blocks", t.blocks),
         ("feed", t.feed),
+        ("fees", t.fees),
     ]
 }
 
@@ -85,7 +93,12 @@ fn a_wrong_value_is_found_in_every_table_with_values() {
     for (i, (name, _)) in tables(&filled().store).into_iter().enumerate() {
         let found = damaged(i, |db, txn, key, mut value| {
             // A byte of the owner, the mint, the largest amount, or the number of accounts.
-            if let Some(byte) = value.get_mut(if name == "accounts" { 30 } else { 7 }) {
+            let at = match name {
+                "accounts" => 30,
+                "fees" => 9,
+                _ => 7,
+            };
+            if let Some(byte) = value.get_mut(at) {
                 *byte ^= 1;
             }
             db.put(txn, &key, &value).unwrap();

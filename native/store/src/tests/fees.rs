@@ -4,7 +4,7 @@ use crate::testing::*;
 use crate::{Block, BlockFees, Options, Store, TransactionCost, TransactionDetails};
 use crate::{TransactionFees, TransactionUpdate};
 
-fn paid(key: u8, price: Option<u64>, gain: u64) -> TransactionUpdate {
+pub(super) fn paid(key: u8, price: Option<u64>, gain: u64) -> TransactionUpdate {
     TransactionUpdate {
         signature: [key; 64],
         index: 0,

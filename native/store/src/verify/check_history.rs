@@ -1,9 +1,10 @@
-//! Checks the retained history: the last blocks and the feed of changes.
+//! Checks the retained history: the last blocks, the feed of changes, and the fees.
 
 use std::ops::ControlFlow;
 
 use crate::history::feed_read::{FeedEnd, FeedPosition};
 use crate::history::feed_write::FEED_BYTES;
+use crate::history::fees::{FEES_BYTES, fees_bytes};
 use crate::rows::record::Tip;
 use crate::rows::{keys, record};
 use crate::snapshot::Snapshot;
@@ -15,7 +16,15 @@ impl Store {
     pub(crate) fn check_kept(&self, found: &mut Vec<String>) -> Result<()> {
         let snapshot = self.snapshot()?;
         check_blocks(&snapshot, found)?;
-        check_feed(&snapshot, found)
+        check_feed(&snapshot, found)?;
+        let mut last = None;
+        for row in snapshot.tables().fees.iter(&snapshot.txn)? {
+            let slot = keys::slot_of(row?.0);
+            if last.replace(slot) != Some(slot) {
+                check_fee_slot(&snapshot, slot, found)?;
+            }
+        }
+        check_fees_bytes(&snapshot, found)
     }
 }
 
@@ -112,6 +121,49 @@ pub(crate) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>)
     let stored = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
     if stored != total {
         found.push(format!("feed: it holds {total} bytes, not {stored}"));
+    }
+    Ok(())
+}
+
+/// The fees of a slot belong to a block, and can be read.
+pub(crate) fn check_fee_slot(
+    snapshot: &Snapshot<'_>,
+    slot: u64,
+    found: &mut Vec<String>,
+) -> Result<()> {
+    if snapshot.block(slot)?.is_none() {
+        found.push(format!("fees: slot {slot} is no block's"));
+    }
+    match snapshot.fees(slot) {
+        Ok(Some(_)) => {}
+        Ok(None) | Err(Error::Internal(_)) => {
+            found.push(format!("fees: slot {slot} is damaged"));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// The sizes of the fees of all slots add up to the total in `meta`.
+pub(crate) fn check_fees_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
+    let (fees, meta) = (snapshot.tables().fees, snapshot.tables().meta);
+    let mut total = 0;
+    // A step for each slot: up to the first row of the next.
+    let mut next = fees
+        .first(&snapshot.txn)?
+        .map(|(key, _)| keys::slot_of(key));
+    while let Some(slot) = next {
+        // A slot without its first row is reported separately.
+        let Some(head) = fees.get(&snapshot.txn, &keys::chunk(slot, 0))? else {
+            return Ok(());
+        };
+        total += fees_bytes(head);
+        let after = fees.get_greater_than(&snapshot.txn, &keys::chunk(slot, u32::MAX))?;
+        next = after.map(|(key, _)| keys::slot_of(key));
+    }
+    let stored = meta.get(&snapshot.txn, FEES_BYTES)?.map_or(0, fees_bytes);
+    if stored != total {
+        found.push(format!("fees: they have {total} bytes, not {stored}"));
     }
     Ok(())
 }

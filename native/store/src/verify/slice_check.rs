@@ -10,7 +10,9 @@ use crate::rows::record::decode;
 use crate::snapshot::Snapshot;
 use crate::tables::{Db, Tables};
 use crate::verify::check::{Expect, indexes, is_marked, text};
-use crate::verify::check_history::{check_blocks, check_feed_bytes, check_feed_slot};
+use crate::verify::check_history::{
+    check_blocks, check_fee_slot, check_feed_bytes, check_feed_slot, check_fees_bytes,
+};
 use crate::verify::steps::{BY_MINT, Step, VerifyLimits};
 use primitives::Pubkey;
 use sys::error::Result;
@@ -24,6 +26,7 @@ pub(crate) struct SliceCheck<'l> {
     holders: Option<(MintId, Row)>,
     /// The most recently checked feed slot.
     feed_slot: Option<u64>,
+    fee_slot: Option<u64>,
     pub found: Vec<String>,
     /// Rows read, including those of other tables.
     pub rows: u64,
@@ -43,6 +46,7 @@ impl<'l> SliceCheck<'l> {
             limits,
             holders: None,
             feed_slot: (!after.is_empty()).then(|| keys::slot_of(after)),
+            fee_slot: (!after.is_empty()).then(|| keys::slot_of(after)),
             found: Vec::new(),
             rows: 0,
             uncounted: 0,
@@ -58,6 +62,7 @@ impl<'l> SliceCheck<'l> {
             Step::Programs => self.program(key, value),
             Step::Blocks => Ok(()),
             Step::Feed => self.feed(key),
+            Step::Fees => self.fees(key),
             Step::Signatures => {
                 self.signature(key, value);
                 Ok(())
@@ -306,7 +311,16 @@ impl<'l> SliceCheck<'l> {
         }
         self.rows += self.tables().blocks.len(txn)?;
         check_blocks(self.snapshot, &mut self.found)?;
-        check_feed_bytes(self.snapshot, &mut self.found)
+        check_feed_bytes(self.snapshot, &mut self.found)?;
+        check_fees_bytes(self.snapshot, &mut self.found)
+    }
+
+    fn fees(&mut self, key: &[u8]) -> Result<()> {
+        let slot = keys::slot_of(key);
+        if self.fee_slot.replace(slot) == Some(slot) {
+            return Ok(());
+        }
+        check_fee_slot(self.snapshot, slot, &mut self.found)
     }
 
     fn feed(&mut self, key: &[u8]) -> Result<()> {

@@ -29,13 +29,14 @@ pub(crate) enum Step {
     /// The blocks, and totals that must match within one snapshot.
     Blocks,
     Feed,
+    Fees,
     Signatures,
 }
 
 /// The entry of [`indexes`] that contains the mints' accounts.
 pub(crate) const BY_MINT: usize = 2;
 
-pub(crate) const STEPS: [Step; 11] = [
+pub(crate) const STEPS: [Step; 12] = [
     Step::Accounts,
     Step::Index(0),
     Step::Index(1),
@@ -46,6 +47,7 @@ pub(crate) const STEPS: [Step; 11] = [
     Step::Programs,
     Step::Blocks,
     Step::Feed,
+    Step::Fees,
     Step::Signatures,
 ];
 
@@ -62,6 +64,7 @@ impl Step {
             Step::Programs => ("programs", tables.programs),
             Step::Blocks => ("blocks", tables.blocks),
             Step::Feed => ("feed", tables.feed),
+            Step::Fees => ("fees", tables.fees),
             Step::Signatures => ("signatures", tables.signatures),
         }
     }

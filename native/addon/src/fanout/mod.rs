@@ -1,6 +1,8 @@
 //! The fan-out of a reader's store. Its passes run on a separate thread, so neither scans nor the
 //! event loop delay frames.
 
+mod transactions;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +20,9 @@ use crate::failure::{Failure, Result, guard};
 use crate::js_bytes::Bytes;
 use crate::pages::{FilterData, to_filter};
 use crate::promises::{Deferred, deferred};
+use transactions::{
+    TransactionFilterData, TransactionViewData, to_filter as to_transaction_filter, to_view,
+};
 
 /// Of one fan-out. Its queue has space for one pass and the job that drops the pool.
 const THREAD: pool::Options = pool::Options {
@@ -168,6 +173,22 @@ impl Fanout {
                 LogsOf::All
             };
             self.add(id, Interest::Logs(of), cursors)
+        })
+    }
+
+    /// Transactions.
+    #[napi]
+    pub fn add_transactions(
+        &self,
+        id: f64,
+        filter: TransactionFilterData,
+        view: TransactionViewData,
+        cursors: Option<CursorsData>,
+    ) -> Result<()> {
+        guard(|| {
+            let filter = Arc::new(to_transaction_filter(&filter)?);
+            let view = to_view(&view)?;
+            self.add(id, Interest::Transactions { filter, view }, cursors)
         })
     }
 
