@@ -1194,6 +1194,8 @@ export interface PaidTip {
 export interface PassData {
   slot?: number
   isLost: boolean
+  /** The last slot found whose changes are damaged. */
+  damagedSlot?: number
   hasMore: boolean
   frames: Uint8Array
   /** For each frame: subscription, length, flags (1: the last of its subscription, 2: replayed). */

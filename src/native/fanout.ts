@@ -62,6 +62,8 @@ export type Pass = {
    * subscriber must be notified. The next pass begins at the tip; subscriptions remain.
    */
   readonly isLost: boolean
+  /** The last slot found whose changes the store can no longer read. */
+  readonly damagedSlot: number | undefined
   /** More frames are pending: call again at once. */
   readonly hasMore: boolean
   /** Complete JSON-RPC notifications, concatenated. */
@@ -183,7 +185,7 @@ export const toFanout = (native: addon.Fanout): Fanout => ({
   pass: async () => {
     const { failure, ...pass } = await callNative(() => native.pass())
     if (failure !== undefined) throw toFailure(failure)
-    return { ...pass, slot: pass.slot }
+    return { ...pass, slot: pass.slot, damagedSlot: pass.damagedSlot }
   },
   stats: () => callNative(() => native.stats()),
   close: () => native.close(),

@@ -27,10 +27,10 @@ export const options = {
     why: 'The indexer stops when the disk has less free space than this, so that an operator can act.',
   },
   feedBytesMax: {
-    default: 256 * 1024 ** 2,
+    default: 4 * 1024 ** 3,
     unit: 'bytes',
     min: 0,
-    why: 'Bytes of the changes of the newest slots, which are kept for edges that are behind; 0 keeps none.',
+    why: 'Bytes on disk of the changes of the last 10 minutes, compressed, for cursors and edges that are behind: oldest go first; 0 keeps none.',
   },
 } satisfies Declaration
 
@@ -43,10 +43,11 @@ export const defaults = {
    */
   readerSecondsMax: 10,
   /**
-   * How long changes are kept for edges that are behind, by the chain's slot time: an edge that
-   * reads nothing is ended long before.
+   * How long blocks and their changes are kept at least, by the chain's slot time, for cursors and
+   * edges that are behind: a client that was away for a deployment or a move to another place
+   * continues where it was. Longer takes more disk only.
    */
-  feedMs: 100_000,
+  feedMs: 600_000,
   /**
    * Newest slots whose transaction outcomes are kept. It is a count, because a transaction can land
    * for 150 blocks, whatever time they take; slots may be skipped.

@@ -20,6 +20,8 @@ export type DriverParts = {
   ) => Iterable<number>
   /** Frames were missed, and cannot be made any more. */
   readonly onLost: () => void
+  /** The changes of a slot can no longer be read from the disk. */
+  readonly onDamaged: (slot: number) => void
   readonly onPass: (frames: number, bytes: number) => void
   readonly onFault: (fault: unknown) => void
   /** Frames that are sent per turn of the event loop, each counted for every socket. */
@@ -32,7 +34,7 @@ const LAST = 1
 const REPLAYED = 2
 
 export const createDriver = (parts: DriverParts): Driver => {
-  const { fanout, send, onLost, onPass, onFault, turnFramesMax, turn } = parts
+  const { fanout, send, onLost, onDamaged, onPass, onFault, turnFramesMax, turn } = parts
   let isWanted = false
   let isRunning = false
   let isClosed = false
@@ -62,6 +64,7 @@ export const createDriver = (parts: DriverParts): Driver => {
   const onPassEnd = async (pass: Pass): Promise<void> => {
     lastFailure = undefined
     if (pass.hasMore) isWanted = true
+    if (pass.damagedSlot !== undefined) onDamaged(pass.damagedSlot)
     // Subscribers are closed: the frames of this pass are incomplete.
     if (pass.isLost) return onLost()
     await deliver(pass)

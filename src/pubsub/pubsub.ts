@@ -27,6 +27,8 @@ export type PubSubStats = {
   readonly bytes: number
   /** Sockets closed because frames were missed or the store was replaced. */
   readonly dropped: number
+  /** Reads of slots whose changes are damaged on the disk. */
+  readonly damaged: number
 }
 
 export type PubSubParts = {
@@ -43,6 +45,8 @@ export type PubSubParts = {
   readonly publish: (topic: string, frame: Uint8Array) => void
   readonly timers: Timers
   readonly onFault: (fault: unknown) => void
+  /** The changes of a slot can no longer be read; once for each slot. */
+  readonly onDamaged: (slot: number) => void
 }
 
 const toKeysError = (max: number): RpcError => new RpcError('subscriptionKeys', { max })
@@ -66,6 +70,8 @@ export class PubSub {
   private frames = 0
   private bytes = 0
   private dropped = 0
+  private damaged = 0
+  private lastDamaged: number | undefined
 
   constructor(parts: PubSubParts) {
     const { fees, followSubmissions, network, options, timers, transactions, scope } = parts
@@ -132,8 +138,8 @@ export class PubSub {
   }
 
   stats(): PubSubStats {
-    const { frames, bytes, dropped } = this
-    return { ...this.registry.size(), frames, bytes, dropped }
+    const { frames, bytes, dropped, damaged } = this
+    return { ...this.registry.size(), frames, bytes, dropped, damaged }
   }
 
   close(): void {
@@ -154,6 +160,7 @@ export class PubSub {
         fanout,
         send: (id, frame, isLast, isReplayed) => this.send(id, frame, isLast, isReplayed),
         onLost: () => this.drop('missed slots'),
+        onDamaged: slot => this.countDamaged(slot),
         onPass: (frameCount, byteCount) => {
           this.frames += frameCount
           this.bytes += byteCount
@@ -206,6 +213,12 @@ export class PubSub {
       this.parts.publish(topic, frame)
       yield size
     }
+  }
+
+  private countDamaged(slot: number): void {
+    this.damaged += 1
+    if (slot !== this.lastDamaged) this.parts.onDamaged(slot)
+    this.lastDamaged = slot
   }
 
   private drop(reason: string): void {

@@ -72,6 +72,7 @@ export const METRICS = {
   notifications:     { name: 'slotline_notifications_total', type: 'counter', unit: 'frames', labels: ['network'], help: 'Notifications made, each of which may go to many sockets' },
   notificationBytes: { name: 'slotline_notification_bytes_total', type: 'counter', unit: 'bytes', labels: ['network'], help: 'Bytes of these notifications' },
   subscribersDropped: { name: 'slotline_subscribers_dropped_total', type: 'counter', unit: 'sockets', labels: ['network'], help: 'Sockets with subscriptions that were closed because slots were missed or the index was replaced' },
+  feedDamaged:       { name: 'slotline_feed_damaged_total', type: 'counter', unit: 'reads', labels: ['network'], help: 'Reads of the changes of a slot that failed because the file is damaged' },
   tipSlot:           { name: 'slotline_tip_slot', type: 'gauge', unit: 'slot', labels: ['network'], help: 'Slot that reads reflect' },
   tipAge:            { name: 'slotline_tip_age_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'Time since the tip last changed' },
   slotTime:          { name: 'slotline_slot_seconds', type: 'gauge', unit: 'seconds', labels: ['network'], help: 'Time of a slot of the chain, by the times of its last blocks' },

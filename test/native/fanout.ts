@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
 import type { Fanout, Pass } from '../../src/native/fanout.js'
@@ -42,7 +44,7 @@ const open = (t: Test, options = OPTIONS) => {
   const { indexer, reader } = openStore(t)
   const fanout = reader.openFanout(options)
   t.teardown(() => fanout.close())
-  return { fanout, reader, apply: blocksOf(indexer) }
+  return { dir: t.testdirName, fanout, reader, apply: blocksOf(indexer) }
 }
 
 type Frame = { readonly id: number; readonly isLast: boolean; readonly text: string }
@@ -182,6 +184,33 @@ t.test('changes that the store no longer has are reported as lost', async t => {
   t.match(await fanout.pass(), { slot: 21, isLost: true, hasMore: false })
   apply({ accounts: [account(1, 1n)] })
   t.equal((await passAll(fanout)).length, 1, 'the next pass continues')
+})
+
+t.test('a damaged slot is lost, and a gap for what is resumed', async t => {
+  const { dir, fanout, apply } = open(t)
+  const cursors = { access: 'acc_1', socket: 1 }
+  apply()
+  fanout.addSlot(1, cursors)
+  await passAll(fanout)
+  apply({ accounts: [account(1, 1n)] })
+  const from = JSON.parse((await passAll(fanout))[0]?.text ?? '').params.result.cursor
+  apply({ accounts: [account(1, 2n)] })
+  apply({ accounts: [account(1, 3n)] })
+  // The third slot is in the third file.
+  const file = join(dir, 'feed', '0000000000000002')
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(1, bytes.length - 1))
+  fanout.addAccount(2, key(1), BASE64)
+  t.match(await fanout.pass(), { isLost: true, damagedSlot: 3 })
+  fanout.addAccount(3, key(1), BASE64, { ...cursors, from })
+  const pass = await fanout.pass()
+  t.match(pass, { isLost: false, damagedSlot: 3 })
+  const results = framesOf(pass).map(({ text }) => JSON.parse(text).params.result)
+  t.match(results, [
+    { context: { slot: 2 } },
+    { gap: { from: 3, to: 3, reason: 'damaged' } },
+    { context: { slot: 4 } },
+  ])
 })
 
 t.test('passes are not concurrent, and fail after close', async t => {

@@ -17,6 +17,7 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     followSubmissions: () => () => ({ onDrain() {}, close() {} }),
     publish: sockets.publish,
     timers: createFakeTimers(),
+    onDamaged: slot => t.fail(`damaged: ${slot}`),
     onFault: fault => t.fail(String(fault)),
   })
   const native = createFakeFanout()

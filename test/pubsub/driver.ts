@@ -23,6 +23,7 @@ const create = (turnFramesMax = 100, onSent: (id: number) => void = () => undefi
       yield id === HOT ? 10 : 1
     },
     onLost: () => events.push('lost'),
+    onDamaged: slot => events.push({ damaged: slot }),
     onPass: (frames, bytes) => events.push({ frames, bytes }),
     onFault: fault => events.push(String(fault)),
     turnFramesMax,

@@ -20,6 +20,7 @@ const create = (options = defaults) => {
     publish: sockets.publish,
     timers,
     onFault: fault => faults.push(String(fault)),
+    onDamaged: slot => faults.push(`damaged: ${slot}`),
   })
   const connect = () => {
     const own = sockets.open()
@@ -39,6 +40,18 @@ const create = (options = defaults) => {
   return { pubsub, faults, timers, connect }
 }
 
+t.test('damage of a slot is reported once, and counted each time', async t => {
+  const { pubsub, faults } = create()
+  const native = createFakeFanout()
+  pubsub.replaceStore(() => native.fanout)
+  for (const damagedSlot of [undefined, 7, 7, undefined, 8]) {
+    await native.settle(toPass([], { damagedSlot }))
+    pubsub.advance()
+  }
+  t.strictSame(faults, ['damaged: 7', 'damaged: 8'])
+  t.match(pubsub.stats(), { damaged: 3 })
+})
+
 t.test('frames are sent to subscribed sockets only', async t => {
   const { pubsub, connect } = create()
   const native = createFakeFanout()
@@ -57,7 +70,14 @@ t.test('frames are sent to subscribed sockets only', async t => {
     ]),
   )
   t.strictSame([one.received, other.received, third.received], [['slot'], ['slot'], ['root']])
-  t.strictSame(pubsub.stats(), { subscriptions: 3, ids: 2, frames: 3, bytes: 21, dropped: 0 })
+  t.strictSame(pubsub.stats(), {
+    subscriptions: 3,
+    ids: 2,
+    frames: 3,
+    bytes: 21,
+    dropped: 0,
+    damaged: 0,
+  })
 })
 
 t.test('a frame reaches each of many sockets once, some in each turn', async t => {

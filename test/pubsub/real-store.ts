@@ -53,6 +53,7 @@ const openHarness = (t: Test) => {
       options: { ...defaults, chunkBytesMax: 512 },
       publish: sockets.publish,
       timers: createFakeTimers(),
+      onDamaged: slot => faults.push(slot),
       onFault: fault => faults.push(fault),
     })
     pubsub.replaceStore(() => reader.openFanout({ subscriptionsMax: 1_000, chunkBytesMax: 512 }))

@@ -51,7 +51,7 @@ impl Engine {
             match live.run(snapshot, &mut frames, u64::MAX, &mut work)? {
                 Fed::Whole => {}
                 Fed::Full => has_more = true,
-                Fed::Lost => is_lost = true,
+                Fed::Lost | Fed::Damaged => is_lost = true,
             }
         }
         if is_lost {
@@ -60,6 +60,7 @@ impl Engine {
             live.give_due(&mut frames)?;
         }
         self.changes += work.changes;
+        let mut damaged_slot = work.damaged_slot;
         if !is_lost && !self.replays.is_empty() {
             frames.extend(
                 REPLAY_FRAMES_BYTES.min(options.chunk_bytes_max),
@@ -70,9 +71,14 @@ impl Engine {
                 .replays
                 .advance(live, snapshot, &mut frames, &mut work, held)?;
             self.changes += work.changes;
+            damaged_slot = work.damaged_slot;
         }
         has_more |= !self.live.pending.is_empty();
-        Ok(self.finish(frames, is_lost, has_more))
+        let pass = self.finish(frames, is_lost, has_more);
+        Ok(Pass {
+            damaged_slot,
+            ..pass
+        })
     }
 
     /// Takes the queue and returns the signatures that were subscribed to.
@@ -120,6 +126,7 @@ impl Engine {
                 ChainPosition::Nowhere | ChainPosition::Empty => None,
             },
             is_lost,
+            damaged_slot: None,
             has_more,
             frames: frames.bytes,
             index: frames.index,

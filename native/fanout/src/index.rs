@@ -134,14 +134,22 @@ impl Index {
 
     /// The subscriptions to accounts and programs whose frames carry cursors.
     pub fn accounts_with_cursors(&self) -> Vec<u32> {
-        let of_accounts = self
+        self.with_cursors(|registered| {
+            matches!(registered, Registered::Account(_) | Registered::Program(..))
+        })
+    }
+
+    /// The subscriptions to accounts, programs and logs whose frames carry cursors.
+    pub fn changes_with_cursors(&self) -> Vec<u32> {
+        self.with_cursors(|registered| !matches!(registered, Registered::Slot | Registered::Root))
+    }
+
+    fn with_cursors(&self, is_wanted: impl Fn(&Registered) -> bool) -> Vec<u32> {
+        let found = self
             .registered
             .iter()
-            .filter(|(_, (registered, has_cursors))| {
-                let of = matches!(registered, Registered::Account(_) | Registered::Program(..));
-                of && *has_cursors
-            });
-        let mut ids: Vec<u32> = of_accounts.map(|(id, _)| *id).collect();
+            .filter(|(_, (registered, has_cursors))| *has_cursors && is_wanted(registered));
+        let mut ids: Vec<u32> = found.map(|(id, _)| *id).collect();
         ids.sort_unstable();
         ids
     }

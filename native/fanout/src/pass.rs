@@ -15,8 +15,11 @@ pub struct FanoutOptions {
 pub struct Pass {
     /// The newest slot whose frames have all been written.
     pub slot: Option<u64>,
-    /// The store deleted slots before they were read. The next pass continues at the tip.
+    /// The store removed slots before they were read, or they are damaged. The next pass continues
+    /// at the tip.
     pub is_lost: bool,
+    /// The last slot found whose changes are damaged in the store.
+    pub damaged_slot: Option<u64>,
     /// More frames are pending.
     pub has_more: bool,
     /// Whole frames, concatenated.

@@ -17,6 +17,8 @@ pub mod reason {
     /// The store had newer accounts than these slots when it applied them, as after a bootstrap
     /// from an RPC, and has no changes of those.
     pub const INCOMPLETE: &str = "incomplete";
+    /// The slot's changes, or the rest of them, cannot be read any more from the disk.
+    pub const DAMAGED: &str = "damaged";
     /// The slot has not the change that the cursor names.
     pub const UNKNOWN: &str = "unknown";
 }

@@ -19,6 +19,8 @@ pub struct Work {
     left: usize,
     /// Changes read.
     pub changes: u64,
+    /// The last slot found whose changes are damaged.
+    pub damaged_slot: Option<u64>,
 }
 
 impl Work {
@@ -26,6 +28,7 @@ impl Work {
         Work {
             left: bytes_max,
             changes: 0,
+            damaged_slot: None,
         }
     }
 
@@ -100,8 +103,10 @@ pub enum Fed {
     Whole,
     /// The pass is full.
     Full,
-    /// The store has deleted the slot's changes.
+    /// The store has removed the slot's changes.
     Lost,
+    /// They, or the rest of them, cannot be read any more.
+    Damaged,
 }
 
 impl Slot {
@@ -136,7 +141,12 @@ impl Slot {
         let mut unsent = self.unsent.take();
         let mut rest = None;
         let (settled, entering) = (&mut self.settled, &mut self.entering);
-        let end = snapshot.feed_from(slot, self.at, &mut |change| {
+        let at = if wants_accounts {
+            self.at
+        } else {
+            self.at.without_accounts()
+        };
+        let end = snapshot.feed_from(slot, at, &mut |change| {
             is_done = !wants_transactions && !matches!(change, Change::Account { .. });
             if is_done || frames.is_full() || work.is_done() {
                 return Ok(ControlFlow::Break(()));
@@ -168,6 +178,10 @@ impl Slot {
         }
         Ok(match end {
             FeedEnd::Absent => Fed::Lost,
+            FeedEnd::Damaged => {
+                work.damaged_slot = Some(slot);
+                Fed::Damaged
+            }
             FeedEnd::Whole(_) => Fed::Whole,
             FeedEnd::Stopped(_) if is_done => Fed::Whole,
             FeedEnd::Stopped(position) => {

@@ -106,6 +106,7 @@ impl SocketReplay {
             let until = self.next_entry().map_or(tip, |after| after.min(tip));
             match self.walk.run(snapshot, frames, until, work)? {
                 Fed::Lost => self.lose(),
+                Fed::Damaged => self.walk.pass_damaged(),
                 Fed::Whole if self.walk.astray.is_empty() && self.walk.position == before => {
                     self.lose();
                 }

@@ -115,24 +115,39 @@ impl Walk {
         Ok(())
     }
 
-    /// Queues gaps of a slot of which the feed lacks accounts, after the ones that it has.
+    /// Queues gaps of a slot that lacks accounts, after the ones that it has.
     fn give_gaps(&mut self, snapshot: &Snapshot<'_>) -> Result<()> {
-        let Some(slot) = &self.slot else {
-            return Ok(());
-        };
-        if slot.block.slot > snapshot.feed_lacks()? {
-            return Ok(());
-        }
-        let gap = Gap {
-            first: slot.block.slot,
-            last: slot.block,
-            reason: reason::INCOMPLETE,
-        };
-        for id in self.index.accounts_with_cursors() {
-            let frame = PendingFrame::Gap(id, Box::new((gap, Place::End)));
-            self.pending.push_back(frame);
+        if let Some(slot) = &self.slot
+            && slot.block.slot <= snapshot.feed_lacks()?
+        {
+            let block = slot.block;
+            let ids = self.index.accounts_with_cursors();
+            self.give_gap(&ids, block, reason::INCOMPLETE);
         }
         Ok(())
+    }
+
+    /// Queues gaps of a slot whose changes are damaged, and leaves it. Every subscription to
+    /// changes must have cursors.
+    pub fn pass_damaged(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.is_sent = true;
+            let block = slot.block;
+            let ids = self.index.changes_with_cursors();
+            self.give_gap(&ids, block, reason::DAMAGED);
+        }
+    }
+
+    fn give_gap(&mut self, ids: &[u32], block: Tip, reason: &'static str) {
+        let gap = Gap {
+            first: block.slot,
+            last: block,
+            reason,
+        };
+        for id in ids {
+            let frame = PendingFrame::Gap(*id, Box::new((gap, Place::End)));
+            self.pending.push_back(frame);
+        }
     }
 
     /// Queues the frames of signatures, which are the last of a slot.

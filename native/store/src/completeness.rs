@@ -1,4 +1,5 @@
-//! Whether a store has every account of its scope, or only those written since it began.
+//! Whether a store has every account of its scope, or only those written since it began, and all
+//! changes of its slots.
 
 use heed::{RoTxn, RwTxn};
 
@@ -10,6 +11,8 @@ use sys::error::Result;
 
 /// The row of `meta`: one byte, 0 or 1.
 const COMPLETE: &[u8] = b"complete";
+/// The row of `meta`: a slot.
+const FEED_LACKS: &[u8] = b"feedLacks";
 /// Height of the block after the genesis.
 const FIRST_HEIGHT: u64 = 1;
 
@@ -56,7 +59,23 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Records that the changes of slots up to this one lack some: the store has accounts newer
+    /// than the blocks that it applies, as after a load from an RPC.
+    pub(super) fn write_feed_lacks(&self, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
+        let slot = slot.to_be_bytes();
+        Ok(self.tables.meta.put(txn, FEED_LACKS, &slot)?)
+    }
+}
+
 impl Snapshot<'_> {
+    /// The newest slot whose changes lack some accounts; 0 if none do.
+    pub fn feed_lacks(&self) -> Result<u64> {
+        let stored = self.tables().meta.get(&self.txn, FEED_LACKS)?;
+        let stored = stored.and_then(|slot| slot.first_chunk());
+        Ok(stored.map_or(0, |slot| u64::from_be_bytes(*slot)))
+    }
+
     /// Whether an account that is not stored does not exist.
     pub fn is_complete(&self) -> Result<bool> {
         Ok(self.tables().complete(&self.txn)? != Some(false))

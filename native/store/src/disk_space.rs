@@ -44,7 +44,7 @@ pub(super) fn for_readers(lock_file: &File) -> Result<()> {
     allocate(lock_file, bytes).map_err(|error| heed::Error::Io(error).into())
 }
 
-fn free_bytes(dir: &Path) -> Result<u64> {
+pub(crate) fn free_bytes(dir: &Path) -> Result<u64> {
     let path = CString::new(dir.as_os_str().as_bytes())
         .map_err(|_| Error::Internal("the store's path holds a zero byte".to_string()))?;
     let mut stats = MaybeUninit::<libc::statvfs>::uninit();

@@ -5,8 +5,9 @@ use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
 
 /// The chain's limit for the data of one account.
 pub const ACCOUNT_DATA_BYTES_MAX: usize = 10 * 1024 * 1024;
-/// Number of blocks whose hash, height and time are kept. It is a count, because the chain counts
-/// the life of a blockhash in blocks: `isBlockhashValid` and block heights need 150.
+/// Number of blocks whose hash, height and time are kept at least, however old they are. It is a
+/// count, because the chain counts the life of a blockhash in blocks: `isBlockhashValid` and block
+/// heights need 150.
 pub const BLOCKS_KEPT: u64 = 512;
 
 /// Options for opening a store. All processes that open a store must pass the same `map_bytes` and
@@ -25,9 +26,10 @@ pub struct Options {
     pub changed: Changed,
     /// The accounts to keep. Part of the store's identity.
     pub scope: Scope,
-    /// Changes are kept for this long, by the chain's slot time, for subscribers that are behind.
+    /// Blocks and their changes are kept for this long, by the chain's slot time, for subscribers
+    /// that are behind.
     pub feed_ms: u64,
-    /// Maximum bytes of these changes; 0 disables the feed.
+    /// Maximum bytes of the files with these changes; 0 disables the feed.
     pub feed_bytes_max: u64,
     /// Number of newest slots whose transaction outcomes are kept. It is a count, because a
     /// transaction can land for 150 blocks, whatever time they take; some slots may be skipped.
@@ -42,8 +44,8 @@ impl Default for Options {
             disk_reserve_bytes: 1 << 30,
             changed: Changed::All,
             scope: Scope::All,
-            feed_ms: 100_000,
-            feed_bytes_max: 256 << 20,
+            feed_ms: 600_000,
+            feed_bytes_max: 4 << 30,
             signature_slots_max: 512,
         }
     }

@@ -6,6 +6,7 @@
 
 use heed::RoTxn;
 
+use crate::options::BLOCKS_KEPT;
 use crate::rows::keys;
 use crate::rows::record;
 use crate::snapshot::Snapshot;
@@ -43,13 +44,14 @@ impl Store {
 
 fn stored_slot_ms(tables: &Tables, txn: &RoTxn<'_>) -> Result<u64> {
     let mut times = Vec::new();
-    for row in tables.blocks.iter(txn)? {
+    for row in tables.blocks.rev_iter(txn)?.take(BLOCKS_KEPT as usize) {
         let (key, value) = row?;
         let slot = keys::slot_of(key);
         if let Some(time) = record::decode_block(slot, value).and_then(|block| block.block_time) {
             times.push((slot, time));
         }
     }
+    times.reverse();
     Ok(slot_ms(&times))
 }
 

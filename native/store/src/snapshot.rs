@@ -145,16 +145,20 @@ impl<'s> Snapshot<'s> {
 
     /// The newest finalized block. It is the tip if no slot was reported as finalized yet, or only
     /// slots before the store's first block. Fails if finality stopped so long ago that the block
-    /// is no longer stored.
+    /// is not one of the last [`BLOCKS_KEPT`].
     pub fn finalized(&self) -> Result<Option<Tip>> {
         let Some(tip) = self.tip else { return Ok(None) };
         if tip.root == 0 || tip.root == tip.slot {
             return Ok(Some(tip));
         }
-        if let Some(block) = self.block(tip.root)? {
-            return Ok(Some(block));
-        }
-        if self.tables().blocks.len(&self.txn)? >= BLOCKS_KEPT {
+        let is_old = match self.block(tip.root)? {
+            Some(block) if tip.block_height.saturating_sub(block.block_height) < BLOCKS_KEPT => {
+                return Ok(Some(block));
+            }
+            Some(_) => true,
+            None => self.tables().blocks.len(&self.txn)? >= BLOCKS_KEPT,
+        };
+        if is_old {
             return Err(Error::NodeUnhealthy);
         }
         Ok(Some(tip))

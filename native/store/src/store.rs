@@ -4,16 +4,18 @@ use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn};
+use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn};
 
 use crate::corrections::queue::Corrections;
 use crate::disk_space;
+use crate::history::feed_write::FeedWriter;
 use crate::indexes::holder_scan::short_count;
 use crate::indexes::refill::Refills;
 use crate::options::Options;
 use crate::readers::{self, OpenRead};
-use crate::rows::record::Tip;
-use crate::tables::{SCHEMA, SCHEMA_MIN, TABLES, Tables};
+use crate::rows::keys;
+use crate::rows::record::{self, Tip};
+use crate::tables::{Db, SCHEMA, SCHEMA_MIN, TABLES, Tables};
 use sys::error::{Error, Result};
 
 /// One LMDB environment: the accounts as of one block, with their indexes. Dropping it closes it; a
@@ -31,6 +33,8 @@ pub struct Store {
     /// Corrections to apply with the next block.
     pub(super) corrections: Mutex<Corrections>,
     pub(super) refills: Mutex<Refills>,
+    /// Of a writer.
+    pub(super) feed: Mutex<Option<FeedWriter>>,
 }
 
 /// Statistics of a store.
@@ -88,8 +92,10 @@ impl Store {
                 }
             }
         }
+        clear_former_feed(&env, &mut txn)?;
         txn.commit()?;
-        Self::finish(env, lock_file, tables, dir, options)
+        let feed = open_feed(&env, &tables, dir, options)?;
+        Self::finish(env, lock_file, tables, feed, dir, options)
     }
 
     /// Opens an existing store read-only.
@@ -112,7 +118,7 @@ impl Store {
         // aborted one.
         txn.commit()?;
         let lock_file = File::open(dir.join("lock.mdb"))?;
-        Self::finish(env, lock_file, tables, dir, options)
+        Self::finish(env, lock_file, tables, None, dir, options)
     }
 
     /// No descriptor of the lock file may have been closed since LMDB opened the environment: that
@@ -121,6 +127,7 @@ impl Store {
         env: Env,
         lock_file: File,
         tables: Tables,
+        feed: Option<FeedWriter>,
         dir: &Path,
         options: &Options,
     ) -> Result<Store> {
@@ -133,6 +140,7 @@ impl Store {
             last_tip: Mutex::new((usize::MAX, None)),
             corrections: Mutex::default(),
             refills: Mutex::default(),
+            feed: Mutex::new(feed),
         })
     }
 
@@ -200,6 +208,33 @@ impl Store {
     }
 }
 
+/// Schemas before 5 have the changes of slots in a table, of up to 256 MiB.
+fn clear_former_feed(env: &Env, txn: &mut RwTxn<'_>) -> Result<()> {
+    let former: Option<Db> = env.open_database(txn, Some("feed"))?;
+    match former {
+        Some(former) if !former.is_empty(txn)? => Ok(former.clear(txn)?),
+        _ => Ok(()),
+    }
+}
+
+fn open_feed(
+    env: &Env,
+    tables: &Tables,
+    dir: &Path,
+    options: &Options,
+) -> Result<Option<FeedWriter>> {
+    let txn = env.read_txn()?;
+    let mut locations = Vec::new();
+    for row in tables.blocks.iter(&txn)? {
+        let (key, value) = row?;
+        if let Some(location) = record::decode_location(value) {
+            locations.push((keys::slot_of(key), location));
+        }
+    }
+    let feed = FeedWriter::open(dir, options.feed_bytes_max, locations.into_iter());
+    Ok(Some(feed.map_err(heed::Error::Io)?))
+}
+
 pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
     // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its write ordering; or
@@ -207,7 +242,7 @@ pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)
-        .max_dbs(TABLES.len() as u32);
+        .max_dbs(TABLES.len() as u32 + 1);
     // SAFETY: only Slotline uses the folder (a store generation); it is local, and changed only
     // through LMDB.
     match unsafe { open.open(dir) } {

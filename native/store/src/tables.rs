@@ -12,10 +12,11 @@ use sys::error::{Error, Result};
 pub(super) type Db = Database<Bytes, Bytes>;
 
 /// Increased when a build could misread a store written by another build.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 /// The oldest schema that this build opens; the writer raises it. Schema 3 may have short rows in
 /// `holders`, which builds of schema 2 would take for complete answers. Rows of schema 4 in
 /// `signatures` have the position of the transaction, which older builds would take for an error.
+/// Schema 5 has the changes of slots in files, and no table `feed`.
 pub const SCHEMA_MIN: u32 = 2;
 
 /// Describes a table. The documentation is generated from these descriptions.
@@ -82,11 +83,10 @@ tables! {
         "accounts 8 ‖ rows in changed 8 ‖ slot after which changed is complete 8",
         "What a page needs to choose between an index, the log of changes and the whole table.";
     blocks: "slot 8" =>
-        "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8 ‖ root 8",
-        "The last 512 blocks, each with the newest finalized slot known then; the last row is the tip.";
-    feed: "slot 8 ‖ sequence 4" =>
-        "sequence 0: changes 4 ‖ bytes 8; then the slot's changes, one run in chunks of at most 2 KiB",
-        "What changed in a slot, as it was after it: a subscriber's edge may be some slots late.";
+        "blockhash 32 ‖ parentSlot 8 ‖ blockHeight 8 ‖ hasTime 1 ‖ blockTime 8 ‖ root 8, and where the \
+         slot's changes are: segment 8 ‖ offset 8 ‖ bytes 8 ‖ changes 8 ‖ bytes of the changes 8",
+        "The blocks of the last 10 minutes, 512 at least, each with the newest finalized slot known \
+         then; the last row is the tip.";
     signatures: "slot ÷ 16 8 ‖ signature 64" => "slot 8 ‖ error (empty: success)",
         "Outcomes of recent transactions: signatureSubscribe on what is already confirmed.";
     fees: "slot 8 ‖ sequence 4" =>
@@ -94,8 +94,8 @@ tables! {
          first 8 bytes of each writable key, and those of each key with a gain ‖ lamports 8",
         "What the transactions of the last 512 slots offered, and to whom: estimates of fees and tips.";
     meta: "word" => "bytes",
-        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feedBytes, feesBytes, \
-         feedLacks (the newest slot of which feed lacks accounts), and a row `short:` ‖ key for each \
+        "schema, scope, changed (what it was built for), complete (0: lacks accounts), feesBytes, feedLacks \
+         (the newest slot whose changes lack accounts), and a row `short:` ‖ key for each \
          short row of holders.";
 }
 

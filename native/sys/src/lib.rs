@@ -8,6 +8,7 @@ pub mod datagram;
 pub mod error;
 pub mod listener;
 pub mod loop_queue;
+pub mod mapped_range;
 pub mod pool;
 pub mod process;
 pub mod service_manager;

@@ -27,6 +27,7 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
   const frames = metrics.counter('notifications', { network })
   const bytes = metrics.counter('notificationBytes', { network })
   const drops = metrics.counter('subscribersDropped', { network })
+  const damaged = metrics.counter('feedDamaged', { network })
   let last = pubsub.stats()
   metrics.beforeSnapshot(() => {
     const now = pubsub.stats()
@@ -35,6 +36,7 @@ const meter = (metrics: Metrics, network: string, pubsub: PubSub): void => {
     frames.add(now.frames - last.frames)
     bytes.add(now.bytes - last.bytes)
     drops.add(now.dropped - last.dropped)
+    damaged.add(now.damaged - last.damaged)
     last = now
   })
 }
@@ -59,6 +61,7 @@ export const openPubSub = (
     publish,
     timers: SYSTEM_TIMERS,
     onFault: fault => log.error({ err: fault, network }, 'subscriptions cannot be served'),
+    onDamaged: slot => log.error({ network, slot }, 'the changes of a slot are damaged'),
   })
   meter(metrics, network, pubsub)
   return {

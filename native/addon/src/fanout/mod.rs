@@ -55,6 +55,8 @@ pub struct CursorsData {
 pub struct PassData {
     pub slot: Option<f64>,
     pub is_lost: bool,
+    /// The last slot found whose changes are damaged.
+    pub damaged_slot: Option<f64>,
     pub has_more: bool,
     pub frames: Uint8Array,
     /// For each frame: subscription, length, flags (1: the last of its subscription, 2: replayed).
@@ -69,6 +71,7 @@ impl PassData {
         PassData {
             slot: pass.slot.map(|slot| slot as f64),
             is_lost: pass.is_lost,
+            damaged_slot: pass.damaged_slot.map(|slot| slot as f64),
             has_more: pass.has_more,
             frames: Uint8Array::new(pass.frames),
             index: Uint32Array::new(pass.index),

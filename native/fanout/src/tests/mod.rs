@@ -13,7 +13,8 @@ mod signatures;
 use serde_json::Value;
 
 use super::{Fanout, FanoutOptions, Interest, Pass, Subscription};
-use store::testing::{Temporary, block, open, options};
+use primitives::token::TOKEN_PROGRAM;
+use store::testing::{Temporary, account, block, open, options};
 use store::{AccountUpdate, Block, Options, TransactionDetails, TransactionUpdate};
 use wire::account_json::{Encoding, View};
 
@@ -103,6 +104,25 @@ fn to_account(key: u8) -> Interest {
         pubkey: [key; 32],
         view: BASE64,
     }
+}
+
+/// A mint that [`token_account`] needs in JSON.
+const MINT: [u8; 32] = [3; 32];
+
+/// In JSON, which a damaged mint makes fail.
+fn to_parsed(key: u8) -> Interest {
+    Interest::Account {
+        pubkey: [key; 32],
+        view: View {
+            encoding: Encoding::JsonParsed,
+            slice: None,
+        },
+    }
+}
+
+fn token_account(key: u8) -> AccountUpdate {
+    let data = store::testing::token_data(&MINT, &[4; 32], 5, 1);
+    account([key; 32], 2, TOKEN_PROGRAM, &data)
 }
 
 fn signature(n: u8) -> [u8; 64] {

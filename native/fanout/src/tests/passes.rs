@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use store::testing::account;
+use store::testing::noise;
 
 #[test]
 fn deleted_slots_are_reported_lost() {
@@ -36,7 +36,7 @@ fn deleted_slots_are_reported_lost() {
     bench.apply_accounts(1, vec![]);
     bench.add(1, to_account(1));
     bench.frames();
-    bench.apply_accounts(2, vec![account([2; 32], 1, [9; 32], &[0; 2_000])]);
+    bench.apply_accounts(2, vec![account([2; 32], 1, [9; 32], &noise(1, 2_000))]);
     assert!(bench.pass().is_lost);
 }
 
@@ -134,15 +134,30 @@ fn full_pass_resumes_where_it_ended() {
 fn failed_pass_is_a_loss() {
     let bench = Bench::new();
     bench.apply_accounts(1, vec![]);
-    bench.add(1, to_account(1));
+    bench.add(1, to_parsed(1));
     bench.frames();
-    bench.apply_accounts(2, vec![account([1; 32], 2, [9; 32], b"")]);
-    bench.temporary.damage_feed(2);
+    bench.apply_accounts(2, vec![token_account(1)]);
+    bench.temporary.damage_account(&MINT);
     let failed = bench.fanout.pass(&bench.temporary.store).unwrap_err();
-    assert!(failed.detail().contains("damaged"), "{failed}");
+    assert!(failed.detail().contains("only 5 bytes"), "{failed}");
     assert!(bench.pass().is_lost);
     bench.apply_accounts(3, vec![account([1; 32], 3, [9; 32], b"")]);
     assert_eq!(bench.frames().len(), 1);
+}
+
+#[test]
+fn damaged_changes_are_a_loss() {
+    let bench = Bench::new();
+    bench.apply_accounts(1, vec![]);
+    bench.add(1, to_account(1));
+    bench.add(2, Interest::Slot);
+    bench.frames();
+    bench.apply_accounts(2, vec![account([1; 32], 2, [9; 32], b"")]);
+    bench.temporary.damage_feed(2);
+    let pass = bench.pass();
+    assert_eq!((pass.is_lost, pass.damaged_slot), (true, Some(2)));
+    bench.apply_accounts(3, vec![account([1; 32], 3, [9; 32], b"")]);
+    assert_eq!(bench.frames().len(), 2, "and continues at the tip");
 }
 
 #[test]

@@ -255,12 +255,52 @@ fn accesses_take_turns() {
 fn a_failed_pass_loses_replays_too() {
     let bench = Bench::new();
     for slot in 1..=3 {
-        bench.apply(&busy_block(slot, &[1], &[], 0));
+        bench.apply_accounts(slot, vec![token_account(1)]);
     }
-    bench.add(1, resumed(to_account(1), Some(&text_of(1, Place::End)), 1));
-    bench.temporary.damage_feed(2);
+    bench.add(1, resumed(to_parsed(1), Some(&text_of(1, Place::End)), 1));
+    bench.temporary.damage_account(&MINT);
     bench.fanout.pass(&bench.temporary.store).unwrap_err();
     assert!(bench.pass().is_lost);
+}
+
+#[test]
+fn damaged_changes_are_gaps() {
+    let bench = Bench::new();
+    for slot in 1..=4 {
+        bench.apply(&busy_block(slot, &[1, 2], &[0], 0));
+    }
+    bench.temporary.damage_feed(3);
+    let from = text_of(1, Place::End);
+    let logs = Interest::Logs(LogsOf::All);
+    for (id, interest) in (1..).zip([to_account(1), logs, Interest::Slot]) {
+        bench.add(id, resumed(interest, Some(&from), 1));
+    }
+    let pass = bench.pass();
+    assert_eq!((pass.is_lost, pass.damaged_slot), (false, Some(3)));
+    let mut frames = split(&pass);
+    frames.extend(bench.frames());
+    let shown: Vec<(u32, String)> = frames
+        .iter()
+        .map(|(id, _, text)| {
+            let frame = json(text);
+            let result = &frame["params"]["result"];
+            let gap = &result["gap"];
+            let event = match gap["reason"].as_str() {
+                Some(reason) => format!("{reason} {} to {}", gap["from"], gap["to"]),
+                None if *id == 3 => result["slot"].to_string(),
+                None => result["context"]["slot"].to_string(),
+            };
+            (*id, event)
+        })
+        .collect();
+    let of = |id| -> Vec<&str> {
+        let of_id = shown.iter().filter(|(of, _)| *of == id);
+        of_id.map(|(_, event)| event.as_str()).collect()
+    };
+    // The account of slot 3 was read before the damage in its transactions.
+    assert_eq!(of(1), ["2", "3", "damaged 3 to 3", "4"]);
+    assert_eq!(of(2), ["2", "damaged 3 to 3", "4"]);
+    assert_eq!(of(3), ["2", "3", "4"]);
 }
 
 #[test]

@@ -2,10 +2,14 @@
 
 use std::collections::HashSet;
 use std::slice;
+use std::sync::PoisonError;
 
 use heed::RwTxn;
 
+use crate::apply::beside::{beside, is_large};
 use crate::disk_space;
+use crate::history::feed_record::Location;
+use crate::history::feed_write::FeedWriter;
 use crate::indexes::delta::IndexDelta;
 use crate::indexes::refill::Refills;
 use crate::options::{ACCOUNT_DATA_BYTES_MAX, BLOCKS_KEPT, Scope};
@@ -59,6 +63,11 @@ impl Store {
     }
 
     fn commit_all(&self, blocks: &[Block], refills: &mut Refills) -> Result<Applied> {
+        let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(feed) = feed.as_mut() else {
+            return Err(Error::Internal("the store is open to be read".to_string()));
+        };
+        feed.begin().map_err(heed::Error::Io)?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
         let tip = self.tables.tip(&txn)?;
@@ -74,13 +83,26 @@ impl Store {
             Scope::Listed { .. } => 1,
         };
         for blocks in new.chunks(together) {
-            self.apply_in(&mut txn, blocks, &corrections, refills, &mut sum)?;
+            let writers = (&mut *refills, &mut *feed);
+            self.apply_in(&mut txn, blocks, &corrections, writers, &mut sum)?;
             // Corrections are applied with the first block.
             sum.corrected += corrections.len() as u64;
             corrections.clear();
         }
         if sum.is_new {
-            txn.commit()?;
+            // Both are on disk when this returns. After a power failure between the two the changes
+            // of this commit may be damaged, which their checksums show.
+            let mut is_committed = false;
+            let commit = || -> Result<()> {
+                txn.commit()?;
+                is_committed = true;
+                Ok(())
+            };
+            let synced = beside(true, || feed.sync(), commit);
+            if is_committed {
+                feed.commit();
+            }
+            synced?;
             self.count_corrected(sum.corrected);
         }
         Ok(sum)
@@ -91,7 +113,7 @@ impl Store {
         txn: &mut RwTxn<'_>,
         blocks: &[&Block],
         corrections: &[AccountUpdate],
-        refills: &mut Refills,
+        (refills, feed): (&mut Refills, &mut FeedWriter),
         sum: &mut Applied,
     ) -> Result<()> {
         let writes = last_writes(blocks, corrections)?;
@@ -102,13 +124,18 @@ impl Store {
         for writes in writes.chunk_by(|a, b| a.update.pubkey == b.update.pubkey) {
             self.apply_account(txn, writes, &mints, &mut delta, &mut fed, sum)?;
         }
-        delta.write(&self.tables, txn, refills)?;
         let slots_kept = self.slots_in(self.options.feed_ms, txn)?;
-        for (block, fed) in blocks.iter().zip(&fed) {
-            self.write_feed(txn, block, fed, slots_kept)?;
-            self.write_signatures(txn, block)?;
-            self.write_fees(txn, block)?;
-            self.write_tip(txn, block)?;
+        let append = || feed.append(blocks, &fed, slots_kept);
+        let locations = beside(is_large(blocks), append, || {
+            delta.write(&self.tables, txn, refills)?;
+            for block in blocks {
+                self.write_signatures(txn, block)?;
+                self.write_fees(txn, block)?;
+            }
+            Ok(())
+        })?;
+        for (block, location) in blocks.iter().zip(locations) {
+            self.write_tip(txn, block, location, slots_kept)?;
         }
         if let Some(last) = blocks.last()
             && sum.outdated > outdated_before
@@ -174,18 +201,31 @@ impl Store {
         Ok(())
     }
 
-    fn write_tip(&self, txn: &mut RwTxn<'_>, block: &Block) -> Result<()> {
+    /// Adds the row of a block, and removes those that are older than `slots_kept` and not among
+    /// the last [`BLOCKS_KEPT`].
+    fn write_tip(
+        &self,
+        txn: &mut RwTxn<'_>,
+        block: &Block,
+        location: Option<Location>,
+        slots_kept: u64,
+    ) -> Result<()> {
         let blocks = &self.tables.blocks;
         let before = blocks.last(txn)?;
         let before =
             before.and_then(|(key, value)| record::decode_block(keys::slot_of(key), value));
         let root_before = before.map_or(0, |tip| tip.root);
-        let value = record::encode_block(&tip_after(block, root_before));
+        let mut value = record::encode_block(&tip_after(block, root_before)).to_vec();
+        value.extend(location.iter().flat_map(Location::encode));
         blocks.put(txn, &block.slot.to_be_bytes(), &value)?;
-        while blocks.len(txn)? > BLOCKS_KEPT {
-            let Some(oldest) = blocks.first(txn)?.map(|(key, _)| keys::slot_of(key)) else {
+        let oldest_kept = (block.slot + 1).saturating_sub(slots_kept);
+        while blocks.len(txn)? > BLOCKS_KEPT
+            && let Some((key, _)) = blocks.first(txn)?
+        {
+            let oldest = keys::slot_of(key);
+            if oldest >= oldest_kept {
                 break;
-            };
+            }
             blocks.delete(txn, &oldest.to_be_bytes())?;
         }
         Ok(())

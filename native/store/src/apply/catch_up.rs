@@ -4,7 +4,6 @@
 
 use heed::RwTxn;
 
-use crate::history::feed_write::FEED_BYTES;
 use crate::history::fees::FEES_BYTES;
 use crate::indexes::delta::IndexDelta;
 use crate::rows::keys::Indexed;
@@ -122,8 +121,6 @@ impl CatchUp<'_> {
             ..*tip
         };
         tables.blocks.clear(&mut txn)?;
-        tables.feed.clear(&mut txn)?;
-        tables.meta.delete(&mut txn, FEED_BYTES)?;
         tables.fees.clear(&mut txn)?;
         tables.meta.delete(&mut txn, FEES_BYTES)?;
         let block = record::encode_block(&tip);

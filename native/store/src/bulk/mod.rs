@@ -1,5 +1,5 @@
 //! Builds a new store from sorted rows.
 
 pub(crate) mod rows;
-mod write_back;
+pub(crate) mod write_back;
 pub(crate) mod writer;

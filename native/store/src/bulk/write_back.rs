@@ -51,8 +51,9 @@ fn work(file: &File, asked: &Receiver<()>) {
     }
 }
 
+/// Starts the write-back of what was written to a file, and does not wait for it.
 #[cfg(target_os = "linux")]
-fn begin(file: &File) {
+pub(crate) fn begin(file: &File) {
     use std::os::fd::AsRawFd;
     // SAFETY: the file is open and the other arguments are integers. The final sync reports a
     // failure.
@@ -60,4 +61,4 @@ fn begin(file: &File) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn begin(_: &File) {}
+pub(crate) fn begin(_: &File) {}

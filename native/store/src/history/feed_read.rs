@@ -1,29 +1,56 @@
 //! Reads the changes of a slot, from the first one or from a saved position.
 
-use std::ops::{Bound, ControlFlow};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::path::Path;
 
-use crate::history::feed_write::CHUNK_BYTES;
+use crate::history::feed_record::{HEAD_BYTES, Head, Location};
+use crate::history::feed_segments as segments;
 use crate::rows::change::{self, Change};
-use crate::rows::keys;
+use crate::rows::{keys, record};
 use crate::snapshot::Snapshot;
-use sys::error::{Error, Result};
+use sys::error::Result;
+use sys::mapped_range::MappedRange;
 
 /// A position before one of a slot's changes; the default is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FeedPosition(u64);
+pub struct FeedPosition {
+    /// Where its chunk begins in the record.
+    at: usize,
+    /// The chunk's position in the record.
+    chunk: u32,
+    /// Bytes of changes before it in its chunk.
+    within: usize,
+    /// Bytes of changes before its chunk.
+    before: u64,
+    /// Whether accounts after it are not read.
+    skips_accounts: bool,
+}
 
 impl FeedPosition {
+    /// The same, or before the slot's first transaction if that is later.
+    #[must_use]
+    pub fn without_accounts(self) -> FeedPosition {
+        FeedPosition {
+            skips_accounts: true,
+            ..self
+        }
+    }
+
     /// The total size in bytes of the changes before this position.
     pub fn bytes(self) -> u64 {
-        self.0
+        self.before + self.within as u64
     }
 }
 
 /// How a read of a slot's changes ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedEnd {
-    /// The slot is not stored: it was dropped, is not yet applied, or was skipped by the chain.
+    /// The slot is not stored: it was removed, is not yet applied, or was skipped by the chain.
     Absent,
+    /// The slot's changes, or the rest of them, cannot be read any more.
+    Damaged,
     /// Every change was visited; the position after the last change.
     Whole(FeedPosition),
     /// The visitor stopped; the position before the change it stopped at.
@@ -33,79 +60,182 @@ pub enum FeedEnd {
 /// Handles one change: continues after it, or stops before it.
 pub type FeedVisit<'v> = dyn FnMut(Change<'_>) -> Result<ControlFlow<()>> + 'v;
 
+/// The record of a slot.
+enum Record {
+    Absent,
+    Damaged,
+    Mapped(MappedRange),
+}
+
 impl Snapshot<'_> {
     /// Visits the changes of a slot: accounts in order of pubkeys, then transactions. Returns false
-    /// if the slot is not stored.
+    /// if the slot is not stored, or damaged; some of its changes may have been visited then.
     pub fn feed(&self, slot: u64, visit: &mut dyn FnMut(Change<'_>) -> Result<()>) -> Result<bool> {
         let end = self.feed_from(slot, FeedPosition::default(), &mut |change| {
             visit(change)?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(end != FeedEnd::Absent)
+        Ok(matches!(end, FeedEnd::Whole(_)))
     }
 
-    /// Visits the changes of a slot from `position` on. Keeps one change in memory at a time.
+    /// Visits the changes of a slot from `position` on. Keeps one chunk in memory at a time.
     pub fn feed_from(
         &self,
         slot: u64,
-        FeedPosition(mut at): FeedPosition,
+        position: FeedPosition,
         visit: &mut FeedVisit<'_>,
     ) -> Result<FeedEnd> {
-        let feed = self.tables().feed;
-        if feed.get(&self.txn, &keys::chunk(slot, 0))?.is_none() {
+        let Some(location) = self.feed_location(slot)? else {
             return Ok(FeedEnd::Absent);
+        };
+        if location.bytes == 0 {
+            return Ok(FeedEnd::Whole(position));
         }
-        // Every chunk but the last is full, so the position determines the chunk.
-        let chunk_bytes = CHUNK_BYTES as u64;
-        let sequence = u32::try_from(at / chunk_bytes + 1).unwrap_or(u32::MAX);
-        let first = keys::chunk(slot, sequence);
-        let last = keys::chunk(slot, u32::MAX);
-        let range = (Bound::Included(&first[..]), Bound::Included(&last[..]));
-        let mut rows = feed.range(&self.txn, &range)?;
-        let mut run = Vec::new();
-        let mut begin = (at % chunk_bytes) as usize;
-        let damaged = || Error::Internal(format!("the feed of slot {slot} is damaged"));
-        loop {
-            let rest = run.get(begin..).unwrap_or_default();
-            if let Some(length) = change::first_length(rest)
-                && let Some(bytes) = rest.get(..length)
-            {
-                let change = change::decode(bytes).ok_or_else(damaged)?;
-                if visit(change)?.is_break() {
-                    return Ok(FeedEnd::Stopped(FeedPosition(at)));
-                }
-                begin += length;
-                at += length as u64;
-                continue;
-            }
-            match rows.next().transpose()? {
-                Some((_, chunk)) => {
-                    if begin <= run.len() {
-                        run.drain(..begin);
-                        begin = 0;
-                    }
-                    run.extend_from_slice(chunk);
-                }
-                None if begin == run.len() => return Ok(FeedEnd::Whole(FeedPosition(at))),
-                None => return Err(damaged()),
-            }
-        }
+        let record = match open(&segments::dir_of(&self.store.dir), &location)? {
+            Record::Mapped(record) => record,
+            Record::Absent => return Ok(FeedEnd::Absent),
+            Record::Damaged => return Ok(FeedEnd::Damaged),
+        };
+        let mut reader = Reader {
+            record,
+            slot,
+            location,
+            decompressor: None,
+            changes: Vec::new(),
+        };
+        reader.visit(position, visit)
+    }
+
+    /// Where the changes of a slot are, if its block is stored with them.
+    pub(crate) fn feed_location(&self, slot: u64) -> Result<Option<Location>> {
+        let row = self.tables().blocks.get(&self.txn, &slot.to_be_bytes())?;
+        Ok(row.and_then(record::decode_location))
     }
 
     /// The oldest slot whose changes are stored.
     pub fn feed_oldest_slot(&self) -> Result<Option<u64>> {
-        Ok(self
-            .tables()
-            .feed
-            .first(&self.txn)?
-            .map(|(key, _)| keys::slot_of(key)))
+        let numbers = segments::numbers(&segments::dir_of(&self.store.dir))?;
+        let Some(oldest) = numbers.first() else {
+            return Ok(None);
+        };
+        for row in self.tables().blocks.iter(&self.txn)? {
+            let (key, value) = row?;
+            if record::decode_location(value).is_some_and(|found| found.segment >= *oldest) {
+                return Ok(Some(keys::slot_of(key)));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Maps a record. Segments are removed from the oldest on, so one that is missing after another
+/// one was not removed by the writer.
+fn open(dir: &Path, location: &Location) -> Result<Record> {
+    let Ok(bytes) = usize::try_from(location.bytes) else {
+        return Ok(Record::Damaged);
+    };
+    let mapped = File::open(segments::path_of(dir, location.segment))
+        .and_then(|file| MappedRange::open(&file, location.at, bytes));
+    match mapped {
+        Ok(mapped) => Ok(Record::Mapped(mapped)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let oldest = segments::numbers(dir)?.first().copied();
+            let is_removed = oldest.is_none_or(|oldest| oldest > location.segment);
+            Ok(if is_removed {
+                Record::Absent
+            } else {
+                Record::Damaged
+            })
+        }
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Record::Damaged),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a record chunk by chunk.
+struct Reader {
+    record: MappedRange,
+    slot: u64,
+    location: Location,
+    decompressor: Option<zstd::bulk::Decompressor<'static>>,
+    /// Those of a chunk that is compressed.
+    changes: Vec<u8>,
+}
+
+impl Reader {
+    fn visit(&mut self, mut position: FeedPosition, visit: &mut FeedVisit<'_>) -> Result<FeedEnd> {
+        while (position.at as u64) < self.location.bytes {
+            let Some(head) = self.head(&position) else {
+                return Ok(FeedEnd::Damaged);
+            };
+            let is_skipped = position.skips_accounts && !head.is_of_transactions();
+            let next = FeedPosition {
+                at: position.at + HEAD_BYTES + head.body_bytes as usize,
+                chunk: position.chunk + 1,
+                within: 0,
+                before: position.before + u64::from(head.changes_bytes),
+                skips_accounts: is_skipped,
+            };
+            if is_skipped {
+                position = next;
+                continue;
+            }
+            position.skips_accounts = false;
+            let Some(changes) = self.changes(&head, &position) else {
+                return Ok(FeedEnd::Damaged);
+            };
+            while position.within < changes.len() {
+                let rest = changes.get(position.within..).unwrap_or_default();
+                let decoded = change::first_length(rest)
+                    .and_then(|length| Some((length, change::decode(rest.get(..length)?)?)));
+                let Some((length, change)) = decoded else {
+                    return Ok(FeedEnd::Damaged);
+                };
+                if visit(change)?.is_break() {
+                    return Ok(FeedEnd::Stopped(position));
+                }
+                position.within += length;
+            }
+            position = next;
+        }
+        Ok(FeedEnd::Whole(position))
     }
 
-    /// The next slot whose changes are stored.
-    pub(crate) fn feed_slot_after(&self, slot: u64) -> Result<Option<u64>> {
-        let last = keys::chunk(slot, u32::MAX);
-        let range = (Bound::Excluded(&last[..]), Bound::Unbounded);
-        let found = self.tables().feed.range(&self.txn, &range)?.next();
-        Ok(found.transpose()?.map(|(key, _)| keys::slot_of(key)))
+    /// The head of the chunk at a position, if there is one.
+    fn head(&self, position: &FeedPosition) -> Option<Head> {
+        let head = Head::decode(self.record.bytes(position.at, HEAD_BYTES).ok()?)?;
+        let is_next = head.slot == self.slot && head.position == position.chunk;
+        let end = position.before + u64::from(head.changes_bytes);
+        (is_next && end <= self.location.changes_bytes).then_some(head)
     }
+
+    /// The changes of a chunk: in the file itself if they are not compressed. `None` if these are
+    /// not the bytes that were written.
+    fn changes(&mut self, head: &Head, position: &FeedPosition) -> Option<&[u8]> {
+        let at = position.at + HEAD_BYTES;
+        let body = self.record.bytes(at, head.body_bytes as usize).ok()?;
+        if !head.fits(body) {
+            return None;
+        }
+        let bytes = head.changes_bytes as usize;
+        if !head.is_compressed() {
+            return (body.len() == bytes).then_some(body);
+        }
+        self.changes.clear();
+        self.changes.reserve(bytes);
+        let written = decompress(&mut self.decompressor, body, &mut self.changes).ok()?;
+        (written == bytes).then_some(&self.changes)
+    }
+}
+
+fn decompress(
+    decompressor: &mut Option<zstd::bulk::Decompressor<'static>>,
+    body: &[u8],
+    to: &mut Vec<u8>,
+) -> io::Result<usize> {
+    let decompressor = match decompressor {
+        Some(decompressor) => decompressor,
+        none => none.insert(zstd::bulk::Decompressor::new()?),
+    };
+    decompressor.decompress_to_buffer(body, to)
 }

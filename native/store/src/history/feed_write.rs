@@ -1,181 +1,317 @@
-//! Stores the changes of recent slots, so that an edge whose subscribers are a few slots behind can
+//! Writes the changes of slots to segment files, so that an edge whose subscribers are behind can
 //! still send each slot's changes as of that slot.
+//!
+//! A commit appends the records of its slots, and syncs them beside the tables. Their locations are
+//! in the rows of `blocks`, so they become visible with the commit, and only then. What a failed or
+//! killed commit has appended is cut off before the next one. The oldest segments are removed as a
+//! whole.
 
-use std::ops::Bound;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
-use heed::{PutFlags, RwTxn};
+use crate::bulk::write_back;
+use crate::history::feed_record::{CHUNK_BYTES, HEAD_BYTES, Location, Packer};
+use crate::history::feed_segments as segments;
+use crate::rows::change;
+use crate::rows::record::{AccountUpdate, Block};
 
-use crate::rows::change::{self, CHANGE_HEAD_BYTES, KIND_ACCOUNT};
-use crate::rows::keys;
-use crate::rows::record::{self, AccountUpdate, Block};
-use crate::snapshot::Snapshot;
-use crate::store::Store;
-use crate::tables::Db;
-use sys::error::Result;
+/// A segment is full at this part of the bytes, and of the slots, that are kept: so much more may
+/// be kept than what is asked for.
+const SEGMENT_PART: u64 = 16;
 
-/// Two rows of this size fill an LMDB page. Longer rows would need overflow pages, which leave gaps
-/// when dropped.
-pub(crate) const CHUNK_BYTES: usize = 2016;
-/// The key in `meta` of the feed's total size in bytes.
-pub(crate) const FEED_BYTES: &[u8] = b"feedBytes";
-/// The key in `meta` of the newest slot whose changes in the feed lack some.
-const FEED_LACKS: &[u8] = b"feedLacks";
+/// A segment file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Segment {
+    number: u64,
+    bytes: u64,
+    first_slot: u64,
+    last_slot: u64,
+}
 
-impl Store {
-    /// Records that the feed lacks changes of slots up to this one: the store has accounts newer
-    /// than the blocks that it applies, as after a load from an RPC.
-    pub(crate) fn write_feed_lacks(&self, txn: &mut RwTxn<'_>, slot: u64) -> Result<()> {
-        let slot = slot.to_be_bytes();
-        Ok(self.tables.meta.put(txn, FEED_LACKS, &slot)?)
+/// The segments of a store, and the file that is appended to.
+pub(crate) struct FeedWriter {
+    dir: PathBuf,
+    /// Bytes of all segments.
+    bytes_max: u64,
+    /// Oldest first. The last one is appended to.
+    segments: VecDeque<Segment>,
+    /// The last one as of the last commit; `None` before the first.
+    committed: Option<Segment>,
+    file: Option<File>,
+    next_number: u64,
+    is_synced: bool,
+    packer: Packer,
+    /// The changes of one chunk.
+    changes: Vec<u8>,
+}
+
+impl FeedWriter {
+    /// Opens the segments of a store, given the locations in its rows of `blocks` in ascending
+    /// order of slots. Removes what none of them names.
+    pub fn open(
+        store: &Path,
+        bytes_max: u64,
+        locations: impl Iterator<Item = (u64, Location)>,
+    ) -> io::Result<FeedWriter> {
+        let dir = segments::dir_of(store);
+        let mut named = VecDeque::<Segment>::new();
+        for (slot, location) in locations {
+            match named.back_mut() {
+                Some(last) if last.number == location.segment => {
+                    last.last_slot = slot;
+                    last.bytes = location.end();
+                }
+                _ => named.push_back(Segment {
+                    number: location.segment,
+                    bytes: location.end(),
+                    first_slot: slot,
+                    last_slot: slot,
+                }),
+            }
+        }
+        let found = segments::numbers(&dir)?;
+        let last_number = found.last().max(named.back().map(|last| &last.number));
+        let next_number = last_number.map_or(0, |number| number.saturating_add(1));
+        for number in found {
+            let is_named = named.iter().any(|segment| segment.number == number);
+            if !is_named || bytes_max == 0 {
+                segments::remove(&dir, number)?;
+            }
+        }
+        named.retain(|segment| segments::path_of(&dir, segment.number).exists());
+        if bytes_max > 0 {
+            fs::create_dir_all(&dir)?;
+        }
+        let mut writer = FeedWriter {
+            dir,
+            bytes_max,
+            committed: named.back().copied(),
+            segments: named,
+            file: None,
+            next_number,
+            is_synced: true,
+            packer: Packer::new()?,
+            changes: Vec::new(),
+        };
+        writer.reopen()?;
+        Ok(writer)
     }
 
-    /// Adds a block's changes and drops the slots that exceed the limits: those before the newest
-    /// `slots_kept`, and those over `feed_bytes_max`.
-    pub(crate) fn write_feed(
-        &self,
-        txn: &mut RwTxn<'_>,
+    /// Opens the last segment, without what was appended after the last commit. Nothing is appended
+    /// to one that is too short, and so damaged, or whose successor is missing.
+    fn reopen(&mut self) -> io::Result<()> {
+        self.file = None;
+        if let Some(last) = self.segments.back() {
+            let path = segments::path_of(&self.dir, last.number);
+            let file = File::options().write(true).open(path)?;
+            let length = file.metadata()?.len();
+            if length > last.bytes {
+                file.set_len(last.bytes)?;
+            }
+            let is_last = last.number + 1 == self.next_number;
+            self.file = (is_last && length >= last.bytes).then_some(file);
+        }
+        Ok(())
+    }
+
+    /// Begins a commit: takes back what the former one has appended, if that failed.
+    pub fn begin(&mut self) -> io::Result<()> {
+        if self.segments.back() == self.committed.as_ref() {
+            return Ok(());
+        }
+        let last = self.committed.map_or(0, |segment| segment.number);
+        while let Some(segment) = self.segments.back()
+            && (segment.number > last || self.committed.is_none())
+        {
+            segments::remove(&self.dir, segment.number)?;
+            self.segments.pop_back();
+        }
+        if let (Some(segment), Some(committed)) = (self.segments.back_mut(), self.committed)
+            && segment.number == committed.number
+        {
+            *segment = committed;
+        }
+        self.committed = self.segments.back().copied();
+        self.reopen()
+    }
+
+    /// What was appended is visible.
+    pub fn commit(&mut self) {
+        self.committed = self.segments.back().copied();
+    }
+
+    /// Appends the changes of blocks, and removes the segments that exceed the limits: those before
+    /// the newest `slots_kept`, and those over the bytes. A slot that alone exceeds the bytes has
+    /// no location.
+    pub fn append(
+        &mut self,
+        blocks: &[&Block],
+        accounts: &[Vec<&AccountUpdate>],
+        slots_kept: u64,
+    ) -> io::Result<Vec<Option<Location>>> {
+        let mut locations = Vec::with_capacity(blocks.len());
+        for (block, accounts) in blocks.iter().zip(accounts) {
+            if self.bytes_max == 0 {
+                locations.push(None);
+                continue;
+            }
+            locations.push(self.append_slot(block, accounts, slots_kept)?);
+            self.prune((block.slot + 1).saturating_sub(slots_kept))?;
+        }
+        Ok(locations)
+    }
+
+    fn append_slot(
+        &mut self,
         block: &Block,
         accounts: &[&AccountUpdate],
         slots_kept: u64,
-    ) -> Result<()> {
-        let (feed, options) = (&self.tables.feed, &self.options);
-        if options.feed_bytes_max == 0 {
-            if !feed.is_empty(txn)? {
-                feed.clear(txn)?;
-                self.tables.meta.delete(txn, FEED_BYTES)?;
+    ) -> io::Result<Option<Location>> {
+        let slots_max = (slots_kept / SEGMENT_PART).max(1);
+        let begin = match self.segments.back() {
+            Some(last)
+                if self.is_sound(last.bytes)
+                    && last.bytes < self.bytes_max / SEGMENT_PART
+                    && block.slot.saturating_sub(last.first_slot) < slots_max =>
+            {
+                last.bytes
             }
+            _ => self.begin_segment(block.slot)?,
+        };
+        let (Some(file), Some(segment)) = (&self.file, self.segments.back_mut()) else {
+            return Ok(None);
+        };
+        // Those of a record that could not be written.
+        self.changes.clear();
+        let mut record = Record {
+            file,
+            packer: &mut self.packer,
+            changes: &mut self.changes,
+            slot: block.slot,
+            position: 0,
+            at: begin,
+            changes_bytes: 0,
+        };
+        self.is_synced = false;
+        for update in accounts {
+            change::push_account(record.changes, update, block.slot);
+            record.flush(false, CHUNK_BYTES)?;
+        }
+        record.flush(false, 1)?;
+        for update in &block.transactions {
+            change::push_transaction(record.changes, update);
+            record.flush(true, CHUNK_BYTES)?;
+        }
+        record.flush(true, 1)?;
+        let (end, changes_bytes) = (record.at, record.changes_bytes);
+        if end - begin > self.bytes_max {
+            file.set_len(begin)?;
+            return Ok(None);
+        }
+        (segment.bytes, segment.last_slot) = (end, block.slot);
+        write_back::begin(file);
+        Ok(Some(Location {
+            segment: segment.number,
+            at: begin,
+            bytes: end - begin,
+            changes: (accounts.len() + block.transactions.len()) as u64,
+            changes_bytes,
+        }))
+    }
+
+    /// Whether the file that is appended to has so many bytes, and is still in its folder.
+    fn is_sound(&self, bytes: u64) -> bool {
+        let found = self.file.as_ref().map(File::metadata);
+        found.is_some_and(|found| found.is_ok_and(|file| file.len() >= bytes && file.nlink() > 0))
+    }
+
+    /// Begins a segment, and returns where: at 0.
+    fn begin_segment(&mut self, slot: u64) -> io::Result<u64> {
+        self.sync()?;
+        let number = self.next_number;
+        let file = File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(segments::path_of(&self.dir, number))?;
+        File::open(&self.dir)?.sync_all()?;
+        self.next_number += 1;
+        self.file = Some(file);
+        self.segments.push_back(Segment {
+            number,
+            bytes: 0,
+            first_slot: slot,
+            last_slot: slot,
+        });
+        Ok(0)
+    }
+
+    /// Removes the oldest segments, but not the one that is appended to.
+    fn prune(&mut self, oldest_kept: u64) -> io::Result<()> {
+        let mut bytes = self.bytes();
+        while self.segments.len() > 1
+            && let Some(oldest) = self.segments.front()
+            && (oldest.last_slot < oldest_kept || bytes > self.bytes_max)
+        {
+            segments::remove(&self.dir, oldest.number)?;
+            bytes = bytes.saturating_sub(oldest.bytes);
+            self.segments.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Waits until what was appended is on disk.
+    pub fn sync(&mut self) -> io::Result<()> {
+        if let Some(file) = &self.file
+            && !self.is_synced
+        {
+            file.sync_data()?;
+        }
+        self.is_synced = true;
+        Ok(())
+    }
+
+    /// Bytes of all segments.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+}
+
+/// A record that is written chunk by chunk.
+struct Record<'w> {
+    file: &'w File,
+    packer: &'w mut Packer,
+    /// Those of the next chunk.
+    changes: &'w mut Vec<u8>,
+    slot: u64,
+    position: u32,
+    /// The end of what is written.
+    at: u64,
+    changes_bytes: u64,
+}
+
+impl Record<'_> {
+    /// Writes a chunk if it has so many bytes of changes.
+    fn flush(&mut self, is_of_transactions: bool, bytes_min: usize) -> io::Result<()> {
+        if self.changes.len() < bytes_min {
             return Ok(());
         }
-        let bytes = feed_bytes(block, accounts);
-        let stored = self
-            .tables
-            .meta
-            .get(txn, FEED_BYTES)?
-            .and_then(|value| value.first_chunk());
-        let mut total = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
-        let oldest_kept = (block.slot + 1).saturating_sub(slots_kept);
-        while let Some(oldest) = feed.first(txn)?.map(|(key, _)| keys::slot_of(key)) {
-            if oldest >= oldest_kept && total + bytes <= options.feed_bytes_max {
-                break;
-            }
-            total = total.saturating_sub(drop_slot(feed, txn, oldest)?);
-        }
-        // A slot that alone exceeds the limit is omitted; a reader can distinguish it from a slot
-        // without changes.
-        if bytes <= options.feed_bytes_max {
-            write_slot(feed, txn, block, accounts, bytes)?;
-            total += bytes;
-        }
-        Ok(self
-            .tables
-            .meta
-            .put(txn, FEED_BYTES, &total.to_be_bytes())?)
-    }
-}
-
-impl Snapshot<'_> {
-    /// The newest slot whose changes in the feed lack some accounts; 0 if none do.
-    pub fn feed_lacks(&self) -> Result<u64> {
-        let stored = self.tables().meta.get(&self.txn, FEED_LACKS)?;
-        let stored = stored.and_then(|slot| slot.first_chunk());
-        Ok(stored.map_or(0, |slot| u64::from_be_bytes(*slot)))
-    }
-}
-
-fn feed_bytes(block: &Block, accounts: &[&AccountUpdate]) -> u64 {
-    let accounts = accounts
-        .iter()
-        .map(|update| change::account_bytes(&change::state_after(update, block.slot)));
-    let transactions = block.transactions.iter().map(change::transaction_bytes);
-    let bodies = accounts.chain(transactions);
-    bodies.map(|body| (CHANGE_HEAD_BYTES + body) as u64).sum()
-}
-
-fn write_slot(
-    feed: &Db,
-    txn: &mut RwTxn<'_>,
-    block: &Block,
-    accounts: &[&AccountUpdate],
-    bytes: u64,
-) -> Result<()> {
-    let changes = (accounts.len() + block.transactions.len()) as u32;
-    let mut head = [0; 12];
-    head[0..4].copy_from_slice(&changes.to_be_bytes());
-    head[4..12].copy_from_slice(&bytes.to_be_bytes());
-    feed.put_with_flags(txn, PutFlags::APPEND, &keys::chunk(block.slot, 0), &head)?;
-    let mut out = Chunks {
-        feed,
-        slot: block.slot,
-        sequence: 1,
-        chunk: Vec::with_capacity(CHUNK_BYTES),
-    };
-    for update in accounts {
-        let account = change::state_after(update, block.slot);
-        out.begin(txn, KIND_ACCOUNT, change::account_bytes(&account))?;
-        out.write(txn, &update.pubkey)?;
-        out.write(txn, &record::encode_head(&account))?;
-        out.write(txn, account.data)?;
-    }
-    let mut body = Vec::new();
-    for update in &block.transactions {
-        body.clear();
-        let kind = change::push_transaction(&mut body, update);
-        out.begin(txn, kind, body.len())?;
-        out.write(txn, &body)?;
-    }
-    out.flush(txn)
-}
-
-/// Splits a slot's bytes into rows.
-struct Chunks<'f> {
-    feed: &'f Db,
-    slot: u64,
-    sequence: u32,
-    chunk: Vec<u8>,
-}
-
-impl Chunks<'_> {
-    fn begin(&mut self, txn: &mut RwTxn<'_>, kind: u8, body_bytes: usize) -> Result<()> {
-        self.write(txn, &[kind])?;
-        self.write(txn, &(body_bytes as u32).to_be_bytes())
-    }
-
-    fn write(&mut self, txn: &mut RwTxn<'_>, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(CHUNK_BYTES - self.chunk.len()));
-            self.chunk.extend_from_slice(now);
-            bytes = later;
-            if self.chunk.len() == CHUNK_BYTES {
-                self.flush(txn)?;
-            }
-        }
+        let packed = self
+            .packer
+            .pack(self.slot, self.position, is_of_transactions, self.changes);
+        let (head, body) = packed?;
+        self.file.write_all_at(&head, self.at)?;
+        self.file.write_all_at(body, self.at + HEAD_BYTES as u64)?;
+        self.at += (HEAD_BYTES + body.len()) as u64;
+        self.position += 1;
+        self.changes_bytes += self.changes.len() as u64;
+        self.changes.clear();
+        // One large change must not keep its memory.
+        self.changes.shrink_to(2 * CHUNK_BYTES);
         Ok(())
     }
-
-    fn flush(&mut self, txn: &mut RwTxn<'_>) -> Result<()> {
-        if !self.chunk.is_empty() {
-            let key = keys::chunk(self.slot, self.sequence);
-            // Slots only increase, so every row is appended.
-            self.feed
-                .put_with_flags(txn, PutFlags::APPEND, &key, &self.chunk)?;
-            self.sequence += 1;
-            self.chunk.clear();
-        }
-        Ok(())
-    }
-}
-
-/// Drops a slot and returns its size in bytes.
-fn drop_slot(feed: &Db, txn: &mut RwTxn<'_>, slot: u64) -> Result<u64> {
-    let first = keys::chunk(slot, 0);
-    let last = keys::chunk(slot, u32::MAX);
-    let head = feed.get(txn, &first)?;
-    let bytes = head
-        .and_then(|head| head.last_chunk())
-        .map_or(0, |bytes| u64::from_be_bytes(*bytes));
-    feed.delete_range(
-        txn,
-        &(Bound::Included(&first[..]), Bound::Included(&last[..])),
-    )?;
-    Ok(bytes)
 }

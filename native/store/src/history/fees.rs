@@ -5,7 +5,6 @@ use std::ops::Bound;
 
 use heed::{PutFlags, RwTxn};
 
-use crate::history::feed_write::CHUNK_BYTES;
 use crate::options::BLOCKS_KEPT;
 use crate::rows::keys;
 use crate::rows::record::{Block, TransactionCost, TransactionUpdate};
@@ -15,6 +14,9 @@ use crate::tables::Db;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
+/// Two rows of this size fill an LMDB page. Longer rows would need overflow pages, which leave gaps
+/// when dropped.
+const CHUNK_BYTES: usize = 2016;
 /// The key in `meta` of the table's total size in bytes.
 pub(crate) const FEES_BYTES: &[u8] = b"feesBytes";
 /// Three times what 512 blocks of 300 transactions take. Beyond it the oldest slots are dropped.
@@ -100,7 +102,8 @@ impl Snapshot<'_> {
     pub fn fee_slots(&self) -> Result<Vec<u64>> {
         let fees = self.tables().fees;
         let mut slots = Vec::new();
-        for row in self.tables().blocks.rev_iter(&self.txn)? {
+        let newest = self.tables().blocks.rev_iter(&self.txn)?;
+        for row in newest.take(BLOCKS_KEPT as usize) {
             let slot = keys::slot_of(row?.0);
             if fees.get(&self.txn, &keys::chunk(slot, 0))?.is_some() {
                 slots.push(slot);

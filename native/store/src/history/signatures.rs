@@ -117,6 +117,9 @@ impl Snapshot<'_> {
         let Some(tip) = self.tip() else {
             return Ok(None);
         };
+        let kept = tip
+            .slot
+            .saturating_sub(self.store.options.signature_slots_max);
         let mut oldest = tip.slot;
         let mut parent = tip.parent_slot;
         for row in self.tables().blocks.rev_iter(&self.txn)?.skip(1) {
@@ -125,14 +128,11 @@ impl Snapshot<'_> {
             let Some(block) = record::decode_block(slot, value) else {
                 break;
             };
-            if slot != parent {
+            if slot != parent || oldest <= kept {
                 break;
             }
             (oldest, parent) = (slot, block.parent_slot);
         }
-        let kept = tip
-            .slot
-            .saturating_sub(self.store.options.signature_slots_max);
         Ok(Some(oldest.max(kept)))
     }
 }

@@ -1,16 +1,16 @@
-//! One change of a slot, as encoded in `feed`.
+//! One change of a slot, as encoded in the chunks of segment files.
 
 use crate::rows::full;
-use crate::rows::record::{self, AccountRef, AccountUpdate, HEAD_BYTES, TransactionUpdate};
+use crate::rows::record::{self, AccountRef, AccountUpdate, TransactionUpdate};
 use primitives::Pubkey;
 
 /// Bytes of the kind and length before each change.
-pub(crate) const CHANGE_HEAD_BYTES: usize = 5;
-pub(crate) const KIND_ACCOUNT: u8 = 1;
-pub(crate) const KIND_STATUS: u8 = 2;
-pub(crate) const KIND_TRANSACTION: u8 = 3;
+const CHANGE_HEAD_BYTES: usize = 5;
+const KIND_ACCOUNT: u8 = 1;
+const KIND_STATUS: u8 = 2;
+const KIND_TRANSACTION: u8 = 3;
 /// As a transaction; its protobuf in place of its log lines, which are in that.
-pub(crate) const KIND_FULL: u8 = 4;
+const KIND_FULL: u8 = 4;
 const IS_VOTE: u8 = 1;
 
 /// One change of a slot; an account has its state after that slot.
@@ -130,7 +130,7 @@ fn split_sized(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// A closed account keeps none of its former fields, as on the chain.
-pub(crate) fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
+fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
     if update.lamports == 0 {
         return AccountRef {
             slot,
@@ -144,26 +144,39 @@ pub(crate) fn state_after(update: &AccountUpdate, slot: u64) -> AccountRef<'_> {
     update.at(slot)
 }
 
-/// Bytes of an account change, without kind and length.
-pub(crate) fn account_bytes(account: &AccountRef<'_>) -> usize {
-    32 + HEAD_BYTES + account.data.len()
+/// Appends the change of an account in a slot.
+pub(crate) fn push_account(out: &mut Vec<u8>, update: &AccountUpdate, slot: u64) {
+    let account = state_after(update, slot);
+    push_change(out, |out| {
+        out.extend_from_slice(&update.pubkey);
+        out.extend_from_slice(&record::encode_head(&account));
+        out.extend_from_slice(account.data);
+        KIND_ACCOUNT
+    });
 }
 
-/// Bytes of a transaction change, without kind and length.
-pub(crate) fn transaction_bytes(update: &TransactionUpdate) -> usize {
-    let error = update.error.as_ref().map_or(0, Vec::len);
-    let Some(details) = &update.details else {
-        return 64 + error;
-    };
-    let rest = match &details.full {
-        Some(full) => full.len(),
-        None => details.logs.iter().map(|line| 4 + line.len()).sum(),
-    };
-    64 + 1 + 4 + error + 4 + 32 * details.keys.len() + rest
+/// Appends the change of a transaction.
+pub(crate) fn push_transaction(out: &mut Vec<u8>, update: &TransactionUpdate) {
+    push_change(out, |out| push_transaction_body(out, update));
 }
 
-/// Appends a transaction change, without kind and length, and returns its kind.
-pub(crate) fn push_transaction(out: &mut Vec<u8>, update: &TransactionUpdate) -> u8 {
+/// Appends kind and length before the body of a change, which returns its kind.
+fn push_change(out: &mut Vec<u8>, push_body: impl FnOnce(&mut Vec<u8>) -> u8) {
+    let begin = out.len();
+    out.extend_from_slice(&[0; CHANGE_HEAD_BYTES]);
+    let kind = push_body(out);
+    let body_bytes = out.len() - begin - CHANGE_HEAD_BYTES;
+    if let Some((head, _)) = out
+        .get_mut(begin..)
+        .and_then(<[u8]>::split_first_chunk_mut::<CHANGE_HEAD_BYTES>)
+    {
+        head[0] = kind;
+        // An account has at most 10 MiB, and a message of the feed less than 4 GiB.
+        head[1..].copy_from_slice(&(body_bytes as u32).to_be_bytes());
+    }
+}
+
+fn push_transaction_body(out: &mut Vec<u8>, update: &TransactionUpdate) -> u8 {
     let error = update.error.as_deref().unwrap_or_default();
     out.extend_from_slice(&update.signature);
     let Some(details) = &update.details else {
@@ -219,9 +232,9 @@ mod tests {
                     ..Default::default()
                 }),
             };
-            let mut bytes = vec![KIND_TRANSACTION, 0, 0, 0, 0];
+            let mut bytes = Vec::new();
             push_transaction(&mut bytes, &update);
-            prop_assert_eq!(bytes.len(), CHANGE_HEAD_BYTES + transaction_bytes(&update));
+            prop_assert_eq!(first_length(&bytes), Some(bytes.len()));
             let before_logs = bytes.len() - "line".len() - 4;
             if let Some(cut) = bytes.get(..cut.min(before_logs - 1)) {
                 prop_assert_eq!(decode(cut), None);

@@ -60,7 +60,7 @@ pub(crate) fn changed(program: &Pubkey, slot: u64, pubkey: &Pubkey) -> ChangedKe
     join(&[program, &slot.to_be_bytes(), pubkey])
 }
 
-/// A key of `feed`.
+/// A key of `fees`.
 pub(crate) fn chunk(slot: u64, sequence: u32) -> ChunkKey {
     join(&[&slot.to_be_bytes(), &sequence.to_be_bytes()])
 }
@@ -70,7 +70,7 @@ pub(crate) fn signature(group: u64, signature: &[u8; 64]) -> [u8; 72] {
     join(&[&group.to_be_bytes(), signature])
 }
 
-/// The big-endian number at the start of a key of `blocks`, `feed` or `signatures`.
+/// The big-endian number at the start of a key of `blocks`, `fees` or `signatures`.
 pub(crate) fn slot_of(key: &[u8]) -> u64 {
     key.first_chunk()
         .map_or(0, |bytes| u64::from_be_bytes(*bytes))

@@ -1,5 +1,6 @@
 //! The records of the store and the updates of a feed.
 
+use crate::history::feed_record::Location;
 use primitives::Pubkey;
 use sys::error::{Error, Result};
 
@@ -150,9 +151,12 @@ fn split(record: &[u8]) -> Option<AccountRef<'_>> {
     })
 }
 
-/// The value of a row of `blocks`.
-pub(crate) fn encode_block(tip: &Tip) -> [u8; 65] {
-    let mut value = [0; 65];
+/// Bytes of a row of `blocks` before the location of the slot's changes.
+const BLOCK_BYTES: usize = 65;
+
+/// The value of a row of `blocks`, without the location of the slot's changes.
+pub(crate) fn encode_block(tip: &Tip) -> [u8; BLOCK_BYTES] {
+    let mut value = [0; BLOCK_BYTES];
     value[0..32].copy_from_slice(&tip.blockhash);
     value[32..40].copy_from_slice(&tip.parent_slot.to_be_bytes());
     value[40..48].copy_from_slice(&tip.block_height.to_be_bytes());
@@ -160,6 +164,11 @@ pub(crate) fn encode_block(tip: &Tip) -> [u8; 65] {
     value[49..57].copy_from_slice(&tip.block_time.unwrap_or(0).to_be_bytes());
     value[57..65].copy_from_slice(&tip.root.to_be_bytes());
     value
+}
+
+/// Where the changes of the block's slot are, if its row of `blocks` says so.
+pub(crate) fn decode_location(value: &[u8]) -> Option<Location> {
+    Location::decode(value.get(BLOCK_BYTES..)?)
 }
 
 /// Reads a row of `blocks`.

@@ -4,6 +4,10 @@
 pub mod naive;
 pub mod strategy;
 
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::{AccountUpdate, Block, Budget, Options, Store};
@@ -23,8 +27,20 @@ pub fn options() -> Options {
     }
 }
 
+/// Bytes that the stores of tests may take in memory at once.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// A folder in memory, if that has room: a store syncs each block, and tests apply thousands.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let has_room = crate::disk_space::free_bytes(memory).is_ok_and(|free| free >= MEMORY_BYTES);
+    let dir = has_room.then(|| tempfile::tempdir_in(memory).ok());
+    dir.flatten()
+        .unwrap_or_else(|| tempfile::tempdir().unwrap())
+}
+
 pub fn open(options: &Options) -> Temporary {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = folder();
     Temporary {
         store: Store::open_writer(dir.path(), options).unwrap(),
         dir,
@@ -84,18 +100,46 @@ pub fn number(n: u64) -> Pubkey {
     pubkey
 }
 
+/// Bytes that cannot be compressed.
+pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(bytes).collect()
+}
+
 pub fn long_budget() -> Budget {
     Budget::until(Instant::now() + Duration::from_secs(60))
 }
 
 impl Temporary {
-    /// Removes the last chunk of a slot of the feed.
-    pub fn damage_feed(&self, slot: u64) {
+    /// The segment file with a slot's changes, and where they are in it.
+    pub fn feed_record(&self, slot: u64) -> (PathBuf, Range<u64>) {
+        let found = self.store.snapshot().unwrap().feed_location(slot);
+        let found = found.unwrap().unwrap();
+        let dir = crate::history::feed_segments::dir_of(self.dir.path());
+        let path = crate::history::feed_segments::path_of(&dir, found.segment);
+        (path, found.at..found.end())
+    }
+
+    /// Leaves an account with a record that cannot be read.
+    pub fn damage_account(&self, pubkey: &Pubkey) {
         let mut txn = self.store.env.write_txn().unwrap();
-        let key = crate::rows::keys::chunk(slot, 1);
-        assert!(self.store.tables.feed.delete(&mut txn, &key).unwrap());
-        let half = [1, 0, 0, 0, 200, 7];
-        self.store.tables.feed.put(&mut txn, &key, &half).unwrap();
+        let accounts = self.store.tables.accounts;
+        accounts.put(&mut txn, pubkey, b"short").unwrap();
         txn.commit().unwrap();
+    }
+
+    /// Changes the last byte of a slot's changes.
+    pub fn damage_feed(&self, slot: u64) {
+        let (path, range) = self.feed_record(slot);
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let mut last = [0];
+        file.read_exact_at(&mut last, range.end - 1).unwrap();
+        file.write_all_at(&[!last[0]], range.end - 1).unwrap();
     }
 }

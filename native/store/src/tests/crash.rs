@@ -1,16 +1,24 @@
 //! Tests that a killed writer leaves the last complete block.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{TOKEN_PROGRAM, account, assert_sound, block, number, options, token_data};
 use crate::testing::naive::Model;
 use crate::{AccountUpdate, Options, Store};
+use primitives::Pubkey;
 
 const CHILD: &str = "SLOTLINE_TEST_STORE";
 const ROUND: &str = "SLOTLINE_TEST_ROUND";
 const INSPECTOR: &str = "SLOTLINE_TEST_INSPECTOR";
+
+/// Slots whose changes are compared after each kill: a commit that was killed may have removed the
+/// sixteenth.
+const SLOTS_SHOWN: u64 = 14;
+
+type Change = (Pubkey, u64, Pubkey, Vec<u8>);
 
 /// The updates of a slot, equal in both processes.
 fn updates(slot: u64) -> Vec<AccountUpdate> {
@@ -20,6 +28,19 @@ fn updates(slot: u64) -> Vec<AccountUpdate> {
         account(number(id), (n + slot) % 6, TOKEN_PROGRAM, &data)
     };
     (0..400).map(one).collect()
+}
+
+/// What the feed shows of these updates.
+fn changes(slot: u64) -> Vec<Change> {
+    let mut last = BTreeMap::new();
+    for update in updates(slot) {
+        last.insert(update.pubkey, update);
+    }
+    let shown = |update: AccountUpdate| match update.lamports {
+        0 => (update.pubkey, 0, [0; 32], Vec::new()),
+        lamports => (update.pubkey, lamports, update.owner, update.data),
+    };
+    last.into_values().map(shown).collect()
 }
 
 /// Kills in `npm run soak`, where `SLOTLINE_SOAK` is `full`; other runs use a few.
@@ -51,6 +72,22 @@ fn writer() {
     }
 }
 
+/// Reads the tip's changes beside the writer: a part of them is never seen.
+fn read_until(end: Instant, dir: &Path, options: &Options) {
+    let store = Store::open_reader(dir, options).unwrap();
+    while Instant::now() < end {
+        let snapshot = store.snapshot().unwrap();
+        let slot = snapshot.slot();
+        let mut seen = 0;
+        let read = snapshot.feed(slot, &mut |_| {
+            seen += 1;
+            Ok(())
+        });
+        assert!(read.unwrap(), "slot {slot}");
+        assert_eq!(seen, changes(slot).len(), "slot {slot}");
+    }
+}
+
 #[test]
 fn a_killed_writer_leaves_a_complete_block() {
     let is_soak = std::env::var("SLOTLINE_SOAK").is_ok_and(|value| value == "full");
@@ -73,7 +110,13 @@ fn a_killed_writer_leaves_a_complete_block() {
         let reader = (round % 3 == 2).then(|| Store::open_reader(dir.path(), &options).unwrap());
         let stalled = reader.as_ref().map(|reader| reader.snapshot().unwrap());
         let mut child = start();
-        std::thread::sleep(Duration::from_millis(60 + round.wrapping_mul(7_919) % 190));
+        let killed_at =
+            Instant::now() + Duration::from_millis(60 + round.wrapping_mul(7_919) % 190);
+        match &reader {
+            Some(_) => std::thread::sleep(killed_at.saturating_duration_since(Instant::now())),
+            None if tip > 0 => read_until(killed_at, dir.path(), &options),
+            None => std::thread::sleep(Duration::from_millis(60)),
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         if let Some(stalled) = &stalled {
@@ -91,6 +134,15 @@ fn a_killed_writer_leaves_a_complete_block() {
         tip = found;
         assert_sound(&store);
         model.assert_in(&store.snapshot().unwrap());
+        // What changed in each slot is there as well, the last one's included.
+        for slot in tip.saturating_sub(SLOTS_SHOWN).max(1)..=tip {
+            let found = super::history::feed(&store, slot).map(|(accounts, _)| accounts);
+            assert!(
+                found == Some(changes(slot)),
+                "slot {slot} of {tip}: {}",
+                found.is_some()
+            );
+        }
     }
     assert!(tip > 0);
 }

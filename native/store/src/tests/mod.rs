@@ -2,6 +2,8 @@
 
 mod check;
 mod crash;
+mod feed;
+mod feed_model;
 mod fees;
 mod history;
 mod holders;

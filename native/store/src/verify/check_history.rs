@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use crate::history::feed_read::{FeedEnd, FeedPosition};
-use crate::history::feed_write::FEED_BYTES;
 use crate::history::fees::{FEES_BYTES, fees_bytes};
 use crate::rows::record::Tip;
 use crate::rows::{keys, record};
@@ -54,73 +53,48 @@ pub(crate) fn check_blocks(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> 
         }
         before = Some(block);
     }
+    if before.is_none() && !snapshot.tables().accounts.is_empty(&snapshot.txn)? {
+        found.push("blocks: there is none, but accounts".to_owned());
+    }
     Ok(())
 }
 
-/// Each feed slot belongs to a block, and its number of changes and bytes match its first row.
+/// Checks the changes of each block.
 fn check_feed(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
-    let mut next = snapshot.feed_oldest_slot()?;
-    while let Some(slot) = next {
-        check_feed_slot(snapshot, slot, found)?;
-        next = snapshot.feed_slot_after(slot)?;
+    for row in snapshot.tables().blocks.iter(&snapshot.txn)? {
+        check_feed_slot(snapshot, keys::slot_of(row?.0), found)?;
     }
-    check_feed_bytes(snapshot, found)
+    Ok(())
 }
 
-/// The number of changes and bytes recorded in a slot's first row.
-fn head_of(snapshot: &Snapshot<'_>, slot: u64) -> Result<Option<(u32, u64)>> {
-    let key = keys::chunk(slot, 0);
-    let head = snapshot.tables().feed.get(&snapshot.txn, &key)?;
-    Ok(head.and_then(|head| {
-        let (changes, rest) = head.split_first_chunk()?;
-        let bytes = u64::from_be_bytes(*rest.first_chunk()?);
-        Some((u32::from_be_bytes(*changes), bytes))
-    }))
-}
-
-/// Checks one feed slot.
+/// The changes of a slot can be read, and are as many as its row says. Those of old slots may be
+/// removed.
 pub(crate) fn check_feed_slot(
     snapshot: &Snapshot<'_>,
     slot: u64,
     found: &mut Vec<String>,
 ) -> Result<()> {
-    if snapshot.block(slot)?.is_none() {
-        found.push(format!("feed: slot {slot} is no block's"));
-    }
-    match (head_of(snapshot, slot)?, count(snapshot, slot)) {
-        (Some(head), Ok(counted)) if head == counted => {}
-        (Some(head), Ok(counted)) => {
-            let ((changes, bytes), (counted, of_bytes)) = (head, counted);
+    let Some(location) = snapshot.feed_location(slot)? else {
+        return Ok(());
+    };
+    let mut changes = 0;
+    let end = snapshot.feed_from(slot, FeedPosition::default(), &mut |_| {
+        changes += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    match end {
+        FeedEnd::Whole(end)
+            if (changes, end.bytes()) != (location.changes, location.changes_bytes) =>
+        {
             found.push(format!(
-                "feed: slot {slot} has {counted} changes of {of_bytes} bytes, not {changes} of \
-                 {bytes}"
+                "feed: slot {slot} has {changes} changes of {} bytes, not {} of {}",
+                end.bytes(),
+                location.changes,
+                location.changes_bytes
             ));
         }
-        (None, _) | (_, Err(Error::Internal(_))) => {
-            found.push(format!("feed: slot {slot} is damaged"));
-        }
-        (_, Err(error)) => return Err(error),
-    }
-    Ok(())
-}
-
-/// The sizes of all feed slots add up to the total in `meta`.
-pub(crate) fn check_feed_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>) -> Result<()> {
-    let mut total = 0;
-    let mut next = snapshot.feed_oldest_slot()?;
-    while let Some(slot) = next {
-        // A slot without its first row is reported separately.
-        let Some((_, bytes)) = head_of(snapshot, slot)? else {
-            return Ok(());
-        };
-        total += bytes;
-        next = snapshot.feed_slot_after(slot)?;
-    }
-    let stored = snapshot.tables().meta.get(&snapshot.txn, FEED_BYTES)?;
-    let stored = stored.and_then(|bytes| bytes.first_chunk());
-    let stored = stored.map_or(0, |bytes| u64::from_be_bytes(*bytes));
-    if stored != total {
-        found.push(format!("feed: it holds {total} bytes, not {stored}"));
+        FeedEnd::Damaged => found.push(format!("feed: slot {slot} is damaged")),
+        FeedEnd::Absent | FeedEnd::Whole(_) | FeedEnd::Stopped(_) => {}
     }
     Ok(())
 }
@@ -166,17 +140,4 @@ pub(crate) fn check_fees_bytes(snapshot: &Snapshot<'_>, found: &mut Vec<String>)
         found.push(format!("fees: they have {total} bytes, not {stored}"));
     }
     Ok(())
-}
-
-/// Counts a slot's changes and their bytes.
-fn count(snapshot: &Snapshot<'_>, slot: u64) -> Result<(u32, u64)> {
-    let (mut changes, mut last) = (0, FeedPosition::default());
-    let end = snapshot.feed_from(slot, last, &mut |_| {
-        changes += 1;
-        Ok(ControlFlow::Continue(()))
-    })?;
-    if let FeedEnd::Whole(position) = end {
-        last = position;
-    }
-    Ok((changes, last.bytes()))
 }

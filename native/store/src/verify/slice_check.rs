@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 use crate::tables::{Db, Tables};
 use crate::verify::check::{Expect, indexes, is_marked, text};
 use crate::verify::check_history::{
-    check_blocks, check_fee_slot, check_feed_bytes, check_feed_slot, check_fees_bytes,
+    check_blocks, check_fee_slot, check_feed_slot, check_fees_bytes,
 };
 use crate::verify::steps::{BY_MINT, Step, VerifyLimits};
 use primitives::Pubkey;
@@ -24,8 +24,7 @@ pub(crate) struct SliceCheck<'l> {
     limits: &'l VerifyLimits,
     /// The most recently checked mint and its row.
     holders: Option<(MintId, Row)>,
-    /// The most recently checked feed slot.
-    feed_slot: Option<u64>,
+    /// The most recently checked slot of fees.
     fee_slot: Option<u64>,
     pub found: Vec<String>,
     /// Rows read, including those of other tables.
@@ -45,7 +44,6 @@ impl<'l> SliceCheck<'l> {
             indexes: indexes(snapshot.tables()),
             limits,
             holders: None,
-            feed_slot: (!after.is_empty()).then(|| keys::slot_of(after)),
             fee_slot: (!after.is_empty()).then(|| keys::slot_of(after)),
             found: Vec::new(),
             rows: 0,
@@ -61,7 +59,7 @@ impl<'l> SliceCheck<'l> {
             Step::Changed => self.changed(key),
             Step::Programs => self.program(key, value),
             Step::Blocks => Ok(()),
-            Step::Feed => self.feed(key),
+            Step::Feed => check_feed_slot(self.snapshot, keys::slot_of(key), &mut self.found),
             Step::Fees => self.fees(key),
             Step::Signatures => {
                 self.signature(key, value);
@@ -311,7 +309,6 @@ impl<'l> SliceCheck<'l> {
         }
         self.rows += self.tables().blocks.len(txn)?;
         check_blocks(self.snapshot, &mut self.found)?;
-        check_feed_bytes(self.snapshot, &mut self.found)?;
         check_fees_bytes(self.snapshot, &mut self.found)
     }
 
@@ -321,14 +318,6 @@ impl<'l> SliceCheck<'l> {
             return Ok(());
         }
         check_fee_slot(self.snapshot, slot, &mut self.found)
-    }
-
-    fn feed(&mut self, key: &[u8]) -> Result<()> {
-        let slot = keys::slot_of(key);
-        if self.feed_slot.replace(slot) == Some(slot) {
-            return Ok(());
-        }
-        check_feed_slot(self.snapshot, slot, &mut self.found)
     }
 
     /// A transaction outcome is in the group of its slot, and its slot is not after the tip.

@@ -28,6 +28,7 @@ pub(crate) enum Step {
     Programs,
     /// The blocks, and totals that must match within one snapshot.
     Blocks,
+    /// The changes of each block.
     Feed,
     Fees,
     Signatures,
@@ -63,7 +64,7 @@ impl Step {
             Step::Changed => ("changed", tables.changed),
             Step::Programs => ("programs", tables.programs),
             Step::Blocks => ("blocks", tables.blocks),
-            Step::Feed => ("feed", tables.feed),
+            Step::Feed => ("feed", tables.blocks),
             Step::Fees => ("fees", tables.fees),
             Step::Signatures => ("signatures", tables.signatures),
         }
