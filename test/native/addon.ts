@@ -33,6 +33,7 @@ import {
   STORE_INSPECTOR,
   type Row,
 } from '../fixtures/native/addon-arguments.js'
+import { GRPC, grpcSpec } from '../fixtures/native/grpc-arguments.js'
 import { QUIC_LANE, quicSpec } from '../fixtures/native/quic-arguments.js'
 import { bytes, optional, text, whole, wrongCalls } from '../fixtures/native/wrong.js'
 
@@ -75,6 +76,7 @@ t.test('exports', async t => {
     'QuicLane',
     'StoreInspector',
     'Fanout',
+    'GrpcServer',
     'Indexer',
     'LimitedAccess',
     'LimitTable',
@@ -99,6 +101,7 @@ t.test('exports', async t => {
   t.strictSame(membersOf(addon.PointReadLane.prototype), ['answerBlockhashes', 'asFunction'])
   t.strictSame(membersOf(addon.DirectReads.prototype), ['close', 'mount', 'register', 'takeCounts'])
   t.strictSame(membersOf(addon.Fanout.prototype), namesOf(FANOUT))
+  t.strictSame(membersOf(addon.GrpcServer.prototype), namesOf(GRPC))
   t.strictSame(membersOf(addon.QuicListener.prototype), namesOf(QUIC))
   t.strictSame(membersOf(addon.RpcAnswer.prototype), namesOf(ANSWER))
   t.strictSame(membersOf(addon.AnswerErrorScan.prototype), namesOf(ANSWER_ERROR))
@@ -290,6 +293,22 @@ t.test('wrong arguments of a QUIC listener are refused', async t => {
   t.equal(await second, null)
   for (const [name, specs] of QUIC.filter(([name]) => name !== 'close'))
     t.strictSame(notRefused(listener, name, [specs.map(({ right }) => right)]), [], name)
+})
+
+t.test('wrong arguments of a gRPC server are refused', async t => {
+  const make = (options: addon.GrpcServerOptions) => new addon.GrpcServer(options)
+  t.strictSame(notRefused({ GrpcServer: make }, 'GrpcServer', wrongCalls([grpcSpec])), [])
+  const server = make(grpcSpec.right as addon.GrpcServerOptions)
+  for (const [name, specs] of GRPC)
+    t.strictSame(notRefused(server, name, wrongCalls(specs)), [], name)
+  t.equal(server.admit(7, 0, 'access', 4), false, 'no such call')
+  for (const name of ['refuse', 'closeStream'] as const) server[name](7, 'unauthenticated')
+  await server.settle()
+  const waiting = server.receive()
+  t.match(server.stats(), { connections: 0, streams: 0 })
+  await server.drain()
+  server.close()
+  t.equal(await waiting, null)
 })
 
 t.test('wrong arguments of transaction checks are refused', async t => {

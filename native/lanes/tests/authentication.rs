@@ -99,6 +99,9 @@ fn end_of(sent: &Sent) -> Result<&[u8], &str> {
     }
 }
 
+/// An answer, whether its stream ends, and what it is read as.
+type Case<'a> = (&'a [u8], bool, Result<&'a [u8], &'a str>);
+
 #[tokio::test]
 async fn an_answer_with_a_length_needs_no_end_of_its_stream() {
     // As Node1, without a protocol: status, length and text.
@@ -114,7 +117,7 @@ async fn an_answer_with_a_length_needs_no_end_of_its_stream() {
     let connection = accept(&endpoint).await;
     until(&lane, |state| state.is_connected).await;
     let whole = [0, 200, 0, 0, 0, 2, b'o', b'k'];
-    let cases: [(&[u8], bool, Result<&[u8], &str>); 6] = [
+    let cases: [Case<'_>; 6] = [
         (&whole, false, Ok(&whole)),
         (&[&whole[..], b"more"].concat(), true, Ok(&whole)),
         (&[0, 200, 0, 0, 0, 0], false, Ok(&[0, 200, 0, 0, 0, 0])),

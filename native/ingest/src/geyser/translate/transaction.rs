@@ -32,6 +32,11 @@ pub(super) fn translate_transaction(
     taken: Taken,
 ) -> Result<Vec<Update>, Fault> {
     let (slot, bank) = (update.slot, bank_of(update.bank_id));
+    let update_of = |content| Update {
+        slot,
+        bank,
+        content,
+    };
     let lacks = |what: &str| malformed(slot, format!("a transaction without {what}"));
     let info = update.transaction.ok_or_else(|| lacks("its body"))?;
     let full = taken.is_full.then(|| info.encode_to_vec());
@@ -40,26 +45,20 @@ pub(super) fn translate_transaction(
     let meta = info.meta.ok_or_else(|| lacks("its meta"))?;
     let static_count = message.account_keys.len();
     let loaded_writable_count = meta.loaded_writable_addresses.len();
-    let keys = [
-        message.account_keys,
-        meta.loaded_writable_addresses,
-        meta.loaded_readonly_addresses,
-    ];
-    let keys = keys
-        .iter()
-        .flatten()
-        .map(|key| fixed(slot, "an account key", key))
-        .collect::<Result<Vec<Pubkey>, Fault>>()?;
+    let keys = keys_of(
+        slot,
+        [
+            message.account_keys,
+            meta.loaded_writable_addresses,
+            meta.loaded_readonly_addresses,
+        ],
+    )?;
     let mut updates = Vec::new();
     if taken.closes {
         let balances = (meta.pre_balances.as_slice(), meta.post_balances.as_slice());
         let pubkeys = closed(slot, &keys, balances)?;
         if !pubkeys.is_empty() {
-            updates.push(Update {
-                slot,
-                bank,
-                content: Content::Closed(pubkeys),
-            });
+            updates.push(update_of(Content::Closed(pubkeys)));
         }
     }
     if taken.transactions {
@@ -89,13 +88,15 @@ pub(super) fn translate_transaction(
                 cost: Box::new(cost),
             }),
         };
-        updates.push(Update {
-            slot,
-            bank,
-            content: Content::Transaction(transaction),
-        });
+        updates.push(update_of(Content::Transaction(transaction)));
     }
     Ok(updates)
+}
+
+/// The accounts of lists that follow each other.
+fn keys_of(slot: u64, lists: [Vec<Vec<u8>>; 3]) -> Result<Vec<Pubkey>, Fault> {
+    let keys = lists.iter().flatten();
+    keys.map(|key| fixed(slot, "an account key", key)).collect()
 }
 
 /// The position of a transaction in its block.
