@@ -20,7 +20,7 @@ const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
 /** Of each group at once. Most of them wait more than they use one of two processors. */
-const JOBS = { service: 2, rooms: 2, server: 1, browser: 1 }
+const JOBS = { service: 2, rooms: 1, server: 1, browser: 1 }
 /** Folders without one in src/ that start no service. */
 const COMPONENTS = ['websocket', 'wire']
 

@@ -119,7 +119,7 @@ if (browser !== undefined) {
     t.equal(await copy(page, 'WebSocket URL'), wsUrl)
     t.equal(await copy(page, 'token'), token)
     const stream = await copy(page, 'Yellowstone gRPC streaming target')
-    t.equal(stream, deployment.description.geyserUrl)
+    t.equal(stream, locations[0].grpcUrl)
     t.match(await masked.inputValue(), /•/, 'copying shows nothing')
 
     await page.getByRole('button', { name: 'Reveal RPC URL' }).click()

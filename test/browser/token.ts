@@ -220,11 +220,11 @@ if (browser !== undefined) {
       .waitFor()
     const reasons = /used at another location|IPv4 restriction|regenerated or revoked/
     const refused = page.getByRole('cell', { name: reasons })
-    // Of the two tokens that were used once each after they were replaced above.
+    // Of the three tokens that were used once each after they were replaced above.
     const old = page.getByRole('list', { name: /^Old tokens/ }).getByRole('listitem')
     for (const text of await old.allTextContents())
       t.match(text, /^Old token ….{4}, still used from 127\.0\.0\.1, 1 time today \(UTC\), last on/)
-    t.equal(await old.count(), 2)
+    t.equal(await old.count(), 3)
     t.equal(Number(await tile('Refused').textContent()), await refused.count())
     const limited = flood.filter(status => status === 429).length
     await tile('Over a limit')

@@ -183,7 +183,7 @@ t.test('killed processes recover, and no client receives a wrong answer', async 
   await t.test('the supervisor', async t => {
     const { supervisor, dataDir, port } = deployment
     const children = childPids(supervisor.pid ?? 0)
-    t.equal(children.length, 6)
+    t.equal(children.length, 7)
     supervisor.kill('SIGKILL')
     await until('its children have ended', () => !children.some(pid => existsSync(`/proc/${pid}`)))
     const again = await startDeployment(t, { args: ARGS, dataDir, port })

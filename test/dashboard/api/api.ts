@@ -107,7 +107,8 @@ t.test('a token is created, shown, changed and revoked', async t => {
       path => ({ path, tips }),
     ),
   }
-  const info = { tokenId: token.tokenId, masked, createdAtMs: clock.nowMs, address: null }
+  const { tokenId } = token
+  const info = { tokenId, masked, createdAtMs: clock.nowMs, address: null, former: null }
   t.strictSame(made.json, {
     token: info,
     rpcUrl: `https://fra.rpc.example/${secret}`,
