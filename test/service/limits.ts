@@ -17,8 +17,8 @@ import { usageIn } from '../fixtures/usage/usage.js'
 import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 
 const EDGES = 2
-/** One more is for the successor of an edge. */
-const SLOTS = EDGES + 1
+/** One more is for the successor of an edge, and one for gRPC. */
+const SLOTS = EDGES + 2
 const placeOf = ({ accessId }: StoredAccess) => ({ accessId, network: 'sandbox', location: 'fra' })
 
 /** Pause of each connection: together they send far more than the limits of the tests. */

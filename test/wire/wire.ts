@@ -56,6 +56,9 @@ const NO_VECTOR: ReadonlySet<string> = new Set([
   'noLane',
   'lanesRefused',
   'lanesFull',
+  'transactionsNotFollowed',
+  'blockReads',
+  'subscriptionKeys',
 ])
 
 t.test('every read error of the contract is in a vector', async t => {
