@@ -1,12 +1,12 @@
 //! What one slot has changed, shared by all streams that are at it.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use primitives::Pubkey;
-use store::{Change, Snapshot, Tip};
+use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
 
 /// A block, with the hash of the one before it.
@@ -69,24 +69,37 @@ const ACCOUNT_BYTES: usize = 256;
 const TRANSACTION_BYTES: usize = 192;
 const KEY_BYTES: usize = 64;
 
+/// Why the changes of a slot cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// They are not kept any more.
+    NotKept,
+    /// Their segment is damaged.
+    Damaged,
+}
+
 impl Content {
-    /// Reads the changes of a slot; `None` where the feed does not have them.
+    /// Reads the changes of a slot, or why they cannot be read.
     pub fn read(
         snapshot: &Snapshot<'_>,
         slot: u64,
         resident: &Arc<AtomicUsize>,
-    ) -> Result<Option<Content>> {
+    ) -> Result<std::result::Result<Content, Missing>> {
         let mut content = Content::empty(slot, resident);
-        let is_there = snapshot.feed(slot, &mut |change| {
+        let end = snapshot.feed_from(slot, FeedPosition::default(), &mut |change| {
             match change {
                 Change::Account { pubkey, account } => content.push(pubkey, &account),
                 Change::Status { .. } => content.lacks_transactions = true,
                 transaction @ Change::Transaction { .. } => content.push_transaction(&transaction),
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         })?;
         content.count();
-        Ok(is_there.then_some(content))
+        Ok(match end {
+            FeedEnd::Whole(_) => Ok(content),
+            FeedEnd::Damaged => Err(Missing::Damaged),
+            FeedEnd::Absent | FeedEnd::Stopped(_) => Err(Missing::NotKept),
+        })
     }
 
     fn empty(slot: u64, resident: &Arc<AtomicUsize>) -> Content {

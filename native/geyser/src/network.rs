@@ -12,9 +12,9 @@ use tokio::task::spawn_blocking;
 use tonic::Status;
 
 use crate::calls::lock;
-use crate::content::{Block, Content};
+use crate::content::{Block, Content, Missing};
 use crate::filter::Served;
-use crate::status::{incomplete, internal, lagged, no_index, replaced};
+use crate::status::{damaged, incomplete, internal, lagged, no_index, replaced};
 use crate::transaction_filter::Kept;
 
 /// Blocks that live streams find without a read.
@@ -212,7 +212,10 @@ impl Network {
         if slot <= lacks {
             return Err(incomplete(lacks));
         }
-        let content = Arc::new(content.ok_or_else(lagged)?);
+        let content = Arc::new(content.map_err(|missing| match missing {
+            Missing::NotKept => lagged(),
+            Missing::Damaged => damaged(slot),
+        })?);
         *known = Arc::downgrade(&content);
         self.keep(&content);
         Ok(content)

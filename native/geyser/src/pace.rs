@@ -1,4 +1,4 @@
-//! The bytes a second of an access, over all its streams: one that takes more waits.
+//! The bytes a second of an access, over all its streams: one that takes or sends more waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -6,25 +6,60 @@ use std::time::{Duration, Instant};
 
 use crate::calls::lock;
 
-/// Bytes a second of one access, and at once after a pause: several times the feed of a chain.
-const BYTES_PER_SECOND: f64 = 64.0 * 1024.0 * 1024.0;
+/// Bytes of updates a second of one access, and at once after a pause: several times the feed of a
+/// chain.
+const UPDATE_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
+/// The same of requests. One of 4 MiB takes some 20 ms of a processor.
+const REQUEST_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
-/// What one access may take now.
-pub struct Pace(Mutex<(f64, Instant)>);
+/// A token bucket of bytes.
+struct Bucket {
+    per_second: f64,
+    state: Mutex<(f64, Instant)>,
+}
+
+impl Bucket {
+    fn new(per_second: f64) -> Bucket {
+        Bucket {
+            per_second,
+            state: Mutex::new((per_second, Instant::now())),
+        }
+    }
+
+    /// Takes bytes, and returns how long to wait.
+    fn take(&self, bytes: usize, now: Instant) -> Duration {
+        let mut state = lock(&self.state);
+        let (left, filled) = *state;
+        let elapsed = now.saturating_duration_since(filled).as_secs_f64();
+        let left = (left + elapsed * self.per_second).min(self.per_second) - bytes as f64;
+        *state = (left, now);
+        Duration::from_secs_f64((-left).max(0.0) / self.per_second)
+    }
+}
+
+/// What one access may take and send now.
+pub struct Pace {
+    updates: Bucket,
+    requests: Bucket,
+}
 
 impl Pace {
     fn new() -> Pace {
-        Pace(Mutex::new((BYTES_PER_SECOND, Instant::now())))
+        Pace {
+            updates: Bucket::new(UPDATE_BYTES),
+            requests: Bucket::new(REQUEST_BYTES),
+        }
     }
 
-    /// Takes bytes, and returns how long to wait before they are sent.
-    pub fn take(&self, bytes: usize, now: Instant) -> Duration {
-        let mut state = lock(&self.0);
-        let (left, filled) = *state;
-        let elapsed = now.saturating_duration_since(filled).as_secs_f64();
-        let left = (left + elapsed * BYTES_PER_SECOND).min(BYTES_PER_SECOND) - bytes as f64;
-        *state = (left, now);
-        Duration::from_secs_f64((-left).max(0.0) / BYTES_PER_SECOND)
+    /// Takes the bytes of an update, and returns how long to wait before it is sent.
+    pub fn take_update(&self, bytes: usize, now: Instant) -> Duration {
+        self.updates.take(bytes, now)
+    }
+
+    /// Takes the bytes of a request, and returns how long to wait before the next one is read; with
+    /// none, before the first one of a stream.
+    pub fn take_request(&self, bytes: usize, now: Instant) -> Duration {
+        self.requests.take(bytes, now)
     }
 }
 
@@ -54,11 +89,18 @@ mod tests {
         let paces = Paces::default();
         let [one, other] = ["one", "other"].map(Arc::<str>::from);
         let (pace, now) = (paces.of(&one), Instant::now());
-        let second = BYTES_PER_SECOND as usize;
-        assert_eq!(pace.take(second, now), Duration::ZERO);
-        let wait = paces.of(&one).take(second / 2, now);
+        let second = UPDATE_BYTES as usize;
+        assert_eq!(pace.take_update(second, now), Duration::ZERO);
+        let wait = paces.of(&one).take_update(second / 2, now);
         assert!(wait > Duration::from_millis(400) && wait < Duration::from_millis(600));
-        assert_eq!(paces.of(&other).take(second, now), Duration::ZERO);
-        assert_eq!(pace.take(0, now + Duration::from_secs(9)), Duration::ZERO);
+        assert_eq!(paces.of(&other).take_update(second, now), Duration::ZERO);
+        let later = now + Duration::from_secs(9);
+        assert_eq!(pace.take_update(0, later), Duration::ZERO);
+        let request = 3 * REQUEST_BYTES as usize;
+        assert_eq!(
+            pace.take_request(request, later).as_secs_f64().round(),
+            2.0,
+            "updates and requests do not wait for each other"
+        );
     }
 }

@@ -21,7 +21,15 @@ pub fn incomplete(slot: u64) -> Status {
     ))
 }
 
-/// A slot of which some transactions came before they were kept whole.
+/// A slot whose changes can no longer be read. Another attempt from it would fail too.
+pub fn damaged(slot: u64) -> Status {
+    Status::data_loss(format!(
+        "the changes of slot {slot} are damaged: subscribe again from slot {}",
+        slot + 1
+    ))
+}
+
+/// A slot with transactions from before they were kept whole.
 pub fn no_transactions(slot: u64) -> Status {
     Status::data_loss(format!(
         "the index does not keep whole transactions of slot {slot}"

@@ -10,10 +10,11 @@ use std::vec::IntoIter;
 
 use futures::{FutureExt, StreamExt};
 use tokio::sync::watch;
-use tokio::task::yield_now;
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{Instant, sleep_until, timeout};
 use tonic::{Status, Streaming};
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeRequest};
+use yellowstone_grpc_proto::prost::Message;
 
 use crate::calls::Event;
 use crate::content::{Block, Content};
@@ -25,7 +26,7 @@ use crate::message::{
 use crate::network::{Network, Position};
 use crate::pace::Pace;
 use crate::shared::Shared;
-use crate::status::no_transactions;
+use crate::status::{internal, no_transactions};
 use crate::walk::{Step, Walk};
 
 /// As Yellowstone.
@@ -89,9 +90,10 @@ impl Subscription {
         filters_max: usize,
         requests: Streaming<SubscribeRequest>,
     ) -> Subscription {
+        let pace = shared.paces.of(&control.access);
         let state = State {
             requests: Some(requests),
-            requests_from: Instant::now(),
+            requests_from: Instant::now() + pace.take_request(0, std::time::Instant::now()),
             position: network.position(),
             ping_at: Instant::now() + PING,
             filters: Filters::default(),
@@ -104,7 +106,7 @@ impl Subscription {
             is_over: false,
         };
         Subscription {
-            pace: shared.paces.of(&control.access),
+            pace,
             shared,
             control,
             network,
@@ -131,7 +133,7 @@ impl Subscription {
     /// Counts an update, and waits for the pace of the access.
     async fn send(&mut self, update: Update) -> Result<Update, Status> {
         let bytes = update.byte_count();
-        let wait = self.pace.take(bytes, std::time::Instant::now());
+        let wait = self.pace.take_update(bytes, std::time::Instant::now());
         if !wait.is_zero() {
             self.control.set_waiting(true);
             // Ended earlier where the stream has to end.
@@ -152,7 +154,7 @@ impl Subscription {
             self.state.turns += 1;
             if self.state.turns >= UPDATES_AT_ONCE {
                 self.state.turns = 0;
-                self.take_request()?;
+                self.take_request().await?;
             }
             if let Some(id) = self.state.pongs.pop_front() {
                 return Ok(pong(id));
@@ -309,20 +311,23 @@ impl Subscription {
     }
 
     /// Takes requests that are there; the latest filters win.
-    fn take_request(&mut self) -> Result<(), Status> {
+    async fn take_request(&mut self) -> Result<(), Status> {
         while Instant::now() >= self.state.requests_from {
             let Some(requests) = &mut self.state.requests else {
                 return Ok(());
             };
             match requests.next().now_or_never() {
                 None => return Ok(()),
-                Some(request) => self.handle(request)?,
+                Some(request) => self.handle(request).await?,
             }
         }
         Ok(())
     }
 
-    fn handle(&mut self, request: Option<Result<SubscribeRequest, Status>>) -> Result<(), Status> {
+    async fn handle(
+        &mut self,
+        request: Option<Result<SubscribeRequest, Status>>,
+    ) -> Result<(), Status> {
         let Some(request) = request.transpose()? else {
             // A client that has no more to say still listens.
             self.state.requests = None;
@@ -333,9 +338,13 @@ impl Subscription {
             self.state.pongs.push_back(ping.id);
             return Ok(());
         }
-        self.state.requests_from = Instant::now() + FILTERS_STEP;
-        let served = self.network.served();
-        self.state.next_filters = Some(Filters::parse(&request, &served, self.filters_max)?);
+        let bytes = request.encoded_len();
+        let wait = self.pace.take_request(bytes, std::time::Instant::now());
+        self.state.requests_from = Instant::now() + FILTERS_STEP.max(wait);
+        let (served, filters_max) = (self.network.served(), self.filters_max);
+        // Up to 100,000 addresses are decoded: streams of others have their turns meanwhile.
+        let parse = spawn_blocking(move || Filters::parse(&request, &served, filters_max));
+        self.state.next_filters = Some(parse.await.map_err(|_| internal())??);
         Ok(())
     }
 
@@ -361,7 +370,7 @@ impl Subscription {
         };
         self.control.set_waiting(false);
         match request {
-            Some(request) => self.handle(request),
+            Some(request) => self.handle(request).await,
             None => Ok(()),
         }
     }

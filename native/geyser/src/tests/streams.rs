@@ -31,7 +31,7 @@ const STALL: Duration = Duration::from_millis(600);
 
 struct Bench {
     store: Arc<Store>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     server: Arc<Server>,
     address: SocketAddr,
     runtime: Runtime,
@@ -65,7 +65,7 @@ impl Bench {
         thread::spawn(move || admit_all(&own));
         Bench {
             store,
-            _dir: dir,
+            dir,
             server,
             address: socket.local_addr().unwrap(),
             runtime: Runtime::new().unwrap(),
@@ -91,6 +91,39 @@ impl Bench {
             let codec = ProstCodec::<SubscribeRequest, SubscribeUpdate>::default();
             Ok(grpc.streaming(call, path, codec).await?.into_inner())
         })
+    }
+
+    /// Sends requests of 3.5 MB on so many streams, again and again, as fast as they are taken.
+    fn flood(&self, streams: usize) {
+        let address = |n: u64| primitives::encoding::encode_pubkey(&number(n));
+        let filter = SubscribeRequestFilterAccounts {
+            account: (0..80_000).map(address).collect(),
+            ..SubscribeRequestFilterAccounts::default()
+        };
+        let request = SubscribeRequest {
+            accounts: [("flood".to_string(), filter)].into(),
+            ..SubscribeRequest::default()
+        };
+        for _ in 0..streams {
+            let (uri, request) = (format!("http://{}", self.address), request.clone());
+            self.runtime.spawn(async move {
+                let channel = Endpoint::from_shared(uri).unwrap().connect().await.unwrap();
+                let mut grpc = Grpc::new(channel);
+                grpc.ready().await.unwrap();
+                let requests = futures::stream::repeat(request);
+                let mut call = Request::new(requests);
+                call.metadata_mut()
+                    .insert("x-token", "flood".parse().unwrap());
+                let path = PathAndQuery::from_static("/geyser.Geyser/Subscribe");
+                let codec = ProstCodec::<SubscribeRequest, SubscribeUpdate>::default();
+                let mut updates = grpc
+                    .streaming(call, path, codec)
+                    .await
+                    .unwrap()
+                    .into_inner();
+                while let Some(Ok(_)) = updates.next().await {}
+            });
+        }
     }
 
     fn next(&self, updates: &mut Updates) -> Result<SubscribeUpdate, Status> {
@@ -308,4 +341,57 @@ fn transactions_come_whole_and_as_outcomes() {
     });
     let status = bench.next(&mut updates).unwrap_err();
     assert_eq!(status.code(), Code::DataLoss);
+}
+
+#[test]
+fn damaged_changes_of_a_slot_are_named() {
+    let bench = Bench::new();
+    let segments = std::fs::read_dir(bench.dir.path().join("feed")).unwrap();
+    for segment in segments {
+        let path = segment.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, vec![0x55; bytes.len()]).unwrap();
+    }
+    for _ in 0..2 {
+        let mut updates = bench.subscribe(all(Some(7)), "token").unwrap();
+        let status = bench.next(&mut updates).unwrap_err();
+        let text = "the changes of slot 7 are damaged: subscribe again from slot 8";
+        assert_eq!((status.code(), status.message()), (Code::DataLoss, text));
+    }
+    // Who asks for no content is not concerned.
+    let metas = SubscribeRequest {
+        accounts: [].into(),
+        ..all(Some(8))
+    };
+    let mut updates = bench.subscribe(metas, "token").unwrap();
+    assert_eq!(names(&bench, &mut updates, 2), ["meta 8", "slot 8 1"]);
+}
+
+#[test]
+fn requests_without_end_delay_nobody() {
+    let bench = Bench::new();
+    let mut other = bench.subscribe(all(None), "other").unwrap();
+    let mut measure = |slots: std::ops::Range<u64>| {
+        let mut times: Vec<Duration> = slots
+            .map(|slot| {
+                thread::sleep(Duration::from_millis(50));
+                bench.apply(&block(slot, vec![]));
+                let applied = Instant::now();
+                while name_of(&bench.next(&mut other).unwrap()) != format!("slot {slot} 1") {}
+                applied.elapsed()
+            })
+            .collect();
+        times.sort();
+        (times[times.len() / 2], times[times.len() - 1])
+    };
+    let idle = measure(10..40);
+    bench.flood(16);
+    thread::sleep(Duration::from_millis(500));
+    let beside = measure(40..80);
+    println!("idle {idle:?}, beside the flood {beside:?} (median, longest)");
+    // With requests as fast as they come it is 26 ms.
+    assert!(
+        beside.0 < Duration::from_millis(15),
+        "idle {idle:?}, beside {beside:?}"
+    );
 }
