@@ -76,6 +76,21 @@ export type ReplyBytes = Uint8Array | BodySource
 /** The addresses of one list, 32 bytes each, or the error of the first invalid one. */
 export type AddressList = Uint8Array | Error
 
+/** A list of addresses that was decoded before its message was parsed. */
+export class PackedAddresses {
+  readonly #list: AddressList
+
+  constructor(list: AddressList) {
+    this.#list = list
+  }
+
+  /** 32 bytes for each address. Throws the error of the first invalid one. */
+  keys(): Uint8Array {
+    if (this.#list instanceof Error) throw this.#list
+    return this.#list
+  }
+}
+
 /** A long message without its lists of addresses. */
 export type PackedMessage = {
   /**

@@ -19,11 +19,8 @@ export const defaults = {
    * bound.
    */
   filtersMax: 4,
-  /**
-   * Accounts in a list of a filter of one transactionSubscribe. A message has 64 KiB beside the
-   * addresses of lists that are parameters themselves, and these are not.
-   */
-  filterKeysMax: 1_300,
+  /** Accounts in a list of a filter of one transactionSubscribe. */
+  filterKeysMax: 10_000,
   /**
    * Accounts in the filters of all subscriptions of an access at one edge: each takes up to 250
    * bytes.

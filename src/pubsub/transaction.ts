@@ -6,6 +6,7 @@ import {
   type TransactionFilter,
   type TransactionView,
 } from '../native/fanout.js'
+import { PackedAddresses } from '../native/reads.js'
 import { RpcError } from '../shared/errors.js'
 import { formatEcho, formatType } from '../shared/format-type.js'
 import { isAbsent, isCount, isMap, type Members } from '../shared/values.js'
@@ -25,6 +26,7 @@ const VERSION_MAX = 1
 const VERSION_LIMIT = 255
 
 const NONE = new Uint8Array(0)
+const KEY_BYTES = 32
 
 const wrong = (name: string, expected: string): RpcError =>
   new RpcError('transactionOption', { name, expected })
@@ -62,16 +64,23 @@ const namedListsOf = ({ accounts }: Members): Lists => {
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every(element => typeof element === 'string')
 
-const toTexts = ([name, value]: readonly [string, unknown], max: number): string[] => {
-  if (isAbsent(value)) return []
-  // Its length first: what is too long is not looked through.
-  if (!Array.isArray(value) || value.length > max || !isTexts(value))
-    throw wrong(name, `a list of at most ${max} addresses`)
-  return value
-}
+/** A list of accounts: how many there are, and 32 bytes for each once they are needed. */
+type Keys = { readonly count: number; readonly read: () => Uint8Array }
 
-const toKeys = (name: string, texts: string[]): Uint8Array =>
-  texts.length === 0 ? NONE : decoded(name, () => decodePubkeys(texts))
+const toKeys = ([name, value]: readonly [string, unknown], max: number): Keys => {
+  if (isAbsent(value)) return { count: 0, read: () => NONE }
+  const tooMany = wrong(name, `a list of at most ${max} addresses`)
+  // Of a long message.
+  if (value instanceof PackedAddresses) {
+    const keys = decoded(name, () => value.keys())
+    if (keys.length > max * KEY_BYTES) throw tooMany
+    return { count: keys.length / KEY_BYTES, read: () => keys }
+  }
+  // Its length first: what is too long is not looked through.
+  if (!Array.isArray(value) || value.length > max || !isTexts(value)) throw tooMany
+  const read = () => (value.length === 0 ? NONE : decoded(name, () => decodePubkeys(value)))
+  return { count: value.length, read }
+}
 
 const toView = (config: Members, isNamed: boolean): TransactionView => {
   const details = toWord(config['transactionDetails'], TRANSACTION_DETAILS, 'full')
@@ -121,19 +130,19 @@ const toSubscription = (
   const view = toView(config, isNamed)
   const commitment = toCommitment(config['commitment'])
   const cursors = toCursors(config, isNamed ? 0 : 1, subscriber)
-  const include = toTexts(lists.include, filterKeysMax)
-  const exclude = toTexts(lists.exclude, filterKeysMax)
-  const required = toTexts(lists.required, filterKeysMax)
-  const keyCount = include.length + exclude.length + required.length
+  const include = toKeys(lists.include, filterKeysMax)
+  const exclude = toKeys(lists.exclude, filterKeysMax)
+  const required = toKeys(lists.required, filterKeysMax)
+  const keyCount = include.count + exclude.count + required.count
   // Before they are decoded, because a client may repeat this.
   if (keyCount > 0) subscriber.checkKeys(keyCount)
   const found: TransactionFilter = {
     isVote,
     isFailed,
     signature,
-    include: toKeys(lists.include[0], include),
-    exclude: toKeys(lists.exclude[0], exclude),
-    required: toKeys(lists.required[0], required),
+    include: include.read(),
+    exclude: exclude.read(),
+    required: required.read(),
   }
   const hash = createHash('sha256')
   for (const keys of [found.include, found.exclude, found.required])

@@ -4,7 +4,7 @@ import { decodePubkey, decodePubkeys } from '../native/encoding.js'
 import type { Page } from '../native/reads.js'
 import { toFilters } from '../native/filters.js'
 import { optional, required } from './method.js'
-import { PackedAddresses } from './long-message/packed-addresses.js'
+import { PackedAddresses } from '../native/reads.js'
 import type { WantedBlock } from './require-block.js'
 import {
   ACCOUNT_OPTIONS,

@@ -1,7 +1,7 @@
-import type { AddressList, PackedMessage } from '../../native/reads.js'
+import { PackedAddresses, type AddressList, type PackedMessage } from '../../native/reads.js'
 import { isRefusal, type Call, type Message, type Refusal } from '../../shared/jsonrpc.js'
+import { isMap, type Members } from '../../shared/values.js'
 import type { Method } from '../method.js'
-import { PackedAddresses } from './packed-addresses.js'
 
 const MARKER = '#'
 
@@ -15,6 +15,26 @@ const listOf = (value: unknown, lists: readonly AddressList[]): AddressList | un
     : undefined
 }
 
+/** The lists in a filter of transactions, as `native/wire/src/message/pack.rs` names them. */
+const NAMED: ReadonlySet<string> = new Set([
+  'accountInclude',
+  'accountExclude',
+  'accountRequired',
+  'include',
+  'exclude',
+  'required',
+])
+
+/** A map with its lists of addresses, and with those of the maps in it. */
+const restoreMap = (map: Members, lists: readonly AddressList[]): Members =>
+  Object.fromEntries(
+    Object.entries(map).map(([name, member]) => {
+      const list = NAMED.has(name) ? listOf(member, lists) : undefined
+      if (list !== undefined) return [name, new PackedAddresses(list)]
+      return [name, isMap(member) ? restoreMap(member, lists) : member]
+    }),
+  )
+
 /** Puts the addresses of a long message back into its calls. */
 export const restoreAddresses = (
   message: Message,
@@ -22,8 +42,12 @@ export const restoreAddresses = (
   methods: ReadonlyMap<string, Method>,
 ): Message => {
   const restore = (call: Call | Refusal): Call | Refusal => {
-    if (isRefusal(call) || !Array.isArray(call.params)) return call
-    const [first, ...rest] = call.params as readonly unknown[]
+    if (isRefusal(call)) return call
+    const { params } = call
+    if (isMap(params)) return { ...call, params: restoreMap(params, lists) }
+    if (!Array.isArray(params)) return call
+    const [first, ...rest] = params as readonly unknown[]
+    if (isMap(first)) return { ...call, params: [restoreMap(first, lists), ...rest] }
     const list = listOf(first, lists)
     if (list === undefined) return call
     const isTaken = methods.get(call.method)?.params[0]?.isLongList === true

@@ -1,8 +1,11 @@
 import t, { type Test } from 'tap'
 import bs58 from 'bs58'
 import { createHash } from 'node:crypto'
+import { PackedAddresses } from '../../../src/native/reads.js'
+import { restoreAddresses } from '../../../src/rpc/long-message/restore-addresses.js'
 import { defaults } from '../../../src/rpc/options.js'
 import { RpcError } from '../../../src/shared/errors.js'
+import type { Params } from '../../../src/shared/jsonrpc.js'
 import { fakeReads } from '../../fixtures/rpc/fake-reads.js'
 import { applyAccounts, openStore } from '../../fixtures/rpc/store.js'
 import { askText, openDispatch, VECTOR_SLOT } from '../../fixtures/rpc/vectors.js'
@@ -175,4 +178,33 @@ t.test('only the message bounds the filters of a page', async t => {
   t.match(await page(17), '"result"')
   t.match(await page(2_000), '"result"')
   t.match(await page(2_100), '"message":"Message holds more than 4096 elements"')
+})
+
+t.test('lists in a filter of transactions are restored, and nothing else', t => {
+  const key = new Uint8Array(32).fill(1)
+  const restored = (params: Params): unknown => {
+    const call = restoreAddresses({ id: '1', method: 'x', params }, [key], new Map())
+    return 'params' in call ? call.params : undefined
+  }
+  const packed = ['#0']
+  const cases: [params: Params, at: string][] = [
+    [[{ accountInclude: packed, vote: false }, { include: packed }], '0.accountInclude'],
+    [{ filter: { accounts: { required: packed }, include: 'x' } }, 'filter.accounts.required'],
+  ]
+  for (const [params, at] of cases) {
+    const found = restored(params)
+    const list = at
+      .split('.')
+      .reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], found)
+    t.ok(list instanceof PackedAddresses, at)
+    t.strictSame(list instanceof PackedAddresses && list.keys(), key)
+  }
+  const others: Params[] = [
+    [{ other: packed, include: [packed] }, { include: packed }],
+    [[{ include: packed }]],
+    { include: ['#1'], exclude: ['#x'], required: '#0' },
+    ['x', { accountInclude: packed }],
+  ]
+  for (const params of others) t.strictSame(restored(params), params)
+  t.end()
 })

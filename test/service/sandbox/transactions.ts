@@ -78,10 +78,10 @@ t.test('transactions over a WebSocket', async t => {
     client.destroy()
   })
 
-  t.test('filters of 1,300 addresses, in both forms, and a cursor', async t => {
+  t.test('filters of 10,000 addresses, in both forms, and a cursor', async t => {
     const { call, client, next } = await open()
     const token = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
-    const many = strangers(1_299)
+    const many = strangers(9_999)
     const none = await call('transactionSubscribe', [{ accountRequired: [...many, token] }])
     const excluded = await call('transactionSubscribe', [{ accountExclude: [...many, token] }])
     const all = await call('transactionSubscribe', [

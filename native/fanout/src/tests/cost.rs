@@ -142,7 +142,7 @@ fn accounts_that_no_transaction_names_cost_nothing() {
         (first..first + count).map(number).collect()
     };
     let look_ups = CHANGES * 3;
-    // 100 accounts in each list; 1,300 are in the test of the service.
+    // 100 accounts in each list; 10,000 are in the test of the service.
     let cases: [Case<'_>; 2] = [
         (
             "included and excluded",

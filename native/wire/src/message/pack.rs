@@ -33,14 +33,24 @@ pub type AddressList = Result<Vec<Pubkey>, Error>;
 /// A message without its lists of addresses.
 #[derive(Debug)]
 pub struct Packed {
-    /// The message. In place of each list of strings that is the first parameter of a call is an
-    /// array with one text, `#` and the index in `lists`. A list that has another element keeps the
-    /// first such element alone.
+    /// The message. In place of each list of strings that is the first parameter of a call, or one
+    /// of `NAMED` in a map that is, is an array with one text, `#` and the index in `lists`. A list
+    /// that has another element keeps the first such element alone.
     pub text: Vec<u8>,
     pub lists: Vec<AddressList>,
     /// Where each element of a batch is in the original message.
     pub elements: Vec<(usize, usize)>,
 }
+
+/// The lists of addresses in a filter of transactions, in the form of Helius and in that of richat.
+const NAMED: [&str; 6] = [
+    "accountInclude",
+    "accountExclude",
+    "accountRequired",
+    "include",
+    "exclude",
+    "required",
+];
 
 /// Takes the lists of addresses out of a message. Linear in its length, and allocates no more than
 /// the keys and `text_bytes_max`.
@@ -71,7 +81,7 @@ struct Packer<'a, 'l> {
     packed: Packed,
 }
 
-impl Packer<'_, '_> {
+impl<'a> Packer<'a, '_> {
     fn message(&mut self) -> Result<(), Refusal> {
         if !self.scanner.eat(b'[') {
             self.call(0)?;
@@ -110,14 +120,11 @@ impl Packer<'_, '_> {
             return Ok(());
         }
         loop {
-            let is_name = self.scanner.peek() == Some(b'"');
-            let name = is_name.then(|| self.scanner.string()).flatten();
-            name.ok_or(Refusal::ParseError)?;
-            self.expect(b':')?;
+            self.name()?;
             if self.scanner.eat(b'[') {
                 self.params(depth + 2)?;
             } else {
-                self.skip_value(depth + 1)?;
+                self.members(depth + 1)?;
             }
             if !self.scanner.eat(b',') {
                 return self.expect(b'}');
@@ -125,7 +132,41 @@ impl Packer<'_, '_> {
         }
     }
 
-    /// An array behind its bracket. Its first element may be a list of addresses.
+    /// The name of a member, in its quotes, and the colon.
+    fn name(&mut self) -> Result<&'a [u8], Refusal> {
+        let is_name = self.scanner.peek() == Some(b'"');
+        let name = is_name.then(|| self.scanner.string()).flatten();
+        let name = name.ok_or(Refusal::ParseError)?;
+        self.expect(b':')?;
+        Ok(name)
+    }
+
+    /// A value at this depth. In a map, and the maps in it, may be lists of addresses.
+    fn members(&mut self, depth: usize) -> Result<(), Refusal> {
+        if self.scanner.peek() != Some(b'{') {
+            return self.skip_value(depth);
+        }
+        if depth >= self.limits.nesting_max {
+            return Err(Refusal::ParseError);
+        }
+        self.expect(b'{')?;
+        if self.scanner.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            let is_list = is_named(self.name()?);
+            if is_list && self.scanner.peek() == Some(b'[') {
+                self.list(depth + 1)?;
+            } else {
+                self.members(depth + 1)?;
+            }
+            if !self.scanner.eat(b',') {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    /// An array behind its bracket. Its first element may be a list of addresses, or have some.
     fn params(&mut self, depth: usize) -> Result<(), Refusal> {
         if self.scanner.eat(b']') {
             return Ok(());
@@ -133,7 +174,7 @@ impl Packer<'_, '_> {
         if self.scanner.peek() == Some(b'[') {
             self.list(depth)?;
         } else {
-            self.skip_value(depth)?;
+            self.members(depth)?;
         }
         while self.scanner.eat(b',') {
             self.skip_value(depth)?;
@@ -201,6 +242,16 @@ impl Packer<'_, '_> {
         text.extend_from_slice(bytes);
         Ok(())
     }
+}
+
+/// Whether a name, given with its quotes, is one of `NAMED`.
+fn is_named(quoted: &[u8]) -> bool {
+    let content = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+    if !content.contains(&b'\\') {
+        return NAMED.iter().any(|name| name.as_bytes() == content);
+    }
+    let name = serde_json::from_slice::<String>(quoted);
+    name.is_ok_and(|name| NAMED.contains(&name.as_str()))
 }
 
 /// Adds the address of a string, given with its quotes.

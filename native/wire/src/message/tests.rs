@@ -41,6 +41,33 @@ fn takes_the_addresses_of_a_call() {
 }
 
 #[test]
+fn takes_the_named_lists_in_maps() {
+    let (one, other) = (encode_pubkey(&[1; 32]), encode_pubkey(&[2; 32]));
+    let positional = format!(
+        r#"{{"params":[{{"vote":false,"accountInclude":["{one}","{other}"],"x":["{one}"]}},{{"include":["{one}"]}}]}}"#
+    );
+    let found = packed(&positional);
+    assert_eq!(lists_of(&found), [Ok(vec![[1; 32], [2; 32]])]);
+    assert_eq!(
+        String::from_utf8(found.text).unwrap(),
+        format!(
+            r##"{{"params":[{{"vote":false,"accountInclude":["#0"],"x":["{one}"]}},{{"include":["{one}"]}}]}}"##
+        )
+    );
+    // Whatever its members are called: their text is the client's.
+    let named = format!(
+        r#"{{"params":{{"filter":{{"accounts":{{"include":[],"exclud\u0065":["{one}"],"required":"{one}"}}}}}}}}"#
+    );
+    let found = packed(&named);
+    assert_eq!(lists_of(&found), [Ok(vec![]), Ok(vec![[1; 32]])]);
+    let invalid = packed(r#"{"params":[{"exclude":["x",5]}]}"#);
+    assert_eq!(
+        String::from_utf8(invalid.text).unwrap(),
+        r#"{"params":[{"exclude":[5]}]}"#
+    );
+}
+
+#[test]
 fn takes_the_lists_of_a_batch_in_order() {
     let key = encode_pubkey(&[1; 32]);
     let batch = format!(r#" [ {{"params":[["{key}"]]}} , 7, {{"a":[[ ]],"b":"[["}} ] "#);
@@ -148,6 +175,30 @@ proptest! {
         prop_assert_eq!(unpacked(&packed), Some(call));
     }
 
+    /// A filter in either form, among members and values that are none.
+    #[test]
+    fn every_filter_can_be_put_back(
+        keys in prop::collection::vec(any::<[u8; 32]>(), 0..4),
+        name in "(include|required|accountExclude|other|id)",
+        is_named in any::<bool>(),
+        beside in "[ -~\\n\"\\\\]{0,9}",
+    ) {
+        let list: Vec<String> = keys.iter().map(encode_pubkey).collect();
+        let filter = json!({"t": [beside], name.clone(): list, "u": {"v": null}});
+        let params = if is_named { json!({"filter": {"accounts": filter}}) } else { json!([filter, {"t": []}]) };
+        let call = json!({"id": {"include": 1}, "params": params});
+        let limits = Limits { text_bytes_max: 1000, ..LIMITS };
+        let packed = pack(call.to_string().as_bytes(), &limits).unwrap();
+        let mut back: Value = serde_json::from_slice(&packed.text).unwrap();
+        let at = if is_named { "/params/filter/accounts" } else { "/params/0" };
+        prop_assert_eq!(packed.lists.len(), usize::from(name != "other" && name != "id"));
+        if let Some(list) = packed.lists.first() {
+            let keys: Value = list.as_ref().unwrap().iter().map(encode_pubkey).collect();
+            back.pointer_mut(at).unwrap()[&name] = keys;
+        }
+        prop_assert_eq!(back, call);
+    }
+
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = pack(&bytes, &LIMITS);
@@ -174,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "[\\[\\]{}\",:a0\\\\ ]{0,60}") {
+    fn no_text_makes_it_panic(text in "([\\[\\]{}\",:a0\\\\ ]|\"include\":|\\{\"a\":){0,60}") {
         let _ = pack(text.as_bytes(), &LIMITS);
     }
 }
