@@ -84,6 +84,8 @@ if (browser !== undefined) {
     }
 
     await page.getByRole('radio', { name: '7 days' }).check()
+    // An hour each; those of 30 days are shown until the answer.
+    await rows.nth(168).waitFor()
     t.equal(await rows.count(), 169)
     await page.getByRole('radio', { name: 'Chart' }).first().check()
     await look(t, page, 'usage-7-days', VIEWS)
@@ -133,7 +135,7 @@ if (browser !== undefined) {
       nyc.addCall('getBlock', { elapsedMs: 8, failure: { code: -32_007 } }, nowMs)
     await page.getByRole('radio', { name: '24 hours' }).check()
     await page.getByRole('radio', { name: 'Whole access' }).check()
-    t.match(page.url(), /\?.*range=day.*place=all/)
+    t.match(page.url(), /\?.*range=day.*scope=all/)
     await page.reload()
     t.ok(await page.getByRole('radio', { name: '24 hours' }).isChecked())
     const methods = page.getByRole('region', { name: 'By method' })
@@ -151,7 +153,7 @@ if (browser !== undefined) {
     await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
     await page.getByRole('radio', { name: 'Frankfurt, Mainnet' }).check()
     await ofBlock.waitFor({ state: 'detached' })
-    t.notMatch(page.url(), /place=/)
+    t.notMatch(page.url(), /scope=/)
     t.strictSame(faults, [])
   })
 }

@@ -173,35 +173,19 @@ fn a_parsed_transfer_is_that_of_agave() {
     assert!(shown["transaction"].get("version").is_none());
 }
 
+fn message_of(info: &mut SubscribeUpdateTransactionInfo) -> &mut proto::Message {
+    let transaction = info.transaction.as_mut().unwrap();
+    transaction.message.as_mut().unwrap()
+}
+
 #[test]
 fn what_cannot_be_shown_is_an_error_of_the_item() {
     let mut versioned = transfer();
-    let message = versioned
-        .transaction
-        .as_mut()
-        .unwrap()
-        .message
-        .as_mut()
-        .unwrap();
-    message.versioned = true;
+    message_of(&mut versioned).versioned = true;
     let mut first = versioned.clone();
-    let of_first = first
-        .transaction
-        .as_mut()
-        .unwrap()
-        .message
-        .as_mut()
-        .unwrap();
-    of_first.config = Some(proto::TransactionConfig::default());
+    message_of(&mut first).config = Some(proto::TransactionConfig::default());
     let mut beyond = transfer();
-    let of_beyond = beyond
-        .transaction
-        .as_mut()
-        .unwrap()
-        .message
-        .as_mut()
-        .unwrap();
-    of_beyond.instructions[0].program_id_index = 200;
+    message_of(&mut beyond).instructions[0].program_id_index = 200;
     let parse = |text: &str| json!({ "Parse": text });
     let version = |version: u8| json!({ "UnsupportedTransactionVersion": version });
     let malformed = "the feed sent a malformed transaction";

@@ -26,17 +26,17 @@ export const useUsageRange = (
 } => {
   const { api } = useServices()
   const [query, setQuery] = useQuery()
-  const { range: asked = '', end: until = '', place = '' } = query
+  const { range: asked = '', end: until = '', scope: wanted = '' } = query
   const range = isRange(asked) ? asked : 'hour'
   const end = /^\d{1,15}$/.test(until) ? Number(until) : undefined
-  const isWhole = place === 'all'
+  const isWhole = wanted === 'all'
   const setView = (view: UsageView): void => {
-    const { range: _range, end: _end, place: _place, ...others } = query
+    const { range: _range, end: _end, scope: _scope, ...others } = query
     setQuery({
       ...others,
       ...(view.range !== 'hour' && { range: view.range }),
       ...(view.end !== undefined && { end: String(view.end) }),
-      ...(view.isWhole && { place: 'all' }),
+      ...(view.isWhole && { scope: 'all' }),
     })
   }
   const { accessId, location, network } = scope

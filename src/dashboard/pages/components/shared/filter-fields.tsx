@@ -1,4 +1,23 @@
+import type { ComponentChildren } from 'preact'
 import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
+
+type FilterProps = {
+  readonly id: string
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+const Labelled = ({
+  id,
+  label,
+  children,
+}: Pick<FilterProps, 'id' | 'label'> & { readonly children: ComponentChildren }) => (
+  <div class="filter">
+    <label for={id}>{label}</label>
+    {children}
+  </div>
+)
 
 /** A filter with a few values, or any. */
 export const Select = ({
@@ -7,15 +26,10 @@ export const Select = ({
   value,
   options,
   onChange,
-}: {
-  readonly id: string
-  readonly label: string
-  readonly value: string
+}: FilterProps & {
   readonly options: readonly (readonly [value: string, name: string])[]
-  readonly onChange: (value: string) => void
 }) => (
-  <div class="filter">
-    <label for={id}>{label}</label>
+  <Labelled id={id} label={label}>
     <select
       id={id}
       class="field"
@@ -29,24 +43,12 @@ export const Select = ({
         </option>
       ))}
     </select>
-  </div>
+  </Labelled>
 )
 
-/** A filter by time. */
-export const Instant = ({
-  id,
-  label,
-  value,
-  onChange,
-}: {
-  readonly id: string
-  readonly label: string
-  /** Unix milliseconds; an empty text where it is not set. */
-  readonly value: string
-  readonly onChange: (value: string) => void
-}) => (
-  <div class="filter">
-    <label for={id}>{label}</label>
+/** A filter by time: its value is in Unix milliseconds, or empty where it is not set. */
+export const Instant = ({ id, label, value, onChange }: FilterProps) => (
+  <Labelled id={id} label={label}>
     <input
       id={id}
       type="datetime-local"
@@ -54,7 +56,7 @@ export const Instant = ({
       value={value === '' ? '' : formatLocalTime(Number(value))}
       onChange={event => onChange(String(parseLocalTime(event.currentTarget.value) ?? ''))}
     />
-  </div>
+  </Labelled>
 )
 
 /** A filter that is typed, and applied when it is left or with Enter; `known` are suggested. */
@@ -64,15 +66,8 @@ export const TypedFilter = ({
   value,
   known = [],
   onChange,
-}: {
-  readonly id: string
-  readonly label: string
-  readonly value: string
-  readonly known?: readonly string[]
-  readonly onChange: (value: string) => void
-}) => (
-  <div class="filter">
-    <label for={id}>{label}</label>
+}: FilterProps & { readonly known?: readonly string[] }) => (
+  <Labelled id={id} label={label}>
     <input
       id={id}
       class="field"
@@ -88,5 +83,5 @@ export const TypedFilter = ({
         <option key={one} value={one} />
       ))}
     </datalist>
-  </div>
+  </Labelled>
 )

@@ -16,7 +16,7 @@ export const RangeCard = ({
   readonly placeName: string
   readonly onChange: (view: UsageView) => void
 }) => (
-  <section class="card range-card" aria-label="Time and place">
+  <section class="card range-card" aria-label="Range and scope">
     <div class="card-tools">
       <Segments
         legend="Range"
@@ -25,7 +25,7 @@ export const RangeCard = ({
         onChoose={id => isRange(id) && onChange({ range: id, end, isWhole })}
       />
       <Segments
-        legend="Place"
+        legend="Scope"
         options={[
           { id: 'here', name: placeName },
           { id: 'all', name: 'Whole access' },
