@@ -845,6 +845,8 @@ export interface FeeEstimateQuery {
   includesVotes: boolean
   emptyIsZero: boolean
   hasDetails: boolean
+  /** Whether it is the value of `{"context":{"slot":…},"value":…}`. */
+  hasContext: boolean
 }
 
 /** One condition of a program page: `dataSize`, or `offset` with `bytes`. */

@@ -254,6 +254,7 @@ const toFeeQuery = (query: FeeQuery): addon.FeeEstimateQuery => ({
   includesVotes: query.includesVotes,
   emptyIsZero: query.emptyIsZero,
   hasDetails: query.hasDetails,
+  hasContext: query.hasContext,
 })
 
 const isFinalized = (commitment: Commitment): boolean => commitment === 'finalized'

@@ -43,6 +43,8 @@ export type FeeQuery = {
   /** Whether a block without a transaction that locks an account counts as a price of 0 for it. */
   readonly emptyIsZero: boolean
   readonly hasDetails: boolean
+  /** Whether it is the value of `{context: {slot}, value}`. */
+  readonly hasContext: boolean
 }
 
 /** Levels by the addon's numbers; the first six are percentiles. */

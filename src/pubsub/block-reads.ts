@@ -22,11 +22,12 @@ const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolv
 
 /**
  * Notifies what a read of the index answers for each block, once for equal subscriptions. One read
- * runs at a time, and ids take turns; one that is behind is next notified of the newest block.
+ * runs at a time, and ids take turns; one that is behind is next notified of the newest block. A
+ * block that comes while an id is read may be in its answer, and is not read again.
  */
 export class BlockReads {
   private readonly parts: BlockReadsParts
-  /** The block that an id was last read for. */
+  /** The newest block that an id was read for, or at. */
   private readonly done = new WeakMap<Entry, number>()
   private isRunning = false
   private isClosed = false
@@ -62,15 +63,19 @@ export class BlockReads {
     const { onFault, send, slot } = this.parts
     const newest = slot()
     const { read } = entry.subscription
-    const isDone = newest === undefined || this.done.get(entry) === newest
+    const before = this.done.get(entry)
+    const isDone = newest === undefined || newest === before
     if (this.isClosed || isDone || read === undefined || entry.refCount === 0) return false
-    this.done.set(entry, newest)
     try {
-      const result = await read.run()
+      const { result, slot: readAt } = await read.run()
       if (this.isClosed || entry.refCount === 0) return true
+      // The answer is that of the block before: the next call of `advance` reads it again.
+      if (readAt === before) return false
+      this.done.set(entry, readAt)
       for (const _ of send(entry.id, toFrame(read.kind, entry.id, result))) await nextTurn()
     } catch (error) {
       // As without a block, or while too many reads run: the next block is another chance.
+      this.done.set(entry, newest)
       if (!(error instanceof RpcError)) onFault(error)
     }
     return true

@@ -7,6 +7,14 @@ import type { FollowSubmissions } from '../shared/socket.js'
 import { isAbsent, isMap, onlyMember, type Members } from '../shared/values.js'
 import { checkCount, toCommitment, toFlag, toKey, toOptions, toSignatureBytes } from './params.js'
 
+/** What a read of the index answered. */
+export type BlockRead = {
+  /** The block that it was read at. */
+  readonly slot: number
+  /** As JSON: `{context: {slot}, value}`. */
+  readonly result: Uint8Array
+}
+
 /** A checked subscription. */
 export type Subscription = {
   /**
@@ -22,7 +30,7 @@ export type Subscription = {
   /** Whether it is read for each block: 1, which is counted to the access. */
   readonly readCount?: number
   /** Set if its frames are read from the index for each block. */
-  readonly read?: { readonly kind: string; run(): Promise<Uint8Array> }
+  readonly read?: { readonly kind: string; run(): Promise<BlockRead> }
   /** Set where frames do not come from the fan-out: starts them, each made of a result. */
   readonly follow?: ReturnType<FollowSubmissions>
 }
@@ -46,11 +54,8 @@ export type IndexedScope = {
 /** The reads of the index that are notified with each block, by their subscription. */
 export type FeeKind = 'priorityFee' | 'tip'
 
-/**
- * Checks the parameters of a read, and returns what runs it, as JSON: `{context: {slot}, value}`.
- * Throws an RpcError.
- */
-export type PrepareFees = (kind: FeeKind, params: readonly unknown[]) => () => Promise<Uint8Array>
+/** Checks the parameters of a read, and returns what runs it. Throws an RpcError. */
+export type PrepareFees = (kind: FeeKind, params: readonly unknown[]) => () => Promise<BlockRead>
 
 /** What subscriptions are checked against. */
 export type SubscriptionRules = {

@@ -13,7 +13,10 @@ t.test('examples are answered as shown, and each can be unsubscribed', async t =
     network: 'main',
     transactions: 'full',
     options: defaults,
-    fees: { prepare: () => async () => Buffer.from('1'), slot: () => undefined },
+    fees: {
+      prepare: () => async () => ({ slot: 1, result: Buffer.from('1') }),
+      slot: () => undefined,
+    },
     followSubmissions: () => () => ({ onDrain() {}, close() {} }),
     publish: sockets.publish,
     timers: createFakeTimers(),

@@ -1,5 +1,5 @@
 import type { Reads, ReplyBytes, TipGroup } from '../../native/reads.js'
-import type { FeeKind, PrepareFees } from '../../pubsub/subscription.js'
+import type { PrepareFees } from '../../pubsub/subscription.js'
 import { getPriorityFeeEstimate } from '../../rpc/methods/fees/get-priority-fee-estimate.js'
 import { getTipPercentiles } from '../../rpc/methods/fees/get-tip-percentiles.js'
 import { RpcError } from '../../shared/errors.js'
@@ -25,6 +25,9 @@ const readWhole = async (reply: ReplyBytes): Promise<Buffer> => {
   }
 }
 
+/** Where the slot is in a reply. */
+const SLOT_AT = '{"context":{"slot":'.length
+
 /** Reads nothing. */
 const UNREAD = {
   feeEstimate: async () => new Uint8Array(0),
@@ -39,10 +42,9 @@ export type Fees = {
   setReads(reads: Reads): void
 }
 
-const withSlot = (kind: FeeKind, slot: number, reply: Uint8Array): Uint8Array =>
-  kind === 'tip'
-    ? reply
-    : Buffer.concat([Buffer.from(`{"context":{"slot":${slot}},"value":`), reply, Buffer.from('}')])
+/** The slot of a reply that begins with its context. */
+const slotOf = (reply: Buffer): number =>
+  Number.parseInt(reply.toString('latin1', SLOT_AT, SLOT_AT + 20))
 
 /** Answers subscriptions to fees by the methods of the same reads. */
 export const openFees = (tipGroups: readonly TipGroup[]): Fees => {
@@ -57,14 +59,19 @@ export const openFees = (tipGroups: readonly TipGroup[]): Fees => {
       const answer = METHODS[kind].prepare(params)
       const start = (rest: Partial<Reads> = {}): ReplyBytes | Promise<ReplyBytes> => {
         if (reads === undefined) throw new RpcError('noIndex')
-        return answer({ ...reads, tipGroups, ...rest })
+        const { feeEstimate } = { ...reads, ...rest }
+        return answer({
+          ...reads,
+          tipGroups,
+          ...rest,
+          feeEstimate: (query, owner) => feeEstimate({ ...query, hasContext: true }, owner),
+        })
       }
       // Names of groups are checked by the call.
       void start(UNREAD)
       return async () => {
-        // Of this block or, if it comes meanwhile, of the next.
-        const at = slot() ?? 0
-        return withSlot(kind, at, await readWhole(await start()))
+        const result = await readWhole(await start())
+        return { slot: slotOf(result), result }
       }
     },
   }

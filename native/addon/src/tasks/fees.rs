@@ -40,6 +40,8 @@ pub struct FeeEstimateQuery {
     pub includes_votes: bool,
     pub empty_is_zero: bool,
     pub has_details: bool,
+    /// Whether it is the value of `{"context":{"slot":…},"value":…}`.
+    pub has_context: bool,
 }
 
 /// Accounts whose gains by one transaction are one tip.
@@ -159,6 +161,7 @@ fn to_estimate(query: &FeeEstimateQuery) -> Checked<(Estimate, Option<Writable>)
         includes_votes: query.includes_votes,
         empty_is_zero: query.empty_is_zero,
         has_details: query.has_details,
+        has_context: query.has_context,
     };
     Ok((estimate, named))
 }

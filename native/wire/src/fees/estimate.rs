@@ -6,6 +6,7 @@ use store::{BlockFees, Snapshot};
 use sys::error::Result;
 
 use crate::account_json::{push_f64, push_u64};
+use crate::reads::push_context;
 
 use super::window::{Block, FeeWindow, Priced, Span};
 
@@ -44,12 +45,15 @@ pub struct Estimate {
     /// A block without a transaction that locks the account counts as a price of 0 for it.
     pub empty_is_zero: bool,
     pub has_details: bool,
+    /// Whether the estimate is the value at a context.
+    pub has_context: bool,
 }
 
 /// `{"priorityFeeEstimate":…}` or `{"priorityFeeLevels":{…}}`, in micro-lamports per compute unit.
 /// A level is the highest of the percentiles of all transactions and of those that lock each
 /// account; failed ones do not count. Percentiles are interpolated. With details,
 /// `priorityFeeEstimateDetails` has the distribution of each.
+/// With a context, it is the value of `{"context":{"slot":…},"value":…}`.
 pub fn priority_fee_estimate(
     snapshot: &Snapshot<'_>,
     window: &FeeWindow,
@@ -88,6 +92,9 @@ pub fn priority_fee_estimate(
             details.push((Some(account), of_account, moments_of(&prices)));
         }
     }
+    if estimate.has_context {
+        push_context(snapshot, out)?;
+    }
     out.push(b'{');
     match estimate.level {
         Level::All => {
@@ -106,6 +113,9 @@ pub fn priority_fee_estimate(
         push_details(out, &details);
     }
     out.push(b'}');
+    if estimate.has_context {
+        out.push(b'}');
+    }
     Ok(())
 }
 

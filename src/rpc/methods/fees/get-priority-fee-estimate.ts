@@ -101,6 +101,7 @@ const request = required(
       includesVotes: toFlag('includeVote', members['includeVote']),
       emptyIsZero: toFlag(empty, members[empty], true),
       hasDetails: toFlag('includeDetails', members['includeDetails']),
+      hasContext: false,
     }
   },
   REQUEST,
