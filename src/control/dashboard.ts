@@ -29,6 +29,8 @@ import type { Usage } from '../dashboard/api/usage.js'
 import { EventStreams } from '../dashboard/events/event-streams.js'
 import { createEventRoute } from '../dashboard/events/route.js'
 import { createStateOf } from '../dashboard/events/state.js'
+import { createStatusRoutes } from '../dashboard/status/routes.js'
+import { createReadStatus } from '../dashboard/status/status.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
@@ -116,6 +118,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   const { changes, failures } = createRateLimits(options)
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const streams = openStreams(parts, sessions)
+  const locationIds = config.locations.map(({ id }) => id)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
   const routes = [
     createEventRoute(streams),
@@ -128,10 +131,11 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       readWarnings,
       webhookParts: { webhooks: parts.webhooks, deliveries, options: options.webhooks },
     }),
-    ...createOperatorRoutes({ ...parts, locationIds: config.locations.map(({ id }) => id) }),
+    ...createOperatorRoutes({ ...parts, locationIds }),
+    ...createStatusRoutes(createReadStatus({ ...parts, ...options, locationIds }), options),
     ...parts.adminRoutes,
   ]
-  const origins = config.locations.flatMap(({ id }) => {
+  const origins = locationIds.flatMap(id => {
     const location = parts.catalog.location(id)
     return location === undefined ? [] : [location.rpcOrigin, location.wsOrigin]
   })

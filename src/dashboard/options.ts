@@ -27,6 +27,10 @@ export const options = {
     unit: 'milliseconds',
     why: 'A sign-in is recent, as revealing or regenerating a token requires, for this long.',
   },
+  statusPage: {
+    default: false,
+    why: 'Serves `/status` and `/status.json` to everyone, without a sign-in: states, uptime and incidents of all locations.',
+  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */

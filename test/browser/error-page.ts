@@ -10,7 +10,7 @@ const VIEWS = viewsOf(
 )
 
 const browser = await openBrowser(t)
-if (browser !== undefined)
+if (browser !== undefined) {
   await t.test('a missing page looks like the dashboard, and leads to it', async t => {
     const dashboard = await startDashboard(t, {
       pagesDir: repositoryPath('dist/dashboard/pages/'),
@@ -32,3 +32,35 @@ if (browser !== undefined)
     t.strictSame(faults, [])
     await context.close()
   })
+
+  await t.test('the status page needs no sign-in and no script', async t => {
+    const nowMs = Date.now()
+    const dashboard = await startDashboard(t, {
+      pagesDir: repositoryPath('dist/dashboard/pages/'),
+      dashboard: { statusPage: true },
+      incidents: () => [
+        {
+          id: '1',
+          location: 'fra',
+          machine: null,
+          reasons: ['behind'],
+          detail: '',
+          startedAtMs: nowMs - 9 * 3_600_000,
+          endedAtMs: nowMs - 8 * 3_600_000,
+        },
+      ],
+    })
+    const { page, context, faults } = await openVisit(browser, VIEWS[0])
+    await page.goto(`${dashboard.url}/status`)
+    await page.getByRole('heading', { level: 1, name: 'Some locations are degraded' }).waitFor()
+    await look(t, page, 'status', VIEWS, async () => {
+      t.match(
+        await page.getByRole('row', { name: /Frankfurt/ }).innerText(),
+        /Degraded[^]*99\.953 %/,
+      )
+      t.match(await page.getByRole('listitem').innerText(), /Frankfurt[^]*for 1\.0 h/)
+    })
+    t.strictSame(faults, [])
+    await context.close()
+  })
+}

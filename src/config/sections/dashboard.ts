@@ -9,14 +9,13 @@ import {
 } from '../validators/validators.js'
 import { defaults, options } from '../../dashboard/options.js'
 import { defaults as events } from '../../dashboard/events/options.js'
-import * as warnings from '../../dashboard/warnings/options.js'
+import { defaults as warnings } from '../../dashboard/warnings/options.js'
 import { defaults as webhooks } from '../../dashboard/webhooks/options.js'
 import {
   constantsTable,
   described,
   oneOf,
   optionEntries,
-  optionsTable,
   partTable,
   text,
 } from '../validators/options-schema.js'
@@ -59,7 +58,7 @@ export const dashboardSection = partTable(
       'Names in the `Host` header under which the admin API is served, besides those of loopback and `host`.',
     ),
     events: constantsTable(events),
-    warnings: optionsTable(warnings),
+    warnings: constantsTable(warnings),
     webhooks: constantsTable(webhooks),
     operators: described(
       v.optional(v.array(text()), []),

@@ -58,7 +58,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-const escape = (text: string): string => text.replace(/[&<>"']/g, found => ESCAPES[found] ?? '')
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, found => ESCAPES[found] ?? '')
 
 /** A failure as a page. It needs no script, and nothing in it is inline. */
 export const toErrorPage = ({ status, body }: Pick<Answer, 'status' | 'body'>): string => {
@@ -81,7 +82,7 @@ export const toErrorPage = ({ status, body }: Pick<Answer, 'status' | 'body'>): 
       <p class="status">Error ${status}</p>
       <h1>${title}</h1>
       <p>${advice}</p>
-      <p class="detail">${escape(String(error?.message ?? ''))}</p>
+      <p class="detail">${escapeHtml(String(error?.message ?? ''))}</p>
       <p><a href="/">Go to the dashboard</a></p>
     </main>
   </body>
