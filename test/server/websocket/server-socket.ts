@@ -234,7 +234,7 @@ t.test('a client that does not read', async t => {
   }
   const fill = (socket: Socket, bytes: number): void => {
     // First fills the socket buffer of some MB.
-    while (socket.queuedBytes === 0) socket.send(Buffer.alloc(65_536, 'a'))
+    while (!socket.isClosed && socket.queuedBytes === 0) socket.send(Buffer.alloc(65_536, 'a'))
     const frames = Math.ceil((bytes - socket.queuedBytes) / 65_536)
     for (let frame = 0; frame < frames; frame++) socket.send(Buffer.alloc(65_536, 'b'))
   }
