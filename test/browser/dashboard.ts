@@ -7,6 +7,7 @@ import {
   copy,
   look,
   saveScreenshot,
+  openAccess,
   openBrowser,
   openVisit,
   browserStateOf,
@@ -96,9 +97,16 @@ if (browser !== undefined) {
       }
       await page.getByRole('radio', { name: 'Table' }).first().check()
       await lookAll('usage-table')
+      await openAccess(page, 'Usage')
+      await page.getByRole('radio', { name: 'Chart' }).first().waitFor()
+      await page.locator('canvas').first().waitFor()
+      await lookAll('access-usage')
       await page.getByRole('tab', { name: 'Submissions' }).click()
       await page.getByRole('heading', { name: 'Submissions' }).waitFor()
       await lookAll('submissions')
+      await page.getByRole('tab', { name: 'Settings' }).click()
+      await page.getByRole('heading', { name: 'Alert webhook' }).waitFor()
+      await lookAll('access-settings')
       const shifts = Number(await page.evaluate('window.shifts'))
       t.ok(shifts < 0.1, `layout shifts of ${shifts.toFixed(3)} in all`)
       t.strictSame(faults, [])
@@ -151,7 +159,7 @@ if (browser !== undefined) {
     await page.getByRole('tab', { name: 'Connect' }).focus()
     await page.keyboard.press('ArrowRight')
     await untilFocused(page, 'Usage')
-    await page.getByRole('heading', { name: 'Limits in use' }).waitFor()
+    await page.getByRole('heading', { name: 'Refused attempts' }).waitFor()
     await page.getByRole('radio', { name: 'Table' }).first().check()
     t.equal(
       await page.getByRole('region', { name: 'Requests as a table' }).getByRole('row').count(),
@@ -177,13 +185,13 @@ if (browser !== undefined) {
       headers: { 'content-type': 'application/json' },
       body: '{"jsonrpc":"2.0","id":1,"method":"sendBundle","params":[["AAAA"],{"encoding":"base64"}]}',
     })
-    await page.getByRole('tab', { name: 'Submissions' }).click()
+    await openAccess(page, 'Submissions')
     const submitted = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
     const row = submitted.filter({ hasText: /Rejected by Slotline.*transaction 0 is malformed/ })
     await row.getByRole('button', { name: /^Copy submission id/ }).click()
     await page.getByText('submission id copied').waitFor()
     t.equal(await clipboardOf(page), refusal.headers.get('x-relay-submission-id'))
-    t.match(page.url(), /\/fra\/submissions$/)
+    t.match(page.url(), /#\/access\/acc_\w+\/submissions$/)
     await page.goBack()
     await page.getByRole('heading', { name: 'Limits in use' }).waitFor()
     t.strictSame(faults, [])

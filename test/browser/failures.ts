@@ -5,6 +5,7 @@ import {
   clipboardOf,
   copy,
   look,
+  openAccess,
   openBrowser,
   openVisit,
   signIn,
@@ -55,7 +56,7 @@ if (browser !== undefined)
     for (let count = 0; count < WRONG[2]; count++)
       t.equal(await sendFrom(url, '9.9.9.9', BATCH), 429)
 
-    await page.getByRole('tab', { name: 'Usage' }).click()
+    await openAccess(page, 'Usage')
     const card = page.locator('section.card').filter({
       has: page.getByRole('heading', { name: 'Failed requests' }),
     })

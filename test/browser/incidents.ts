@@ -3,6 +3,7 @@ import type { IncidentView } from '../../src/dashboard/api/incidents/incident-sh
 import {
   choose,
   look,
+  openAccess,
   openBrowser,
   openVisit,
   show,
@@ -64,20 +65,23 @@ if (browser !== undefined)
     await choose(page, 'Frankfurt')
     await page.getByText(/^Frankfurt is degraded: Index incomplete, then Behind, since/).waitFor()
     t.strictSame(asked[0], { locations: ['fra', 'nyc'], limit: 50 })
-    await page.getByRole('tab', { name: 'Usage' }).press('Enter')
-    const card = page.getByRole('region', { name: 'Incidents of Frankfurt' })
+    await openAccess(page, 'Usage')
+    const card = page.getByRole('region', { name: 'Incidents' })
     const rows = card.getByRole('listitem')
     await rows.nth(2).waitFor()
     t.equal(await rows.count(), 3)
     t.match(await rows.nth(0).textContent(), /Now.*for 5 minutes so far$/)
-    t.match(await rows.nth(1).textContent(), /^Process restarted: edge 0: ended with SIGKILL/)
-    t.match(await rows.nth(2).textContent(), /^fra-1Lease expired.*for 1 minute$/)
+    t.match(
+      await rows.nth(1).textContent(),
+      /^FrankfurtProcess restarted: edge 0: ended with SIGKILL/,
+    )
+    t.match(await rows.nth(2).textContent(), /^Frankfurtfra-1Lease expired.*for 1 minute$/)
     await look(t, page, 'incidents', VIEWS)
     await page.evaluate('scrollTo(0, 0)')
     await show(page, { width: 1280, scheme: 'light' })
     await choose(page, 'New York')
     await page.getByRole('tab', { name: 'Usage' }).press('Enter')
-    await page.getByText('No incidents recorded.').waitFor()
+    await page.getByRole('heading', { name: 'Refused attempts' }).waitFor()
     t.equal(await page.getByText('is degraded').count(), 0)
     t.strictSame(faults, [])
     await context.close()

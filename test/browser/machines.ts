@@ -121,7 +121,7 @@ if (browser !== undefined) {
     await page.goto(`${dashboard.url}/#/${accessId}/main/fra/machines`)
     await signIn(page, [ADA], 'ada')
     await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
-    t.strictSame(await page.getByRole('tab').allInnerTexts(), ['Connect', 'Usage', 'Submissions'])
+    t.strictSame(await page.getByRole('tab').allInnerTexts(), ['Connect', 'Usage'])
     await page.getByRole('button', { name: 'Generate' }).waitFor()
     await context.close()
   })

@@ -6,6 +6,7 @@ import {
   choose,
   clipboardOf,
   look,
+  openAccess,
   openBrowser,
   openVisit,
   saveScreenshot,
@@ -50,7 +51,7 @@ if (browser !== undefined) {
   const openTab = async (): Promise<void> => {
     await page.goto(dashboardUrl)
     await choose(page, 'Frankfurt')
-    await page.getByRole('tab', { name: 'Submissions' }).click()
+    await openAccess(page, 'Submissions')
     await page.getByRole('list', { name: 'Submissions', exact: true }).waitFor()
   }
   const items = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')

@@ -4,6 +4,7 @@ import {
   choose,
   copy,
   saveScreenshot,
+  openAccess,
   openBrowser,
   openVisit,
   signIn,
@@ -231,8 +232,6 @@ if (browser !== undefined) {
     await tile('Over a limit')
       .filter({ hasText: new RegExp(`^${limited}$`) })
       .waitFor()
-    await page.getByRole('meter', { name: /^Requests/ }).waitFor()
-    await page.getByText(/of 10 in the last second/).waitFor()
     t.strictSame(await axeFaults(page), [])
     await saveScreenshot(page, 'usage')
     await page.getByRole('radio', { name: 'Table' }).first().check()
@@ -243,6 +242,11 @@ if (browser !== undefined) {
       limited,
       'the table has the values of the chart',
     )
+    await openAccess(page, 'Usage')
+    await page.getByRole('meter', { name: /^Requests/ }).waitFor()
+    await page.getByText(/of 10 in the last second/).waitFor()
+    t.strictSame(await axeFaults(page), [])
+    await saveScreenshot(page, 'usage-of-an-access')
     t.strictSame(faults, [])
   })
 
@@ -259,7 +263,8 @@ if (browser !== undefined) {
     await saveScreenshot(page, 'choose-access')
     t.strictSame(await axeFaults(page), [])
     await page.getByRole('radio', { name: accessId }).check()
-    await page.getByRole('heading', { level: 1, name: 'Frankfurt' }).waitFor()
+    await page.getByRole('tablist', { name: 'Access' }).waitFor()
+    await choose(page, 'Frankfurt')
     t.equal(await page.getByRole('radio', { name: 'New York' }).count(), 0, 'not on offer')
     await page.getByRole('button', { name: 'Generate token' }).click()
     const url = await copy(page, 'RPC URL')

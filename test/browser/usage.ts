@@ -4,6 +4,7 @@ import { UsageWriter } from '../../src/usage/store.js'
 import {
   choose,
   look,
+  openAccess,
   openBrowser,
   openVisit,
   show,
@@ -128,14 +129,15 @@ if (browser !== undefined) {
     t.strictSame(faults, [])
   })
 
-  await t.test('one range and one place are those of everything, and in the URL', async t => {
+  await t.test('one range is that of everything on the page of the access', async t => {
     const nyc = usageCells.meterOf({ accessId, network: 'main', location: 'nyc' })
     nyc.addRequests(7, nowMs)
     for (let nth = 0; nth < 7; nth++)
       nyc.addCall('getBlock', { elapsedMs: 8, failure: { code: -32_007 } }, nowMs)
+    await openAccess(page, 'Usage')
     await page.getByRole('radio', { name: '24 hours' }).check()
-    await page.getByRole('radio', { name: 'Whole access' }).check()
-    t.match(page.url(), /\?.*range=day.*scope=all/)
+    t.match(page.url(), `#/access/${accessId}?range=day`)
+    t.equal(await page.title(), 'Usage · Node access · Slotline')
     await page.reload()
     t.ok(await page.getByRole('radio', { name: '24 hours' }).isChecked())
     const methods = page.getByRole('region', { name: 'By method' })
@@ -146,14 +148,24 @@ if (browser !== undefined) {
     const last = latency.getByRole('region', { name: 'Latency as a table' }).locator('tbody tr')
     t.match(await last.first().innerText(), /ms/)
     await look(t, page, 'usage-of-an-access', VIEWS)
-    const errors = page.getByRole('region', { name: 'Errors and limits' })
+    const errors = page.getByRole('region', { name: 'Errors by code' })
     await errors.getByRole('button', { name: '-32007' }).press('Enter')
     const list = page.getByRole('list', { name: 'Failed requests', exact: true })
     await list.locator('> li').nth(6).waitFor()
     await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
-    await page.getByRole('radio', { name: 'Frankfurt, Mainnet' }).check()
-    await ofBlock.waitFor({ state: 'detached' })
-    t.notMatch(page.url(), /scope=/)
+    await choose(page, 'New York')
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    await ofBlock.waitFor()
+    t.equal(await page.title(), 'Usage · New York · Slotline')
+    t.equal(await page.getByRole('heading', { name: 'Limits in use' }).count(), 0)
+    await errors.getByRole('button', { name: '-32007' }).press('Enter')
+    await page.waitForFunction("document.activeElement?.id === 'failures-heading'")
+    t.match(page.url(), `#/access/${accessId}?code=-32007&location=nyc&at=failures`)
+    await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
+    await choose(page, 'Frankfurt')
+    await page.getByRole('tab', { name: 'Usage' }).click()
+    await methods.locator('tbody tr').filter({ hasText: 'getSlot' }).waitFor()
+    t.equal(await ofBlock.count(), 0)
     t.strictSame(faults, [])
   })
 }

@@ -5,6 +5,7 @@ import {
   choose,
   copy,
   look,
+  openAccess,
   openBrowser,
   openVisit,
   signIn,
@@ -35,7 +36,7 @@ if (browser !== undefined)
     await page.goto(dashboard.url)
     await signIn(page, [ADA], 'ada')
     await choose(page, 'Frankfurt')
-    await page.getByRole('tab', { name: 'Usage' }).click()
+    await openAccess(page, 'Settings')
     const card = page.getByRole('region', { name: 'Alert webhook' })
     await card.getByText('Not set').waitFor()
     const url = card.getByLabel('URL')

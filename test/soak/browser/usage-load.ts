@@ -150,7 +150,7 @@ if (browser !== undefined)
     const { page, context, faults } = await openVisit(browser)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ada')
-    await page.goto(`${dashboardUrl}#/${accessId}/sandbox/fra/usage`)
+    await page.goto(`${dashboardUrl}#/access/${accessId}`)
     const methods = page.getByRole('region', { name: 'By method' })
     const agree = async (after: string): Promise<void> => {
       // The page loads its numbers again when it is opened.

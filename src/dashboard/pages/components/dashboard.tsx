@@ -2,7 +2,7 @@ import { useServices } from '../hooks/context.js'
 import { useEvents } from '../hooks/use-events.js'
 import { SkipLink } from './dashboard-states.js'
 import { Header } from './header.js'
-import { Places } from './places.js'
+import { Locations } from './locations.js'
 import { OperatorPage } from './operator/operator-page.js'
 import { SessionsPage } from './sessions/sessions-page.js'
 import { ResultNotice } from './connect/result-notice.js'
@@ -32,7 +32,7 @@ export const Dashboard = (options: {
         {page === 'sessions' && <SessionsPage />}
         {page === 'operator' && session.isOperator && <OperatorPage />}
         {page !== 'sessions' && !(page === 'operator' && session.isOperator) && (
-          <Places events={events} />
+          <Locations events={events} />
         )}
       </main>
     </>

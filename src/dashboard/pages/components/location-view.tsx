@@ -1,11 +1,11 @@
-import type { Ref } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import type { RefObject } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { ConnectTab } from './connect/connect-tab.js'
-import { IncidentsCard, LastingIncident, useIncidents } from './incidents/incidents-card.js'
+import { LastingIncident } from './incidents/incidents-card.js'
 import { MachinesTab } from './machines/machines-tab.js'
 import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
-import { SubmissionsTab } from './submissions/submissions-tab.js'
+import { StateNotice } from './shared/state-notice.js'
 import { Tabs } from './tabs.js'
 import { Warnings } from './shared/warnings.js'
 import { UsageTab } from './usage/usage-tab.js'
@@ -14,30 +14,6 @@ import { TABS, type Tab } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
 
 type Named = { readonly id: string; readonly name: string }
-
-const STATUS = {
-  ended: ['is-ended', 'Access ended'],
-  upcoming: ['is-upcoming', 'Access not yet valid'],
-} as const
-
-const EXPLAINED = {
-  ended:
-    'This access has ended. Its tokens are kept, but requests with them are refused (HTTP 403) until the access is extended.',
-  upcoming:
-    'This access is not valid yet. Requests with its tokens are refused (HTTP 403) until it starts.',
-} as const
-
-/** Tone and text of the state of a token. */
-const badgeOf = ({ state }: Access, hasToken: boolean): readonly [string, string] => {
-  if (state !== 'active') return STATUS[state]
-  return hasToken ? ['is-active', 'Active token'] : ['is-none', 'No token']
-}
-
-const StateNotice = ({ state }: { readonly state: keyof typeof EXPLAINED }) => (
-  <div class="notice is-warning" role="alert">
-    <p>{EXPLAINED[state]}</p>
-  </div>
-)
 
 const DocsLink = ({ url }: { readonly url: string }) => (
   <p class="muted docs-link">
@@ -49,33 +25,7 @@ const DocsLink = ({ url }: { readonly url: string }) => (
   </p>
 )
 
-const LocationHead = ({
-  access,
-  network,
-  location,
-  badge: [tone, state],
-  heading,
-}: {
-  readonly access: Access
-  readonly network: Named
-  readonly location: Named
-  readonly badge: readonly [tone: string, state: string]
-  readonly heading: Ref<HTMLHeadingElement>
-}) => (
-  <div class="location-head">
-    <div>
-      <p class="eyebrow">
-        {access.product.name} · {network.name}
-      </p>
-      <h1 id="location-heading" ref={heading} tabIndex={-1}>
-        {location.name}
-      </h1>
-    </div>
-    <span class={`badge is-large ${tone}`}>{state}</span>
-  </div>
-)
-
-/** The panel of a location: its token, usage and submissions. */
+/** The panel of a location: its token, its usage and its machines. */
 export const LocationView = (options: {
   readonly access: Access
   readonly network: Named
@@ -85,13 +35,15 @@ export const LocationView = (options: {
   /** The service is a cluster. */
   readonly hasMachines: boolean
   readonly docsUrl: string | undefined
+  /** Of the page; it gets the focus after changes. */
+  readonly heading: RefObject<HTMLHeadingElement | null>
   readonly tab: Tab
   readonly onTab: (tab: Tab) => void
   /** Called when the dots beside the locations may be outdated. */
   readonly onTokensChanged: () => Promise<void>
 }) => {
-  const { access, network, location, changeCount, hasMachines, docsUrl, onTab, onTokensChanged } =
-    options
+  const { access, network, location, changeCount, hasMachines, docsUrl, heading } = options
+  const { onTab, onTokensChanged } = options
   const tabs = TABS.filter(tab => hasMachines || tab !== 'machines')
   const tab = tabs.includes(options.tab) ? options.tab : 'connect'
   const scope = { accessId: access.accessId, network: network.id, location: location.id }
@@ -100,15 +52,12 @@ export const LocationView = (options: {
     value: panel,
     failure,
     reload,
-    hasToken,
     onOwnChange,
   } = usePanel(scope, {
     locationName: location.name,
     changeCount,
     isListed: access.tokens.some(at => at.network === network.id && at.location === location.id),
   })
-  const incidents = useIncidents(access.accessId, location.id)
-  const heading = useRef<HTMLHeadingElement>(null)
 
   const refresh = async (): Promise<void> => {
     await Promise.all([reload(), onTokensChanged()])
@@ -116,12 +65,11 @@ export const LocationView = (options: {
   useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
   return (
-    <section class="location-view" aria-labelledby="location-heading">
-      <LocationHead {...options} badge={badgeOf(access, hasToken)} heading={heading} />
-      {access.state !== 'active' && <StateNotice state={access.state} />}
+    <section class="location-view" aria-labelledby="page-heading">
+      <StateNotice state={access.state} />
       <Warnings access={access} />
-      <LastingIncident locationName={location.name} own={incidents.own} />
-      <Tabs tabs={tabs} chosen={tab} onChoose={onTab} />
+      <LastingIncident accessId={access.accessId} location={location} />
+      <Tabs label="Location" tabs={tabs} chosen={tab} onChoose={onTab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
         {tab === 'connect' && failure !== undefined && (
           <Failure message={failure} onRetry={() => void reload()} />
@@ -144,17 +92,7 @@ export const LocationView = (options: {
           />
         )}
         {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
-        {tab === 'usage' && (
-          <div class="stack">
-            <UsageTab
-              access={access}
-              scope={scope}
-              placeName={`${location.name}, ${network.name}`}
-            />
-            <IncidentsCard locationName={location.name} {...incidents} />
-          </div>
-        )}
-        {tab === 'submissions' && <SubmissionsTab access={access} />}
+        {tab === 'usage' && <UsageTab scope={scope} />}
         {tab === 'machines' && <MachinesTab access={access} network={network} />}
       </div>
     </section>

@@ -1,21 +1,25 @@
-import type { Tab } from '../lib/route.js'
+import type { AccessTab, Tab } from '../lib/route.js'
 
-const NAMES: Readonly<Record<Tab, string>> = {
+/** How tabs are called. */
+export const TAB_NAMES: Readonly<Record<Tab | AccessTab, string>> = {
   connect: 'Connect',
   usage: 'Usage',
   submissions: 'Submissions',
   machines: 'Machines',
+  settings: 'Settings',
 }
 
 /** The tab bar. Arrow keys move between tabs. */
-export const Tabs = ({
+export const Tabs = <T extends Tab | AccessTab>({
+  label,
   tabs,
   chosen,
   onChoose,
 }: {
-  readonly tabs: readonly Tab[]
-  readonly chosen: Tab
-  readonly onChoose: (tab: Tab) => void
+  readonly label: string
+  readonly tabs: readonly T[]
+  readonly chosen: T
+  readonly onChoose: (tab: T) => void
 }) => {
   const move = (event: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
@@ -26,7 +30,7 @@ export const Tabs = ({
     document.getElementById(`tab-${next}`)?.focus()
   }
   return (
-    <div class="tabs" role="tablist" aria-label="Location" onKeyDown={move}>
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
       {tabs.map(tab => (
         <button
           key={tab}
@@ -38,7 +42,7 @@ export const Tabs = ({
           tabIndex={tab === chosen ? 0 : -1}
           onClick={() => onChoose(tab)}
         >
-          {NAMES[tab]}
+          {TAB_NAMES[tab]}
         </button>
       ))}
     </div>

@@ -1,4 +1,3 @@
-import type { TokenScope } from '../lib/api.js'
 import { useQuery } from '../lib/route.js'
 import { bucketMs, isRange, windowOf, type Range } from '../lib/usage/usage-series.js'
 import type { RangeUsage } from '../lib/wire.js'
@@ -12,13 +11,18 @@ const REFRESH_MS = 10_000
 export type UsageView = {
   readonly range: Range
   readonly end: number | undefined
-  /** All networks and locations of the access. */
-  readonly isWhole: boolean
+}
+
+/** What usage is of: one network at one location of an access, or with empty texts all of it. */
+export type UsageScope = {
+  readonly accessId: string
+  readonly network: string
+  readonly location: string
 }
 
 /** The view in the URL, a function that changes it, and the usage in it, with one request. */
 export const useUsageRange = (
-  scope: TokenScope,
+  scope: UsageScope,
 ): {
   readonly view: UsageView
   readonly setView: (view: UsageView) => void
@@ -26,17 +30,15 @@ export const useUsageRange = (
 } => {
   const { api } = useServices()
   const [query, setQuery] = useQuery()
-  const { range: asked = '', end: until = '', scope: wanted = '' } = query
+  const { range: asked = '', end: until = '' } = query
   const range = isRange(asked) ? asked : 'hour'
   const end = /^\d{1,15}$/.test(until) ? Number(until) : undefined
-  const isWhole = wanted === 'all'
   const setView = (view: UsageView): void => {
-    const { range: _range, end: _end, scope: _scope, ...others } = query
+    const { range: _range, end: _end, ...others } = query
     setQuery({
       ...others,
       ...(view.range !== 'hour' && { range: view.range }),
       ...(view.end !== undefined && { end: String(view.end) }),
-      ...(view.isWhole && { scope: 'all' }),
     })
   }
   const { accessId, location, network } = scope
@@ -44,8 +46,8 @@ export const useUsageRange = (
     const { fromMs, untilMs } = windowOf(range, end ?? Date.now())
     const step = String(bucketMs(range))
     const times = { from: String(fromMs), until: String(untilMs), step }
-    return api.usageRange(accessId, { ...times, ...(!isWhole && { network, location }) })
+    return api.usageRange(accessId, { ...times, network, location })
   }
-  const key = JSON.stringify([scope, range, end, isWhole])
-  return { view: { range, end, isWhole }, setView, usage: useLoaded(key, load, REFRESH_MS) }
+  const key = JSON.stringify([scope, range, end])
+  return { view: { range, end }, setView, usage: useLoaded(key, load, REFRESH_MS) }
 }

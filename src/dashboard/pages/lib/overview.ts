@@ -1,9 +1,14 @@
 import { formatPlural, formatSpan } from './format.js'
 import { HEALTHS } from './healths.js'
+import { formatAccess, formatRoute } from './route.js'
 import type { Access, LocationState, OverviewPlace } from './wire.js'
 
-/** Something that a person should look at. */
-export type Mark = { readonly tone: 'is-upcoming' | 'is-ended'; readonly text: string }
+/** Something that a person should look at, and the fragment that leads to it. */
+export type Mark = {
+  readonly tone: 'is-upcoming' | 'is-ended'
+  readonly text: string
+  readonly href: string
+}
 
 /** Errors are worth a look from this many in an hour on, and from this share of all requests. */
 const ERRORS_MIN = 10
@@ -13,33 +18,47 @@ const ENDS_SOON_MS = 7 * 86_400_000
 
 /** Marks of a place: the state of its location, and what happened in the last hour. */
 export const marksOfPlace = (
-  { tail, hour }: Pick<OverviewPlace, 'tail' | 'hour'>,
+  { accessId, location, network, tail, hour }: Omit<OverviewPlace, 'day' | 'hours'>,
   state: LocationState['state'] | undefined,
 ): readonly Mark[] => {
   const marks: Mark[] = []
   if (tail !== null && state !== undefined && state !== 'ok') {
     const [tone, name] = HEALTHS[state] ?? ['is-upcoming', 'State unknown']
-    marks.push({ tone: tone === 'is-upcoming' ? tone : 'is-ended', text: name })
+    marks.push({
+      tone: tone === 'is-upcoming' ? tone : 'is-ended',
+      text: name,
+      href: formatAccess(accessId, 'usage', { at: 'incidents' }),
+    })
   }
   if (hour.errors >= ERRORS_MIN && hour.errors >= hour.requests * ERROR_SHARE)
-    marks.push({ tone: 'is-ended', text: formatPlural(hour.errors, 'error') })
+    marks.push({
+      tone: 'is-ended',
+      text: formatPlural(hour.errors, 'error'),
+      href: formatAccess(accessId, 'usage', { location, at: 'failures' }),
+    })
   if (hour.rateLimited > 0)
     marks.push({
       tone: 'is-upcoming',
       text: `${formatPlural(hour.rateLimited, 'request')} over a limit`,
+      href: formatAccess(accessId, 'usage', { location, origin: 'limit', at: 'failures' }),
     })
   if (hour.refused > 0)
-    marks.push({ tone: 'is-upcoming', text: formatPlural(hour.refused, 'refused attempt') })
+    marks.push({
+      tone: 'is-upcoming',
+      text: formatPlural(hour.refused, 'refused attempt'),
+      href: `${formatRoute({ accessId, network, location, tab: 'usage' })}?at=refused`,
+    })
   return marks
 }
 
 /** Marks of an access: that it has ended, has not begun, or ends soon. */
 export const marksOfAccess = (access: Access, nowMs: number): readonly Mark[] => {
-  if (access.state === 'ended') return [{ tone: 'is-ended', text: 'Ended' }]
-  if (access.state === 'upcoming') return [{ tone: 'is-upcoming', text: 'Not yet valid' }]
+  const href = formatAccess(access.accessId)
+  if (access.state === 'ended') return [{ tone: 'is-ended', text: 'Ended', href }]
+  if (access.state === 'upcoming') return [{ tone: 'is-upcoming', text: 'Not yet valid', href }]
   const leftMs = (access.validUntilMs ?? Infinity) - nowMs
   if (leftMs > ENDS_SOON_MS) return []
-  return [{ tone: 'is-upcoming', text: `Ends in ${formatSpan(leftMs)}` }]
+  return [{ tone: 'is-upcoming', text: `Ends in ${formatSpan(leftMs)}`, href }]
 }
 
 /** How an access is called: by its holder, or by its product. */

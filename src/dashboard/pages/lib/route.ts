@@ -1,8 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 
 /** Tabs of a location, in display order. */
-export const TABS = ['connect', 'usage', 'submissions', 'machines'] as const
+export const TABS = ['connect', 'usage', 'machines'] as const
 export type Tab = (typeof TABS)[number]
+
+/** Tabs of an access, in display order. */
+export const ACCESS_TABS = ['usage', 'submissions', 'settings'] as const
+export type AccessTab = (typeof ACCESS_TABS)[number]
 
 /** The selection in the fragment of the URL: ids only, no secrets. */
 export type Route = {
@@ -10,7 +14,14 @@ export type Route = {
   readonly network?: string | undefined
   readonly location?: string | undefined
   readonly tab: Tab
+  /** The page of the access, not of one of its locations. */
+  readonly accessTab?: AccessTab | undefined
 }
+
+/** The first part of the fragment of an access's page; no access has that id. */
+const ACCESS_PAGE = 'access'
+/** What an earlier page kept in the fragment of a location, and is now of its access. */
+const OF_ACCESS = ['method', 'code', 'address', 'origin'] as const
 
 /** Pages besides that of the accesses, by the first part of the fragment; no access has that id. */
 const PAGES = ['sessions', 'operator'] as const
@@ -35,13 +46,46 @@ const decode = (part: string | undefined): string | undefined => {
   }
 }
 
+/** Values behind the `?` of a fragment; of a name that is given twice the last one. */
+export const parseQuery = (fragment: string): Readonly<Record<string, string>> => {
+  const at = fragment.indexOf('?')
+  return at === -1 ? {} : Object.fromEntries(new URLSearchParams(fragment.slice(at + 1)))
+}
+
+/** The tab of the access that a fragment of a location led to in an earlier page. */
+const movedTab = (fragment: string, tab: string | undefined): AccessTab | undefined => {
+  if (tab === 'submissions') return tab
+  const query = parseQuery(fragment)
+  const isOfAccess = query['scope'] === 'all' || OF_ACCESS.some(name => query[name] !== undefined)
+  return tab === 'usage' && isOfAccess ? tab : undefined
+}
+
 export const parseRoute = (fragment: string): Route => {
-  const [accessId, network, location, last] = partsOf(fragment)
+  const [first, second, third, last] = partsOf(fragment)
+  if (first === ACCESS_PAGE) {
+    const accessTab = ACCESS_TABS.find(name => name === third) ?? 'usage'
+    return { accessId: decode(second), tab: 'connect', accessTab }
+  }
+  const accessTab = movedTab(fragment, last)
+  if (accessTab !== undefined) return { accessId: decode(first), tab: 'connect', accessTab }
   const tab = TABS.find(name => name === last) ?? 'connect'
-  return { accessId: decode(accessId), network: decode(network), location: decode(location), tab }
+  return { accessId: decode(first), network: decode(second), location: decode(third), tab }
+}
+
+/** The fragment of an access's page; `query` has what the tab shows. */
+export const formatAccess = (
+  accessId: string,
+  tab: AccessTab = 'usage',
+  query: Readonly<Record<string, string>> = {},
+): string => {
+  const end = tab === 'usage' ? '' : `/${tab}`
+  const text = new URLSearchParams(query).toString()
+  return `#/${ACCESS_PAGE}/${encodeURIComponent(accessId)}${end}${text === '' ? '' : `?${text}`}`
 }
 
 export const formatRoute = (route: Route): string => {
+  if (route.accessId !== undefined && route.accessTab !== undefined)
+    return formatAccess(route.accessId, route.accessTab)
   const parts = [route.accessId, route.network, route.location]
   const end = parts.indexOf(undefined)
   const chosen = end === -1 ? parts : parts.slice(0, end)
@@ -57,12 +101,6 @@ const useFragment = (): string => {
     return () => removeEventListener('hashchange', read)
   }, [])
   return fragment
-}
-
-/** Values behind the `?` of a fragment; of a name that is given twice the last one. */
-export const parseQuery = (fragment: string): Readonly<Record<string, string>> => {
-  const at = fragment.indexOf('?')
-  return at === -1 ? {} : Object.fromEntries(new URLSearchParams(fragment.slice(at + 1)))
 }
 
 /** These values, and a function that changes them. */

@@ -42,7 +42,8 @@ export const toWarningText = (warning: Warning, access: Access, nowMs: number): 
     const part = `${formatCount(number('errors'))} of ${formatCount(number('requests'))} requests`
     return {
       title: `Errors are rising at ${place}: ${part} failed in ${span} (${number('percent')} %, ${number('percentBefore')} % in the hour before).`,
-      advice: 'See the message of the errors that your client receives, and the Usage tab.',
+      advice:
+        'See the message of the errors that your client receives, and the failed requests of this access.',
     }
   }
   const untilMs = number('validUntilMs')

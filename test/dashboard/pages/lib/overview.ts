@@ -50,10 +50,17 @@ t.test('marks of a place', t => {
   t.strictSame(textsOf({ hour: { ...NONE, requests: 100, errors: 9 } }, 'ok'), [], 'a few')
   t.strictSame(textsOf({ hour: { ...NONE, requests: 201, errors: 10 } }, 'ok'), [], 'a small share')
   t.strictSame(textsOf({ hour: { ...NONE, requests: 200, errors: 10 } }, 'ok'), ['10 errors'])
-  t.strictSame(textsOf({ hour: { ...NONE, rateLimited: 1, refused: 2 } }, 'ok'), [
-    '1 request over a limit',
-    '2 refused attempts',
-  ])
+  const hour = { ...NONE, rateLimited: 1, refused: 2 }
+  t.strictSame(textsOf({ hour }, 'ok'), ['1 request over a limit', '2 refused attempts'])
+  t.strictSame(
+    marksOfPlace({ ...PLACE, hour }, 'behind').map(({ href }) => href),
+    [
+      '#/access/acc_1?at=incidents',
+      '#/access/acc_1?location=fra&origin=limit&at=failures',
+      '#/acc_1/main/fra/usage?at=refused',
+    ],
+    'each leads to what it marks',
+  )
   t.end()
 })
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import {
+  formatAccess,
   formatRoute,
   parsePage,
   parseQuery,
@@ -15,6 +16,8 @@ t.test('a choice can be written to the URL and read back', t => {
     ['#/acc_1/main', { accessId: 'acc_1', network: 'main', location: undefined, tab: 'connect' }],
     ['#/acc_1/main/fra', { accessId: 'acc_1', network: 'main', location: 'fra', tab: 'connect' }],
     ['#/a/m/fra/usage', { accessId: 'a', network: 'm', location: 'fra', tab: 'usage' }],
+    ['#/access/acc_1', { accessId: 'acc_1', tab: 'connect', accessTab: 'usage' }],
+    ['#/access/a%2Fb/settings', { accessId: 'a/b', tab: 'connect', accessTab: 'settings' }],
     ['#/a%2Fb/m%20n/%23', { accessId: 'a/b', network: 'm n', location: '#', tab: 'connect' }],
   ]
   for (const [fragment, route] of routes) {
@@ -24,9 +27,22 @@ t.test('a choice can be written to the URL and read back', t => {
   t.end()
 })
 
+t.test('what is of an access now is found at its former fragments', t => {
+  const moved: readonly [fragment: string, now: string][] = [
+    ['#/a/m/fra/submissions?state=final', '#/access/a/submissions'],
+    ['#/a/m/fra/usage?range=day&scope=all', '#/access/a'],
+    ['#/a/m/fra/usage?code=-32602', '#/access/a'],
+    ['#/a/m/fra/usage?range=day&location=fra', '#/a/m/fra/usage'],
+    ['#/access/a/elsewhere', '#/access/a'],
+  ]
+  for (const [fragment, now] of moved) t.equal(formatRoute(parseRoute(fragment)), now, fragment)
+  t.equal(formatAccess('a', 'usage', { at: 'failures' }), '#/access/a?at=failures')
+  t.end()
+})
+
 t.test('filters of a list are behind the choice', t => {
-  const fragment = '#/a/m/fra/submissions?route=%2Flander&state=final'
-  t.match(parseRoute(fragment), { location: 'fra', tab: 'submissions' })
+  const fragment = '#/access/a/submissions?route=%2Flander&state=final'
+  t.match(parseRoute(fragment), { accessId: 'a', accessTab: 'submissions' })
   t.strictSame(parseQuery(fragment), { route: '/lander', state: 'final' })
   t.equal(parsePage('#/operator?a=b'), 'operator')
   const hostile: readonly [query: string, filters: object][] = [

@@ -39,7 +39,9 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
   return (
     <section class="card" aria-labelledby="failures-heading">
       <div class="card-head">
-        <h2 id="failures-heading">Failed requests</h2>
+        <h2 id="failures-heading" tabIndex={-1}>
+          Failed requests
+        </h2>
         <p class="muted">All locations of {accessId}</p>
         <ExportButtons {...exported} />
       </div>

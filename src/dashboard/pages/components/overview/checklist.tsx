@@ -1,18 +1,22 @@
-import { formatRoute, type Tab } from '../../lib/route.js'
+import { formatAccess, formatRoute } from '../../lib/route.js'
 import type { Overview, OverviewPlace } from '../../lib/wire.js'
 import { Icon } from '../shared/icon.js'
 
 const STEPS: readonly {
   readonly id: keyof Overview['steps']
-  readonly tab: Tab
+  /** Of the access; absent: at a location. */
+  readonly tab?: 'settings' | 'submissions'
   readonly text: string
 }[] = [
-  { id: 'token', tab: 'connect', text: 'Generate a token for a location' },
-  { id: 'call', tab: 'connect', text: 'Make a first call, with a code sample' },
-  { id: 'restrict', tab: 'connect', text: 'Restrict a token to the address of your server' },
-  { id: 'webhook', tab: 'usage', text: 'Set an alert webhook' },
+  { id: 'token', text: 'Generate a token for a location' },
+  { id: 'call', text: 'Make a first call, with a code sample' },
+  { id: 'restrict', text: 'Restrict a token to the address of your server' },
+  { id: 'webhook', tab: 'settings', text: 'Set an alert webhook' },
   { id: 'land', tab: 'submissions', text: 'Land a transaction' },
 ]
+
+const hrefOf = (place: OverviewPlace, tab: (typeof STEPS)[number]['tab']): string =>
+  tab === undefined ? formatRoute({ ...place, tab: 'connect' }) : formatAccess(place.accessId, tab)
 
 /** Whether there is nothing left to do. */
 export const isComplete = ({ steps }: Overview): boolean => STEPS.every(({ id }) => steps[id])
@@ -28,7 +32,7 @@ export const Checklist = ({
       {STEPS.map(({ id, tab, text }) => (
         <li key={id} class={steps[id] ? 'is-done' : undefined}>
           {steps[id] ? <Icon name="check" /> : <span class="step-mark" aria-hidden="true" />}
-          <a href={formatRoute({ ...place, tab })}>{text}</a>
+          <a href={hrefOf(place, tab)}>{text}</a>
           <span class="unseen">{steps[id] ? ', done' : ', not done yet'}</span>
         </li>
       ))}

@@ -8,7 +8,7 @@ import {
   titleOf,
   type Mark,
 } from '../../lib/overview.js'
-import { formatRoute } from '../../lib/route.js'
+import { formatAccess, formatRoute } from '../../lib/route.js'
 import type { Access, Overview as OverviewValue, OverviewPlace } from '../../lib/wire.js'
 import type { Loaded } from '../../hooks/use-loaded.js'
 import { Failure } from '../shared/failure.js'
@@ -21,10 +21,10 @@ import { Sparkline } from './sparkline.js'
 
 const Marks = ({ marks }: { readonly marks: readonly Mark[] }) => (
   <>
-    {marks.map(({ tone, text }) => (
-      <span key={text} class={`badge ${tone}`}>
+    {marks.map(({ tone, text, href }) => (
+      <a key={text} class={`badge ${tone}`} href={href}>
         {text}
-      </span>
+      </a>
     ))}
   </>
 )
@@ -112,7 +112,9 @@ const AccessGroup = ({
       <div class="card-head">
         <div class="overview-title">
           <h2>
-            <bdi>{title}</bdi>
+            <a href={formatAccess(access.accessId)}>
+              <bdi>{title}</bdi>
+            </a>
           </h2>
           <Marks marks={marksOfAccess(access, Date.now())} />
           <span class="muted">
@@ -172,17 +174,12 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
   )
   const first = active.find(({ tail }) => tail !== null) ?? active[0]
   return (
-    <section class="stack overview" aria-labelledby="overview-heading">
-      <div>
-        <h1 id="overview-heading" tabIndex={-1}>
-          Overview
-        </h1>
-        <p class="muted">
-          {value === undefined
-            ? 'Loading'
-            : `${formatPlural(groups.length, 'access', 'accesses')}, ${formatPlural(shown.length, 'location')}, ${formatPlural(shown.filter(({ tail }) => tail !== null).length, 'token')}`}
-        </p>
-      </div>
+    <section class="stack overview" aria-labelledby="page-heading">
+      <p class="muted">
+        {value === undefined
+          ? 'Loading'
+          : `${formatPlural(groups.length, 'access', 'accesses')}, ${formatPlural(shown.length, 'location')}, ${formatPlural(shown.filter(({ tail }) => tail !== null).length, 'token')}`}
+      </p>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       {value !== undefined && first !== undefined && !isComplete(value) && (

@@ -1,18 +1,15 @@
 import { formatCount } from '../../lib/format.js'
 import { sumCodes } from '../../lib/usage/usage-series.js'
-import type { Access, RangeUsage } from '../../lib/wire.js'
+import type { RangeUsage } from '../../lib/wire.js'
 import { FigureRow, StackedTable } from '../shared/stacked-table.js'
-import { RefusedByLimit } from './refused-by-limit.js'
 
 const COLUMNS = ['Errors'] as const
 
-/** Errors by code, and requests over each limit, in the time of the page. */
+/** Errors by code in the time of the page. */
 export const ErrorsCard = ({
-  limits,
   usage,
   onCode,
 }: {
-  readonly limits: Access['limits']
   readonly usage: RangeUsage | undefined
   /** Shows the failed requests with a code. */
   readonly onCode: (code: string) => void
@@ -20,7 +17,7 @@ export const ErrorsCard = ({
   const codes = sumCodes(usage?.calls ?? [])
   return (
     <section class="card" aria-labelledby="errors-heading">
-      <h2 id="errors-heading">Errors and limits</h2>
+      <h2 id="errors-heading">Errors by code</h2>
       {codes.length === 0 && <p class="muted">No errors with a code in this time.</p>}
       {codes.length > 0 && (
         <StackedTable label="Errors by code" columns={['Code', ...COLUMNS]}>
@@ -39,7 +36,6 @@ export const ErrorsCard = ({
           ))}
         </StackedTable>
       )}
-      <RefusedByLimit limits={limits} refused={usage?.overLimit} />
     </section>
   )
 }

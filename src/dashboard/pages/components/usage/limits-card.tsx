@@ -31,7 +31,9 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
   return (
     <section class="card" aria-labelledby="limits-heading">
       <div class="card-head">
-        <h2 id="limits-heading">Limits in use</h2>
+        <h2 id="limits-heading" tabIndex={-1}>
+          Limits in use
+        </h2>
         <p class="muted">Shared by all tokens of {access.accessId}</p>
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}

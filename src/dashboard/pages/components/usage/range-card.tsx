@@ -6,35 +6,24 @@ import { PeriodBar } from './period-bar.js'
 
 const RANGE_OPTIONS = Object.entries(RANGES).map(([id, { name }]) => ({ id, name }))
 
-/** What everything on the page is about: a time, and one location or all. */
+/** The time that everything on the page is about. */
 export const RangeCard = ({
-  view: { range, end, isWhole },
-  placeName,
+  view: { range, end },
   onChange,
 }: {
   readonly view: UsageView
-  readonly placeName: string
   readonly onChange: (view: UsageView) => void
 }) => (
-  <section class="card range-card" aria-label="Range and scope">
+  <section class="card range-card" aria-label="Range">
     <div class="card-tools">
       <Segments
         legend="Range"
         options={RANGE_OPTIONS}
         chosen={range}
-        onChoose={id => isRange(id) && onChange({ range: id, end, isWhole })}
-      />
-      <Segments
-        legend="Scope"
-        options={[
-          { id: 'here', name: placeName },
-          { id: 'all', name: 'Whole access' },
-        ]}
-        chosen={isWhole ? 'all' : 'here'}
-        onChoose={id => onChange({ range, end, isWhole: id === 'all' })}
+        onChoose={id => isRange(id) && onChange({ range: id, end })}
       />
     </div>
-    <PeriodBar range={range} endMs={end} onEnd={next => onChange({ range, end: next, isWhole })} />
+    <PeriodBar range={range} endMs={end} onEnd={next => onChange({ range, end: next })} />
     <p class="muted">
       {range === 'month'
         ? 'Days are in UTC.'

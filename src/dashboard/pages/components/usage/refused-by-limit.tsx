@@ -13,7 +13,7 @@ const ROWS = [
 ] as const satisfies readonly (readonly [keyof Limits, string, string])[]
 
 /** What each limit has refused, in the quarter-hours of the time of the page. */
-export const RefusedByLimit = ({
+const RefusedByLimit = ({
   limits,
   refused,
 }: {
@@ -21,7 +21,7 @@ export const RefusedByLimit = ({
   readonly refused: Limits | undefined
 }) => (
   <table class="data by-limit">
-    <caption>Over a limit, in the quarter-hours of this time, of the whole access</caption>
+    <caption>In the quarter-hours of this time</caption>
     <thead>
       <tr>
         <th scope="col">Limit</th>
@@ -48,4 +48,15 @@ export const RefusedByLimit = ({
       ))}
     </tbody>
   </table>
+)
+
+/** Requests over each limit of an access, in the time of the page. */
+export const OverLimitCard = (options: {
+  readonly limits: Limits
+  readonly refused: Limits | undefined
+}) => (
+  <section class="card" aria-labelledby="over-limit-heading">
+    <h2 id="over-limit-heading">Over a limit</h2>
+    <RefusedByLimit {...options} />
+  </section>
 )

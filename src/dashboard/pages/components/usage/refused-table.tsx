@@ -34,7 +34,9 @@ export const RefusedTable = ({
   readonly replaced: TokenUsage['replaced'] | undefined
 }) => (
   <section class="card" aria-labelledby="refused-heading">
-    <h2 id="refused-heading">Refused attempts</h2>
+    <h2 id="refused-heading" tabIndex={-1}>
+      Refused attempts
+    </h2>
     {replaced.length > 0 && <ReplacedNotice replaced={replaced} />}
     {refused !== undefined && refused.length === 0 && (
       <p class="muted">No refused attempts in the last 24 hours.</p>

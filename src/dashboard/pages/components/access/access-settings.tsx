@@ -1,0 +1,9 @@
+import { WebhookCard } from '../webhook/webhook-card.js'
+import type { Access } from '../../lib/wire.js'
+
+/** What the holder sets for an access as a whole: one card each. */
+export const AccessSettings = ({ access: { accessId } }: { readonly access: Access }) => (
+  <div class="stack">
+    <WebhookCard key={accessId} accessId={accessId} />
+  </div>
+)

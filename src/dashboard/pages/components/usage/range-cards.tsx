@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { ErrorsCard } from './errors-card.js'
+import { LatencyCard } from './latency-card.js'
+import { MethodsCard } from './methods-card.js'
+import { RangeCard } from './range-card.js'
+import { RequestsCard } from './requests-card.js'
+import { useUsageRange, type UsageScope } from '../../hooks/use-usage-range.js'
+import { toBuckets, toLatencies } from '../../lib/usage/usage-series.js'
+import type { RangeUsage } from '../../lib/wire.js'
+
+/** What is counted in the time of the page, of a place or of the whole access. */
+export const RangeCards = ({
+  scope,
+  onCode,
+  onLoaded,
+  children,
+}: {
+  readonly scope: UsageScope
+  /** Shows the failed requests with a code. */
+  readonly onCode: (code: string) => void
+  /** Called when the usage is shown for the first time. */
+  readonly onLoaded?: () => void
+  /** Further cards of the same time. */
+  readonly children?: (usage: RangeUsage | undefined) => ComponentChildren
+}) => {
+  const { view, setView, usage } = useUsageRange(scope)
+  const { range, end } = view
+  const { value, failure, reload } = usage
+  useEffect(() => {
+    if (value !== undefined) onLoaded?.()
+  }, [value !== undefined])
+  const buckets = toBuckets(value?.periods ?? [], range, end ?? Date.now())
+  return (
+    <>
+      <RangeCard view={view} onChange={setView} />
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      <MissingNote missing={value?.missing} />
+      <RequestsCard buckets={buckets} range={range} usage={value} />
+      <LatencyCard buckets={toLatencies(value?.calls ?? [], buckets)} range={range} />
+      <ErrorsCard usage={value} onCode={onCode} />
+      {children?.(value)}
+      <MethodsCard methods={value?.methods} />
+    </>
+  )
+}
