@@ -1419,6 +1419,10 @@ export interface StoreStats {
   accounts: number
   /** Mints whose largest accounts are found by a scan until their row is refilled. */
   shortHolders: number
+  /** Bytes of the segments of the feed. */
+  feedBytes: number
+  /** Slots from the oldest one of the feed to the tip. */
+  feedSlots: number
 }
 
 /**

@@ -81,6 +81,8 @@ export const METRICS = {
   feedSource:        { name: 'slotline_feed_source', type: 'gauge', unit: 'index', labels: ['network'], help: 'Server that is read: 0 is `feed.endpoint`, the others are its fallbacks' },
   repairs:           { name: 'slotline_repairs_total', type: 'counter', unit: 'steps', labels: ['network', 'step'], help: 'Repair actions taken; step is replay, source, or the repair step that makes a new store' },
   feedBuffer:        { name: 'slotline_feed_buffer_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Updates that wait for their block marker' },
+  feedKeptBytes:     { name: 'slotline_feed_kept_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Files with what the last slots changed, for cursors and `from_slot`' },
+  feedKeptSlots:     { name: 'slotline_feed_kept_slots', type: 'gauge', unit: 'slots', labels: ['network'], help: 'Slots in these files: how far back a cursor and `from_slot` can begin' },
   feedByBank:        { name: 'slotline_feed_by_bank', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether blocks are assembled by slot and bank; 0: the feed\'s server does not number banks' },
   feedDropped:       { name: 'slotline_feed_dropped_total', type: 'counter', unit: 'messages', labels: ['network'], help: 'Messages of banks that the chain did not take' },
   blocksApplied:     { name: 'slotline_blocks_applied_total', type: 'counter', unit: 'blocks', labels: ['network'], help: 'Blocks written to the accounts store' },

@@ -60,6 +60,8 @@ class LongReadMonitor {
     const readers = metrics.gauge('storeReaders', { store: network })
     const lag = metrics.gauge('storeReaderLag', { store: network })
     const short = metrics.gauge('storeShortHolders', { store: network })
+    const feedBytes = metrics.gauge('feedKeptBytes', { network })
+    const feedSlots = metrics.gauge('feedKeptSlots', { network })
     const measure = (): void => {
       const stats = options.store().stats()
       used.set(stats.usedBytes)
@@ -67,6 +69,8 @@ class LongReadMonitor {
       readers.set(stats.readers)
       lag.set(stats.oldestReaderLag)
       short.set(stats.shortHolders)
+      feedBytes.set(stats.feedBytes)
+      feedSlots.set(stats.feedSlots)
     }
     metrics.beforeSnapshot(() => this.attempt(measure))
   }

@@ -170,6 +170,8 @@ t.test('metrics of every process, and a token nowhere', async t => {
   }
   const indexer = { process: 'indexer dev' }
   t.equal(samplesOf('slotline_feed_lag_seconds').length, 1)
+  t.ok(sum('slotline_feed_kept_bytes', indexer) > 1_000)
+  t.ok(sum('slotline_feed_kept_slots', indexer) > 3)
   t.equal(sum('slotline_feed_healthy', indexer), 1)
   t.ok(sum('slotline_store_used_bytes', indexer) > 10_000)
   t.equal(sum('slotline_store_map_bytes', indexer), 1024 ** 4)

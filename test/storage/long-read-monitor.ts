@@ -42,6 +42,8 @@ const watch = (t: { teardown(run: () => void): void; testdir(): string }) => {
         oldestReaderLag: 4,
         accounts: 5,
         shortHolders: 6,
+        feedBytes: 7,
+        feedSlots: 8,
       }),
     }),
     metrics,

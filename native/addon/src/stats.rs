@@ -39,6 +39,10 @@ pub struct StoreStats {
     pub accounts: f64,
     /// Mints whose largest accounts are found by a scan until their row is refilled.
     pub short_holders: f64,
+    /// Bytes of the segments of the feed.
+    pub feed_bytes: f64,
+    /// Slots from the oldest one of the feed to the tip.
+    pub feed_slots: f64,
 }
 
 impl StoreStats {
@@ -52,6 +56,8 @@ impl StoreStats {
             oldest_reader_lag: stats.oldest_reader_lag as f64,
             accounts: accounts.map_or(0.0, |(_, rows)| *rows as f64),
             short_holders: stats.short_holders as f64,
+            feed_bytes: stats.feed_bytes as f64,
+            feed_slots: stats.feed_slots as f64,
         })
     }
 }

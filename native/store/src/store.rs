@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn};
@@ -35,6 +36,21 @@ pub struct Store {
     pub(super) refills: Mutex<Refills>,
     /// Of a writer.
     pub(super) feed: Mutex<Option<FeedWriter>>,
+    pub(super) feed_kept: FeedKept,
+}
+
+/// What the segments of the feed contain, as of the last commit of this writer.
+#[derive(Debug, Default)]
+pub(super) struct FeedKept {
+    bytes: AtomicU64,
+    first_slot: AtomicU64,
+}
+
+impl FeedKept {
+    pub fn set(&self, feed: &FeedWriter) {
+        self.bytes.store(feed.bytes(), Ordering::Relaxed);
+        self.first_slot.store(feed.first_slot(), Ordering::Relaxed);
+    }
 }
 
 /// Statistics of a store.
@@ -54,6 +70,10 @@ pub struct Stats {
     pub entries: Vec<(&'static str, u64)>,
     /// Mints whose row of `holders` is short: their largest accounts are found by a scan.
     pub short_holders: u64,
+    /// Bytes of the segments of the feed, and the slots from its oldest one to the tip; 0 for a
+    /// reader.
+    pub feed_bytes: u64,
+    pub feed_slots: u64,
 }
 
 impl Store {
@@ -131,6 +151,10 @@ impl Store {
         dir: &Path,
         options: &Options,
     ) -> Result<Store> {
+        let feed_kept = FeedKept::default();
+        if let Some(feed) = &feed {
+            feed_kept.set(feed);
+        }
         Ok(Store {
             lock_file,
             env,
@@ -141,6 +165,7 @@ impl Store {
             corrections: Mutex::default(),
             refills: Mutex::default(),
             feed: Mutex::new(feed),
+            feed_kept,
         })
     }
 
@@ -191,6 +216,9 @@ impl Store {
         // heed opens its own transaction here, and a thread may have only one.
         let used_bytes = self.env.non_free_pages_size()?;
         let txn = self.env.read_txn()?;
+        let feed_bytes = self.feed_kept.bytes.load(Ordering::Relaxed);
+        let feed_first = self.feed_kept.first_slot.load(Ordering::Relaxed);
+        let tip_slot = self.tables.tip(&txn)?.map_or(0, |tip| tip.slot);
         Ok(Stats {
             used_bytes,
             file_bytes: self.env.real_disk_size()?,
@@ -204,6 +232,12 @@ impl Store {
                 .unwrap_or(0),
             entries: self.tables.entries(&txn)?,
             short_holders: short_count(&self.tables, &txn)?,
+            feed_bytes,
+            feed_slots: if feed_bytes == 0 {
+                0
+            } else {
+                (tip_slot + 1).saturating_sub(feed_first)
+            },
         })
     }
 }

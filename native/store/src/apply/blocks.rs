@@ -101,6 +101,7 @@ impl Store {
             let synced = beside(true, || feed.sync(), commit);
             if is_committed {
                 feed.commit();
+                self.feed_kept.set(feed);
             }
             synced?;
             self.count_corrected(sum.corrected);

@@ -275,6 +275,13 @@ impl FeedWriter {
         Ok(())
     }
 
+    /// The oldest slot of all segments; 0 without one.
+    pub fn first_slot(&self) -> u64 {
+        self.segments
+            .front()
+            .map_or(0, |segment| segment.first_slot)
+    }
+
     /// Bytes of all segments.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.bytes).sum()

@@ -166,6 +166,14 @@ fn all_segments_together_keep_the_bytes() {
     for slot in 1..200 {
         store.apply(&block_of(slot, &[3_000, 100])).unwrap();
         let (numbers, bytes) = segments_of(dir.path());
+        let stats = store.stats().unwrap();
+        assert_eq!(stats.feed_bytes, bytes);
+        // Each of these slots is still read, and the one before is not.
+        let snapshot = store.snapshot().unwrap();
+        let first = slot + 1 - stats.feed_slots;
+        let end_of = |slot| read(&snapshot, slot, FeedPosition::default()).1;
+        assert_ne!(end_of(first), FeedEnd::Absent);
+        assert!(first == 1 || end_of(first - 1) == FeedEnd::Absent);
         assert!(bytes <= bytes_max && numbers.len() <= 18, "{bytes}");
         // A sixteenth may be removed together, and a record may be over it.
         assert!(slot < 70 || bytes >= bytes_max - bytes_max / 16 - 2 * 3_300);
