@@ -20,10 +20,14 @@ const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
 const ALL = {
   accounts: { all: {}, token: { owner: [TOKEN] } },
   slots: { slots: {} },
-  transactions: { whole: {}, failed: { failed: true } },
+  transactions: { whole: {}, failed: { failed: true }, tokens: { accountInclude: [TOKEN] } },
   transactionsStatus: { outcomes: { accountInclude: [TOKEN] } },
   blocksMeta: { metas: {} },
   commitment: CONFIRMED,
+}
+const BLOCKS = {
+  whole: { includeAccounts: true },
+  tokens: { accountInclude: [TOKEN], includeAccounts: false },
 }
 const [UNAUTHENTICATED, INVALID, EXHAUSTED, OUT_OF_RANGE] = [16, 3, 8, 11]
 
@@ -70,10 +74,23 @@ const contentOf = ({ account, blockMeta, transaction, transactionStatus }: Subsc
 }
 
 const slotOf = (update: SubscribeUpdate): number => {
-  const { account, blockMeta, slot, transaction, transactionStatus } = update
-  const of = account ?? transaction ?? transactionStatus ?? blockMeta ?? slot
+  const { account, block, blockMeta, slot, transaction, transactionStatus } = update
+  const of = account ?? transaction ?? transactionStatus ?? block ?? blockMeta ?? slot
   return Number(of?.slot)
 }
+
+/** Each block of a replay beside what the stream has sent of its slot before. */
+const blocksOf = (updates: readonly SubscribeUpdate[]) =>
+  updates.flatMap(({ block, filters }) => {
+    if (block === undefined) return []
+    const parts = updates.filter(one => slotOf(one) === Number(block.slot))
+    const accounts = parts.flatMap(({ account }) => account?.account ?? [])
+    const transactions = parts.flatMap(({ transaction, filters }) => {
+      const { signature } = transaction?.transaction ?? {}
+      return signature === undefined ? [] : { filters, signature }
+    })
+    return [{ block, filters, accounts, transactions }]
+  })
 
 const isMeta =
   (slot: number) =>
@@ -91,11 +108,12 @@ t.test('a stream has what the source has of each slot', async t => {
   t.teardown(() => source.close())
   source.ask({ ...ALL, slots: {}, fromSlot: String(from) })
   const theirs = await source.until(isMeta(last))
-  const again = open({ ...ALL, fromSlot: String(from) })
+  const again = open({ ...ALL, blocks: BLOCKS, fromSlot: String(from) })
   const replayed = await again.until(isMeta(last))
   const sorted = (all: readonly SubscribeUpdate[]) =>
     all
-      .filter(one => one.slot === undefined && one.ping === undefined && slotOf(one) <= last)
+      .filter(one => one.slot === undefined && one.block === undefined)
+      .filter(one => one.ping === undefined && slotOf(one) <= last)
       .map(contentOf)
       .toSorted()
   t.ok(sorted(theirs).length > 16)
@@ -111,11 +129,27 @@ t.test('a stream has what the source has of each slot', async t => {
     const isFinal = Number(update.slot?.status) === FINALIZED
     if (update.ping !== undefined || isFinal) continue
     const isTransaction = update.transaction ?? update.transactionStatus
-    const now = update.account ? 0 : isTransaction ? 1 : update.blockMeta ? 2 : 3
+    const rest = update.block ? 2 : update.blockMeta ? 3 : 4
+    const now = update.account ? 0 : isTransaction ? 1 : rest
     t.ok(slotOf(update) > slot || (slotOf(update) === slot && now >= rank), nameOf(update))
     slot = slotOf(update)
     rank = now
   }
+  const blocks = blocksOf(replayed)
+  t.strictSame(
+    blocks.slice(0, 4).map(({ filters }) => filters[0]),
+    ['tokens', 'whole', 'tokens', 'whole'],
+  )
+  for (const { block, filters, accounts, transactions } of blocks) {
+    const isWhole = filters[0] === 'whole'
+    const wanted = transactions.filter(one => isWhole || one.filters.includes('tokens'))
+    const signatures = (all: readonly { signature: Uint8Array }[]) =>
+      all.map(({ signature }) => Buffer.from(signature).toString('hex'))
+    t.strictSame(signatures(block.transactions), signatures(wanted))
+    t.strictSame(block.accounts, isWhole ? accounts : [])
+    t.equal(Number(block.updatedAccountCount), accounts.length)
+  }
+  t.ok(blocks.some(({ block }) => block.transactions.length > 0 && block.accounts.length > 0))
   const owned = replayed.find(({ filters }) => filters.includes('token'))
   t.strictSame(owned?.filters, ['all', 'token'])
   t.ok(replayed.some(({ transaction }) => transaction !== undefined))
@@ -174,7 +208,7 @@ t.test('what is not served is refused', async t => {
   for (const kind of ['transactions', 'transactionsStatus'])
     await refused({ [kind]: { t: { vote: true } } }, INVALID, noVotes)
   await refused({ entry: { e: {} } }, INVALID, /`entry` is not allowed/)
-  await refused({ blocks: { b: {} } }, INVALID, /`blocks` is not allowed/)
+  await refused({ blocks: { b: { includeEntries: true } } }, INVALID, /`include_entries` is not/)
   await refused({ accounts: { a: { nonemptyTxnSignature: true } } }, INVALID, /nonempty_txn/)
   await refused(
     { accounts: { a: { owner: ['x'] } } },

@@ -1,13 +1,15 @@
 //! What one slot has changed, shared by all streams that are at it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use primitives::Pubkey;
 use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
 use sys::error::Result;
+
+use crate::token_owners::TokenOwners;
 
 /// A block, with the hash of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ pub struct Transaction {
     /// All accounts of the transaction, including loaded ones.
     pub keys: Box<[Pubkey]>,
     full: Range<usize>,
+    owners: OnceLock<TokenOwners>,
 }
 
 /// The accounts and transactions of a slot, and where each is.
@@ -60,7 +63,7 @@ pub struct Content {
     by_named: HashMap<Pubkey, Vec<u32>>,
     /// What all contents take, from which this one is subtracted where it is dropped.
     resident: Arc<AtomicUsize>,
-    counted: usize,
+    counted: AtomicUsize,
 }
 
 /// Bytes of an account beside its data, in the list and in the two maps.
@@ -113,7 +116,7 @@ impl Content {
             by_owner: HashMap::new(),
             by_named: HashMap::new(),
             resident: Arc::clone(resident),
-            counted: 0,
+            counted: AtomicUsize::new(0),
         }
     }
 
@@ -164,22 +167,24 @@ impl Content {
             error: error.map(Box::from),
             keys: Box::from(*keys),
             full: begin..self.data.len(),
+            owners: OnceLock::new(),
         });
     }
 
     fn count(&mut self) {
         self.data.shrink_to_fit();
         let keys = self.transactions.iter().map(|one| one.keys.len());
-        self.counted = self.data.len()
+        let bytes = self.data.len()
             + self.accounts.len() * ACCOUNT_BYTES
             + self.transactions.len() * TRANSACTION_BYTES
             + keys.sum::<usize>() * KEY_BYTES;
-        self.resident.fetch_add(self.counted, Ordering::Relaxed);
+        self.counted = AtomicUsize::new(bytes);
+        self.resident.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Bytes that it takes.
     pub fn byte_count(&self) -> usize {
-        self.counted
+        self.counted.load(Ordering::Relaxed)
     }
 
     pub fn find(&self, pubkey: &Pubkey) -> Option<u32> {
@@ -195,6 +200,24 @@ impl Content {
         self.by_named.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// The transactions that name any of these addresses, some of them more than once.
+    pub fn naming_any(&self, keys: &HashSet<Pubkey>) -> Vec<u32> {
+        let naming = |key| self.naming(key).iter().copied();
+        keys.iter().flat_map(naming).collect()
+    }
+
+    /// The owners of the token balances of a transaction. They are looked for when the first filter
+    /// asks for them.
+    pub fn token_owners<'t>(&self, transaction: &'t Transaction) -> &'t TokenOwners {
+        transaction.owners.get_or_init(|| {
+            let owners = TokenOwners::of(self.full(transaction));
+            let bytes = owners.byte_count();
+            self.counted.fetch_add(bytes, Ordering::Relaxed);
+            self.resident.fetch_add(bytes, Ordering::Relaxed);
+            owners
+        })
+    }
+
     /// The protobuf of a transaction.
     pub fn full(&self, transaction: &Transaction) -> &[u8] {
         &self.data[transaction.full.clone()]
@@ -204,32 +227,38 @@ impl Content {
         &self.data[account.data.clone()]
     }
 
-    /// The slices of an account, or its whole data where there are none. One that ends after the
-    /// data is left out, as by Yellowstone.
-    pub fn each_slice(&self, account: &Account, slices: &[Slice], mut visit: impl FnMut(&[u8])) {
-        let data = self.data(account);
-        if slices.is_empty() {
-            return visit(data);
-        }
-        for &Slice { offset, length } in slices {
-            let Some(end) = offset.checked_add(length) else {
-                continue;
-            };
-            if end <= data.len() as u64 {
-                visit(&data[offset as usize..end as usize]);
-            }
-        }
+    /// Where the slices of an account are, or its whole data if there are none. One that ends after
+    /// the data is left out, as by Yellowstone.
+    pub fn slices<'s>(
+        &self,
+        account: &Account,
+        slices: &'s [Slice],
+    ) -> impl Iterator<Item = Range<usize>> + use<'s> {
+        let Range { start, end } = account.data;
+        let whole = slices.is_empty().then_some(start..end);
+        whole
+            .into_iter()
+            .chain(slices.iter().filter_map(move |slice| {
+                let until = slice.offset.checked_add(slice.length)?;
+                let is_within = until <= (end - start) as u64;
+                is_within.then(|| start + slice.offset as usize..start + until as usize)
+            }))
     }
 
-    pub fn data_len(&self, account: &Account, slices: &[Slice]) -> usize {
-        let mut length = 0;
-        self.each_slice(account, slices, |bytes| length += bytes.len());
-        length
+    /// Where the protobuf of a transaction is.
+    pub fn full_range(&self, transaction: &Transaction) -> Range<usize> {
+        transaction.full.clone()
+    }
+
+    /// What these ranges are of.
+    pub fn bytes(&self, range: Range<usize>) -> &[u8] {
+        &self.data[range]
     }
 }
 
 impl Drop for Content {
     fn drop(&mut self) {
-        self.resident.fetch_sub(self.counted, Ordering::Relaxed);
+        self.resident
+            .fetch_sub(self.byte_count(), Ordering::Relaxed);
     }
 }

@@ -4,32 +4,31 @@
 
 #![deny(clippy::all)]
 
-mod account_filter;
 mod calls;
 mod codec;
 mod connection;
 mod content;
 mod control;
 mod filter;
-mod keys;
 mod message;
 mod network;
 mod pace;
+mod sending;
 mod server;
 mod service;
 mod shared;
 mod status;
 mod subscription;
 mod tls;
-mod transaction_filter;
+mod token_owners;
 mod unary;
 mod walk;
 
 pub use calls::{Event, Verdict};
+pub use filter::transactions::Kept;
 pub use server::{ListenerOptions, Options, STALL, Server, Stats};
 pub use status::Refusal;
 pub use tls::Pem;
-pub use transaction_filter::Kept;
 
 #[cfg(test)]
 mod tests;

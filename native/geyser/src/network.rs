@@ -14,8 +14,8 @@ use tonic::Status;
 use crate::calls::lock;
 use crate::content::{Block, Content, Missing};
 use crate::filter::Served;
+use crate::filter::transactions::Kept;
 use crate::status::{damaged, incomplete, internal, lagged, no_index, replaced};
-use crate::transaction_filter::Kept;
 
 /// Blocks that live streams find without a read.
 const RECENT_BLOCKS: usize = 64;

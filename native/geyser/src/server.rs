@@ -19,12 +19,12 @@ use tonic::Status;
 use crate::calls::{Event, Pending, Verdict, lock};
 use crate::connection;
 use crate::control::{Control, Controls, END};
+use crate::filter::transactions::Kept;
 use crate::network::Network;
 use crate::pace::Paces;
 use crate::shared::{Counts, Shared};
 use crate::status::{Refusal, shutting_down};
 use crate::tls::{Certificates, Pem, server_config};
-use crate::transaction_filter::Kept;
 
 /// Connections of a process; of one address at most the second number.
 const CONNECTIONS_MAX: usize = 4_096;

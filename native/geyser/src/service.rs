@@ -3,9 +3,11 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use futures::stream::unfold;
+use futures::stream::{poll_fn, unfold};
+use futures::{Stream, StreamExt, ready};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use sys::shares::owner_of;
@@ -21,9 +23,11 @@ use tower::service_fn;
 use yellowstone_grpc_proto::geyser::*;
 use yellowstone_grpc_proto::prost::Message;
 
-use crate::calls::{Event, Verdict};
+use crate::calls::{Event, Verdict, lock};
 use crate::codec::SubscribeCodec;
+use crate::codec::blocks::{Current, Pieces, Updates};
 use crate::control::Control;
+use crate::message::Update;
 use crate::network::Network;
 use crate::shared::Shared;
 use crate::status::{Refusal, shutting_down};
@@ -178,27 +182,57 @@ async fn subscribe(
     } = admitted;
     let control = Arc::new(Control::new(call, access, Arc::clone(&peer.abort)));
     shared.controls.insert(&control);
+    let current = Current::default();
+    let (own_control, own_current) = (Arc::clone(&control), Arc::clone(&current));
     let service = service_fn(
         move |request: tonic::Request<Streaming<SubscribeRequest>>| {
             let requests = request.into_inner();
-            let (shared, control) = (Arc::clone(&shared), Arc::clone(&control));
+            let (shared, control) = (Arc::clone(&shared), Arc::clone(&own_control));
             let network = Arc::clone(&network);
             let subscription = Subscription::new(shared, control, network, filters_max, requests);
-            let updates = unfold(subscription, |mut subscription| async move {
-                let update = subscription.next().await?;
-                Some((update, subscription))
-            });
-            async move { Ok::<_, Status>(tonic::Response::new(Box::pin(updates))) }
+            let updates = updates_of(subscription, Arc::clone(&own_current));
+            async move { Ok::<_, Status>(tonic::Response::new(updates)) }
         },
     );
-    Grpc::new(SubscribeCodec)
+    let response = Grpc::new(SubscribeCodec)
         .accept_compressed(CompressionEncoding::Gzip)
         .accept_compressed(CompressionEncoding::Zstd)
         .send_compressed(CompressionEncoding::Gzip)
         .send_compressed(CompressionEncoding::Zstd)
         .max_decoding_message_size(REQUEST_BYTES_MAX)
         .streaming(service, request)
-        .await
+        .await;
+    response.map(|others| {
+        Body::new(Updates {
+            others,
+            current,
+            control,
+        })
+    })
+}
+
+/// The updates of a subscription but its blocks, which come to be `current`.
+fn updates_of(
+    subscription: Subscription,
+    current: Current,
+) -> impl Stream<Item = Result<Update, Status>> + Send {
+    let mut updates = Box::pin(unfold(subscription, |mut subscription| async move {
+        let update = subscription.next().await?;
+        Some((update, subscription))
+    }));
+    poll_fn(
+        move |context| match ready!(updates.poll_next_unpin(context)) {
+            Some(Ok(Update::Block(block))) => match Pieces::new(*block) {
+                Ok(pieces) => {
+                    *lock(&current) = Some(pieces);
+                    // The body that writes it asks again.
+                    Poll::Pending
+                }
+                Err(status) => Poll::Ready(Some(Err(status))),
+            },
+            update => Poll::Ready(update),
+        },
+    )
 }
 
 async fn call<Q, A, F>(

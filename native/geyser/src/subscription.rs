@@ -6,25 +6,23 @@ use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use std::vec::IntoIter;
 
 use futures::{FutureExt, StreamExt};
 use tokio::sync::watch;
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 use tonic::{Status, Streaming};
 use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeRequest};
 use yellowstone_grpc_proto::prost::Message;
 
 use crate::calls::Event;
-use crate::content::{Block, Content};
+use crate::content::Block;
 use crate::control::Control;
-use crate::filter::{Commitment, Filters, Matches};
-use crate::message::{
-    AccountUpdate, TransactionUpdate, Update, block_meta, now, ping, pong, slot, transaction_status,
-};
+use crate::filter::{Commitment, Filters};
+use crate::message::{Update, block_meta, ping, pong, slot};
 use crate::network::{Network, Position};
 use crate::pace::Pace;
+use crate::sending::Sending;
 use crate::shared::Shared;
 use crate::status::{internal, no_transactions};
 use crate::walk::{Step, Walk};
@@ -34,10 +32,6 @@ const PING: Duration = Duration::from_secs(10);
 /// Between two requests that set filters, and between two pings, of one stream.
 const FILTERS_STEP: Duration = Duration::from_millis(100);
 const PING_STEP: Duration = Duration::from_millis(10);
-/// Accounts that are compared in one turn.
-const CANDIDATES_AT_ONCE: usize = 4_096;
-/// Transactions, each with up to 256 addresses.
-const TRANSACTIONS_AT_ONCE: usize = 256;
 /// Updates between two looks for requests.
 const UPDATES_AT_ONCE: u32 = 64;
 
@@ -46,15 +40,6 @@ enum Part {
     Content(Block),
     Meta(Block),
     Slot(Block, SlotStatus),
-}
-
-/// The accounts and transactions of a slot, while they are sent.
-struct Sending {
-    content: Arc<Content>,
-    accounts: IntoIter<(u32, u64)>,
-    transactions: IntoIter<(u32, u64)>,
-    /// The outcome of a transaction that was sent whole.
-    status: Option<Update>,
 }
 
 pub struct Subscription {
@@ -191,39 +176,12 @@ impl Subscription {
         let State {
             filters, sending, ..
         } = &mut self.state;
-        let now_sending = sending.as_mut()?;
-        if let Some(status) = now_sending.status.take() {
-            return Some(status);
+        let update = sending.as_mut()?.next(filters);
+        if update.is_none() {
+            *sending = None;
+            self.control.hold(0);
         }
-        if let Some((index, bits)) = now_sending.accounts.next() {
-            return Some(Update::Account(Box::new(AccountUpdate {
-                filters: filters.account_names(bits),
-                content: Arc::clone(&now_sending.content),
-                index: index as usize,
-                slices: Arc::clone(&filters.slices),
-                created_at: now(),
-            })));
-        }
-        if let Some((index, bits)) = now_sending.transactions.next() {
-            let (index, content) = (index as usize, &now_sending.content);
-            let [whole, statuses] = filters.transaction_names(bits);
-            let status =
-                (!statuses.is_empty()).then(|| transaction_status(&statuses, content, index));
-            if whole.is_empty() {
-                return status;
-            }
-            let update = TransactionUpdate {
-                filters: whole,
-                content: Arc::clone(content),
-                index,
-                created_at: now(),
-            };
-            now_sending.status = status;
-            return Some(Update::Transaction(Box::new(update)));
-        }
-        *sending = None;
-        self.control.hold(0);
-        None
+        update
     }
 
     /// The parts of a block in their order: content, block meta, status, then what became final.
@@ -271,31 +229,7 @@ impl Subscription {
         if content.lacks_transactions && filters.has_transactions() {
             return Err(no_transactions(content.slot));
         }
-        let mut accounts = Matches::default();
-        let mut index = 0;
-        while let Some(filter) = filters.account_filter(index) {
-            for part in filter.candidates(&content).chunks(CANDIDATES_AT_ONCE) {
-                accounts.add(index, part, |at| filter.passes(&content, at));
-                // Other streams have their turns, however many accounts and filters there are.
-                yield_now().await;
-            }
-            index += 1;
-        }
-        let mut transactions = Matches::default();
-        index = 0;
-        while let Some(filter) = filters.transaction_filter(index) {
-            for part in filter.candidates(&content).chunks(TRANSACTIONS_AT_ONCE) {
-                transactions.add(index, part, |at| filter.passes(&content, at));
-                yield_now().await;
-            }
-            index += 1;
-        }
-        self.state.sending = Some(Sending {
-            content,
-            accounts: accounts.finish().into_iter(),
-            transactions: transactions.finish().into_iter(),
-            status: None,
-        });
+        self.state.sending = Some(Sending::of(filters, block, content).await);
         Ok(())
     }
 

@@ -38,7 +38,7 @@ pub use pages::query::{Budget, Filter, OwnerFilter, OwnerQuery, PageEnd, Program
 pub use pages::scan::Visit;
 pub use readers::OpenRead;
 pub use rows::change::{Change, Logs};
-pub use rows::full::transaction_index;
+pub use rows::full::{meta as transaction_meta, transaction_index};
 pub use rows::record::{AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip, TransactionCost};
 pub use rows::record::{TransactionDetails, TransactionUpdate, decode, encode_head};
 pub use rows::row_codec;

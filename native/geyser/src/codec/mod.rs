@@ -1,5 +1,7 @@
 //! Messages as bytes: requests by prost, updates by themselves.
 
+pub mod blocks;
+
 use tonic::Status;
 use tonic::codec::{Codec, EncodeBuf, Encoder};
 use tonic_prost::ProstDecoder;

@@ -15,9 +15,9 @@ use yellowstone_grpc_proto::geyser::{CuckooFilter as CuckooMessage, *};
 use yellowstone_grpc_proto::prost::Message;
 
 use super::{content_of, transactions_of};
+use crate::filter::keys::KEYS_MAX;
+use crate::filter::transactions::{Kept, TransactionFilter};
 use crate::filter::{ACCOUNT_FILTERS_MAX, Filters, Matches, Served};
-use crate::keys::KEYS_MAX;
-use crate::transaction_filter::{Kept, TransactionFilter};
 
 fn served(scope: Scope, kept: Kept) -> Served {
     Served { scope, kept }

@@ -1,7 +1,10 @@
 //! Tests of filters, messages, and of a server with its sockets.
 
+mod bench;
+mod blocks;
 mod filters;
 mod messages;
+mod owners;
 mod streams;
 
 use std::sync::Arc;

@@ -1,158 +1,17 @@
 //! A server with its sockets: what clients get, and what becomes of those that do not read.
 
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
-use http::uri::PathAndQuery;
-use store::testing::{Temporary, account, block, number, open, options};
-use store::{AccountUpdate, Block, Store, TransactionUpdate};
-use tokio::runtime::Runtime;
-use tokio::time::timeout;
-use tonic::client::Grpc;
-use tonic::transport::Endpoint;
-use tonic::{Code, Request, Status, Streaming};
-use tonic_prost::ProstCodec;
-use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
+use store::testing::block;
+use store::{Block, TransactionUpdate};
+use tonic::Code;
 use yellowstone_grpc_proto::geyser::*;
 
+use super::bench::{Bench, STALL, large, name_of, names, whole};
 use super::transaction;
-use crate::calls::Event;
-use crate::server::{ListenerOptions, Options, Server};
 use crate::status::Refusal;
-use crate::transaction_filter::Kept;
-
-const PATIENCE: Duration = Duration::from_secs(20);
-const STALL: Duration = Duration::from_millis(600);
-
-struct Bench {
-    store: Arc<Store>,
-    dir: tempfile::TempDir,
-    server: Arc<Server>,
-    address: SocketAddr,
-    runtime: Runtime,
-}
-
-type Updates = Streaming<SubscribeUpdate>;
-
-impl Bench {
-    /// A server that admits every token but `wrong`, with blocks 5 to 9.
-    fn new() -> Bench {
-        let Temporary { store, dir } = open(&options());
-        let store = Arc::new(store);
-        for slot in 5..10 {
-            let accounts = vec![account(number(1), slot, number(50), &[7; 10])];
-            store.apply(&block(slot, accounts)).unwrap();
-        }
-        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = Server::open(Options {
-            listeners: vec![ListenerOptions {
-                descriptor: socket.as_raw_fd(),
-                certificates: Vec::new(),
-            }],
-            networks: 1,
-            threads: 2,
-            version: "test".to_string(),
-            stall: STALL,
-        });
-        let server = Arc::new(server.unwrap());
-        server.serve(0, Arc::clone(&store), Kept::Full).unwrap();
-        let own = Arc::clone(&server);
-        thread::spawn(move || admit_all(&own));
-        Bench {
-            store,
-            dir,
-            server,
-            address: socket.local_addr().unwrap(),
-            runtime: Runtime::new().unwrap(),
-        }
-    }
-
-    fn apply(&self, block: &Block) {
-        self.store.apply(block).unwrap();
-        self.server.refresh(0).unwrap();
-    }
-
-    fn subscribe(&self, request: SubscribeRequest, token: &str) -> Result<Updates, Status> {
-        let uri = format!("http://{}", self.address);
-        let token = token.parse().unwrap();
-        self.runtime.block_on(async move {
-            let channel = Endpoint::from_shared(uri).unwrap().connect().await.unwrap();
-            let mut grpc = Grpc::new(channel);
-            grpc.ready().await.unwrap();
-            let requests = futures::stream::iter([request]).chain(futures::stream::pending());
-            let mut call = Request::new(requests);
-            call.metadata_mut().insert("x-token", token);
-            let path = PathAndQuery::from_static("/geyser.Geyser/Subscribe");
-            let codec = ProstCodec::<SubscribeRequest, SubscribeUpdate>::default();
-            Ok(grpc.streaming(call, path, codec).await?.into_inner())
-        })
-    }
-
-    /// Sends requests of 3.5 MB on so many streams, again and again, as fast as they are taken.
-    fn flood(&self, streams: usize) {
-        let address = |n: u64| primitives::encoding::encode_pubkey(&number(n));
-        let filter = SubscribeRequestFilterAccounts {
-            account: (0..80_000).map(address).collect(),
-            ..SubscribeRequestFilterAccounts::default()
-        };
-        let request = SubscribeRequest {
-            accounts: [("flood".to_string(), filter)].into(),
-            ..SubscribeRequest::default()
-        };
-        for _ in 0..streams {
-            let (uri, request) = (format!("http://{}", self.address), request.clone());
-            self.runtime.spawn(async move {
-                let channel = Endpoint::from_shared(uri).unwrap().connect().await.unwrap();
-                let mut grpc = Grpc::new(channel);
-                grpc.ready().await.unwrap();
-                let requests = futures::stream::repeat(request);
-                let mut call = Request::new(requests);
-                call.metadata_mut()
-                    .insert("x-token", "flood".parse().unwrap());
-                let path = PathAndQuery::from_static("/geyser.Geyser/Subscribe");
-                let codec = ProstCodec::<SubscribeRequest, SubscribeUpdate>::default();
-                let mut updates = grpc
-                    .streaming(call, path, codec)
-                    .await
-                    .unwrap()
-                    .into_inner();
-                while let Some(Ok(_)) = updates.next().await {}
-            });
-        }
-    }
-
-    fn next(&self, updates: &mut Updates) -> Result<SubscribeUpdate, Status> {
-        let next = self
-            .runtime
-            .block_on(async { timeout(PATIENCE, updates.next()).await });
-        next.expect("an update in time")
-            .expect("no end without a status")
-    }
-}
-
-fn admit_all(server: &Server) {
-    loop {
-        let (sender, events) = channel();
-        server.receive(Box::new(move |events| drop(sender.send(events))));
-        let Ok(Some(events)) = events.recv() else {
-            return;
-        };
-        for event in events {
-            match event {
-                Event::Call { call, token, .. } if token == "wrong" => {
-                    server.refuse(call, Refusal::Unauthenticated);
-                }
-                Event::Call { call, token, .. } => drop(server.admit(call, 0, &token, 100)),
-                Event::Ended { .. } => {}
-            }
-        }
-    }
-}
 
 fn all(from_slot: Option<u64>) -> SubscribeRequest {
     SubscribeRequest {
@@ -162,41 +21,6 @@ fn all(from_slot: Option<u64>) -> SubscribeRequest {
         from_slot,
         ..SubscribeRequest::default()
     }
-}
-
-fn name_of(update: &SubscribeUpdate) -> String {
-    match update.update_oneof.as_ref().unwrap() {
-        UpdateOneof::Account(account) => format!("account {}", account.slot),
-        UpdateOneof::BlockMeta(meta) => format!("meta {}", meta.slot),
-        UpdateOneof::Slot(slot) => format!("slot {} {}", slot.slot, slot.status),
-        UpdateOneof::Transaction(one) => {
-            format!(
-                "transaction {} {}",
-                one.slot,
-                one.transaction.as_ref().unwrap().index
-            )
-        }
-        UpdateOneof::TransactionStatus(status) => {
-            format!(
-                "status {} {} {}",
-                status.slot,
-                status.index,
-                status.err.is_some()
-            )
-        }
-        _ => "other".to_string(),
-    }
-}
-
-fn names(bench: &Bench, updates: &mut Updates, count: usize) -> Vec<String> {
-    let next = |_| name_of(&bench.next(updates).unwrap());
-    (0..count).map(next).collect()
-}
-
-/// A block of 16 MiB.
-fn large(slot: u64) -> Block {
-    let of = |n| account(number(n), slot, number(50), &vec![n as u8; 1 << 20]);
-    block(slot, (1..=16).map(of).collect::<Vec<AccountUpdate>>())
 }
 
 #[test]
@@ -249,7 +73,16 @@ fn a_replay_continues_live_and_by_commitment() {
 #[test]
 fn a_client_that_does_not_read_ends_and_delays_nobody() {
     let bench = Bench::new();
-    let mut slow = bench.subscribe(all(None), "slow").unwrap();
+    // Each block is 16 MiB of accounts, and for most of these four messages of as much.
+    let blocks = |n: u32| (n.to_string(), whole());
+    let of_blocks = SubscribeRequest {
+        blocks: (0..4).map(blocks).collect(),
+        ..SubscribeRequest::default()
+    };
+    let mut slow = vec![bench.subscribe(all(None), "slow").unwrap()];
+    for _ in 0..8 {
+        slow.push(bench.subscribe(of_blocks.clone(), "slow").unwrap());
+    }
     let mut other = bench.subscribe(all(None), "other").unwrap();
     // Both have subscribed when the first status comes.
     bench
@@ -267,15 +100,17 @@ fn a_client_that_does_not_read_ends_and_delays_nobody() {
     }
     println!("{} blocks of 16 MiB, each within {longest:?}", slot - 10);
     // What was sent before is read, then the stream ends.
-    let ended = loop {
-        match bench.next(&mut slow) {
-            Ok(_) => {}
-            Err(status) => break status,
-        }
-    };
-    assert!(ended.code() != Code::Ok, "{ended:?}");
+    for updates in &mut slow {
+        let ended = loop {
+            match bench.next(updates) {
+                Ok(_) => {}
+                Err(status) => break status,
+            }
+        };
+        assert!(ended.code() != Code::Ok, "{ended:?}");
+    }
     let stats = bench.server.stats();
-    assert_eq!((stats.lagged, stats.streams), (1, 1));
+    assert_eq!((stats.lagged, stats.streams), (9, 1));
     assert!(stats.resident_bytes < 200 << 20, "{}", stats.resident_bytes);
 }
 

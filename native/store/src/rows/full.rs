@@ -7,8 +7,8 @@ const META: u64 = 4;
 const LOG_MESSAGES: u64 = 6;
 const INDEX: u64 = 5;
 
-/// The meta of a transaction; empty if it has none.
-pub(crate) fn meta(mut transaction: &[u8]) -> &[u8] {
+/// The meta of a transaction, protobuf of TransactionStatusMeta; empty if it has none.
+pub fn meta(mut transaction: &[u8]) -> &[u8] {
     next_of(&mut transaction, META).unwrap_or_default()
 }
 

@@ -7,27 +7,21 @@ use primitives::encoding::{BytesEncoding, decode_memcmp};
 use primitives::token::{self, TokenProgram};
 use store::Scope;
 use tonic::Status;
-use yellowstone_grpc_proto::cuckoo::CuckooFilter;
 use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter::Filter as Test;
 use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_lamports::Cmp;
 use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_memcmp::Data;
 use yellowstone_grpc_proto::geyser::{
-    CuckooFilter as CuckooMessage, CuckooHashAlgorithm, SubscribeRequestFilterAccounts,
-    SubscribeRequestFilterAccountsFilter,
+    SubscribeRequestFilterAccounts, SubscribeRequestFilterAccountsFilter,
 };
 
 use crate::content::{Account, Content};
-use crate::keys::Keys;
+use crate::filter::keys::{KeySet, Keys, Outside, outside_scope};
 use crate::status::invalid_filter;
 
 /// Conditions of one filter, as of `getProgramAccounts`.
 const TESTS_MAX: usize = 4;
 /// Bytes that one condition compares.
 const MEMCMP_BYTES_MAX: usize = 128;
-/// Bytes of a cuckoo filter: about 1.4 million keys.
-pub const CUCKOO_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Four fingerprints of two bytes.
-const BUCKET_BYTES: usize = 8;
 
 /// A condition on one account.
 #[derive(Debug)]
@@ -104,8 +98,7 @@ impl Condition {
 /// adds to the list of accounts.
 #[derive(Debug)]
 pub struct AccountFilter {
-    accounts: HashSet<Pubkey>,
-    cuckoo: Option<CuckooFilter<[u8; 32]>>,
+    accounts: KeySet,
     owners: HashSet<Pubkey>,
     conditions: Vec<Condition>,
 }
@@ -128,12 +121,7 @@ impl AccountFilter {
             return Err(invalid_filter(&reason));
         }
         let parsed = AccountFilter {
-            accounts: keys.parse(&filter.account)?,
-            cuckoo: filter
-                .cuckoo_accounts_filter
-                .as_ref()
-                .map(parse_cuckoo)
-                .transpose()?,
+            accounts: KeySet::parse(&filter.account, &filter.cuckoo_accounts_filter, keys)?,
             owners: keys.parse(&filter.owner)?,
             conditions: filter
                 .filters
@@ -147,11 +135,11 @@ impl AccountFilter {
 
     /// Whether it has to look at every account of a slot.
     pub fn is_any(&self) -> bool {
-        self.accounts.is_empty() && self.owners.is_empty()
+        self.accounts.listed.is_empty() && self.owners.is_empty()
     }
 
     pub fn has_cuckoo(&self) -> bool {
-        self.cuckoo.is_some()
+        self.accounts.has_cuckoo()
     }
 
     /// The index has all that the filter can let through, or the filter is refused.
@@ -159,22 +147,17 @@ impl AccountFilter {
         if *scope == Scope::All {
             return Ok(());
         }
-        let outside = |what: &str| {
-            let reason = format!("{what} is outside the scope of the index");
-            Err(invalid_filter(&reason))
-        };
-        if !self.accounts.is_empty() && self.cuckoo.is_none() {
-            return match self.accounts.iter().find(|key| !scope.covers_pubkey(key)) {
-                // What a covered program owns is covered, whatever its address is.
-                Some(_) if self.are_owners_covered(scope) => Ok(()),
-                Some(key) => outside(&primitives::encoding::encode_pubkey(key)),
-                None => Ok(()),
-            };
-        }
+        // What a covered program owns is covered, whatever its address is.
         if self.are_owners_covered(scope) {
             return Ok(());
         }
-        outside("a filter without an `account` or `owner` of the scope")
+        match self.accounts.outside(scope) {
+            Outside::Nothing => Ok(()),
+            Outside::Key(key) => Err(outside_scope(&primitives::encoding::encode_pubkey(&key))),
+            Outside::Unlisted => Err(outside_scope(
+                "a filter without an `account` or `owner` of the scope",
+            )),
+        }
     }
 
     fn are_owners_covered(&self, scope: &Scope) -> bool {
@@ -189,12 +172,8 @@ impl AccountFilter {
     /// The accounts of a slot that may pass: every one that passes is among them.
     pub fn candidates(&self, content: &Content) -> Vec<u32> {
         let all = content.accounts.len();
-        if self.cuckoo.is_none() && !self.accounts.is_empty() && self.accounts.len() <= all {
-            return self
-                .accounts
-                .iter()
-                .filter_map(|key| content.find(key))
-                .collect();
+        if let Some(listed) = self.accounts.few(all) {
+            return listed.iter().filter_map(|key| content.find(key)).collect();
         }
         if !self.owners.is_empty() && self.owners.len() <= all {
             let of_owner = |owner| content.of_owner(owner).iter().copied();
@@ -205,50 +184,12 @@ impl AccountFilter {
 
     pub fn passes(&self, content: &Content, index: u32) -> bool {
         let account = &content.accounts[index as usize];
-        let is_named = || {
-            self.accounts.contains(&account.pubkey)
-                || self
-                    .cuckoo
-                    .as_ref()
-                    .is_some_and(|cuckoo| cuckoo.contains(&account.pubkey))
-        };
-        let names_none = self.accounts.is_empty() && self.cuckoo.is_none();
         let data = content.data(account);
-        (names_none || is_named())
+        self.accounts.lets_through(&account.pubkey)
             && (self.owners.is_empty() || self.owners.contains(&account.owner))
             && self
                 .conditions
                 .iter()
                 .all(|condition| condition.holds(account, data))
     }
-}
-
-/// Clients of any language make these: what this build would read otherwise is refused.
-pub fn parse_cuckoo(message: &CuckooMessage) -> Result<CuckooFilter<[u8; 32]>, Status> {
-    let refuse = |reason: &str| Err(invalid_filter(&format!("cuckoo filter: {reason}")));
-    let CuckooMessage {
-        data,
-        bucket_count,
-        entries_per_bucket,
-        fingerprint_bits,
-        hash_algorithm,
-        ..
-    } = message;
-    if data.len() > CUCKOO_BYTES_MAX {
-        return refuse(&format!("over {CUCKOO_BYTES_MAX} bytes of data"));
-    }
-    if *hash_algorithm != CuckooHashAlgorithm::SipHash as i32 {
-        return refuse("unknown hash algorithm");
-    }
-    if (*entries_per_bucket, *fingerprint_bits) != (4, 16) {
-        return refuse("it must have 4 entries per bucket and fingerprints of 16 bits");
-    }
-    let buckets = data.len() / BUCKET_BYTES;
-    if data.len() % BUCKET_BYTES != 0 || *bucket_count as usize != buckets {
-        return refuse("`data` must have 8 bytes for each bucket");
-    }
-    if !buckets.is_power_of_two() {
-        return refuse("the number of buckets must be a power of two");
-    }
-    Ok(CuckooFilter::from(message))
 }

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use primitives::Pubkey;
 use primitives::encoding::decode_long_base58;
 use tonic::Status;
-use yellowstone_grpc_proto::cuckoo::CuckooFilter;
-use yellowstone_grpc_proto::geyser::SubscribeRequestFilterTransactions;
+use yellowstone_grpc_proto::geyser::{
+    SubscribeRequestFilterTransactions, TokenAccountExpansionControlFlag as Expansion,
+};
 
-use crate::account_filter::parse_cuckoo;
 use crate::content::{Content, Transaction};
-use crate::keys::Keys;
+use crate::filter::keys::{KeySet, Keys};
 use crate::status::invalid_filter;
 
 /// What the feed of a network has of transactions.
@@ -35,16 +35,17 @@ impl Kept {
 }
 
 /// A filter of transactions. Its fields are joined by AND; a cuckoo filter adds to the list of
-/// accounts of which a transaction names any.
+/// accounts of which a transaction names any. With `token_accounts`, a transaction names the owners
+/// of its token balances, too.
 #[derive(Debug)]
 pub struct TransactionFilter {
     is_vote: Option<bool>,
     has_failed: Option<bool>,
     signature: Option<[u8; 64]>,
-    include: HashSet<Pubkey>,
-    cuckoo: Option<CuckooFilter<[u8; 32]>>,
+    include: KeySet,
     exclude: HashSet<Pubkey>,
     required: HashSet<Pubkey>,
+    owners: Option<Expansion>,
 }
 
 impl TransactionFilter {
@@ -59,11 +60,10 @@ impl TransactionFilter {
                 "`vote` is not allowed: the index does not keep votes",
             ));
         }
-        if filter.token_accounts.is_some() {
-            return Err(invalid_filter(
-                "`token_accounts` is not allowed: owners of token accounts are not looked up",
-            ));
-        }
+        let owners = filter.token_accounts.map(|mode| {
+            Expansion::try_from(mode)
+                .map_err(|_| invalid_filter(&format!("invalid token_accounts mode: {mode}")))
+        });
         let signature = filter.signature.as_ref().map(|text| {
             decode_long_base58(text.as_bytes(), 64)
                 .and_then(|bytes| <[u8; 64]>::try_from(bytes).ok())
@@ -73,30 +73,32 @@ impl TransactionFilter {
             is_vote: filter.vote,
             has_failed: filter.failed,
             signature: signature.transpose()?,
-            include: keys.parse(&filter.account_include)?,
-            cuckoo: filter
-                .cuckoo_account_include
-                .as_ref()
-                .map(parse_cuckoo)
-                .transpose()?,
+            include: KeySet::parse(
+                &filter.account_include,
+                &filter.cuckoo_account_include,
+                keys,
+            )?,
             exclude: keys.parse(&filter.account_exclude)?,
             required: keys.parse(&filter.account_required)?,
+            owners: owners.transpose()?,
         })
     }
 
     pub fn has_cuckoo(&self) -> bool {
-        self.cuckoo.is_some()
+        self.include.has_cuckoo()
     }
 
     /// The transactions of a slot that may pass: every one that passes is among them.
     pub fn candidates(&self, content: &Content) -> Vec<u32> {
         let all = content.transactions.len();
-        if let Some(key) = self.required.iter().next() {
-            return content.naming(key).to_vec();
-        }
-        if self.cuckoo.is_none() && !self.include.is_empty() && self.include.len() <= all {
-            let naming = |key| content.naming(key).iter().copied();
-            return self.include.iter().flat_map(naming).collect();
+        // The index has accounts that are named, and no owners of balances.
+        if self.owners.is_none() {
+            if let Some(key) = self.required.iter().next() {
+                return content.naming(key).to_vec();
+            }
+            if let Some(listed) = self.include.few(all) {
+                return content.naming_any(listed);
+            }
         }
         (0..all as u32).collect()
     }
@@ -108,31 +110,27 @@ impl TransactionFilter {
                 .has_failed
                 .is_none_or(|wanted| one.error.is_some() == wanted)
             && self.signature.is_none_or(|wanted| one.signature == wanted)
-            && self.names(one)
+            && self.names(one, content)
     }
 
     /// One look at each key, however many the filter has.
-    fn names(&self, Transaction { keys, .. }: &Transaction) -> bool {
-        if keys.iter().any(|key| self.exclude.contains(key)) {
+    fn names(&self, one: &Transaction, content: &Content) -> bool {
+        let owners: &[Pubkey] = match self.owners {
+            None => &[],
+            Some(Expansion::All) => &content.token_owners(one).all,
+            Some(Expansion::BalanceChanged) => &content.token_owners(one).changed,
+        };
+        let keys = || one.keys.iter().chain(owners);
+        if !self.exclude.is_empty() && keys().any(|key| self.exclude.contains(key)) {
             return false;
         }
         if !self.required.is_empty() {
-            let found: HashSet<&Pubkey> = keys
-                .iter()
-                .filter(|key| self.required.contains(*key))
-                .collect();
+            let found: HashSet<&Pubkey> =
+                keys().filter(|key| self.required.contains(*key)).collect();
             if found.len() < self.required.len() {
                 return false;
             }
         }
-        let includes_none = self.include.is_empty() && self.cuckoo.is_none();
-        let is_included = |key: &Pubkey| {
-            self.include.contains(key)
-                || self
-                    .cuckoo
-                    .as_ref()
-                    .is_some_and(|cuckoo| cuckoo.contains(key))
-        };
-        includes_none || keys.iter().any(is_included)
+        self.include.is_all() || keys().any(|key| self.include.lets_through(key))
     }
 }

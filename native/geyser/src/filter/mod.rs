@@ -1,5 +1,10 @@
 //! What a client has subscribed to: a request, checked. Each request replaces the one before it.
 
+pub mod accounts;
+pub mod blocks;
+pub mod keys;
+pub mod transactions;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -10,18 +15,22 @@ use yellowstone_grpc_proto::geyser::{
     SubscribeRequestFilterTransactions,
 };
 
-use crate::account_filter::AccountFilter;
+use accounts::AccountFilter;
+use blocks::BlockFilter;
+use keys::Keys;
+use transactions::{Kept, TransactionFilter};
+
 #[cfg(test)]
 use crate::content::Content;
 use crate::content::Slice;
-use crate::keys::Keys;
 use crate::status::invalid_filter;
-use crate::transaction_filter::{Kept, TransactionFilter};
 
 /// Filters of accounts of one stream, and of transactions: each is a bit of a word.
 pub const ACCOUNT_FILTERS_MAX: usize = 64;
 const TRANSACTION_FILTERS_MAX: usize = 16;
-/// Of these, those that look at every account of a slot.
+/// Filters of blocks: each has a message of its own with all of a block.
+const BLOCK_FILTERS_MAX: usize = 4;
+/// Filters that look at every account of a slot.
 const ANY_FILTERS_MAX: usize = 4;
 /// Filters of any other kind.
 const FILTERS_MAX: usize = 64;
@@ -63,6 +72,7 @@ pub struct Filters {
     /// Of whole transactions, then of their outcomes.
     transactions: Vec<(Arc<str>, TransactionFilter)>,
     statuses: Vec<(Arc<str>, TransactionFilter)>,
+    pub blocks: Vec<(Arc<str>, BlockFilter)>,
     /// Replays from this slot.
     pub from_slot: Option<u64>,
 }
@@ -77,6 +87,7 @@ impl Default for Filters {
             blocks_meta: Vec::new(),
             transactions: Vec::new(),
             statuses: Vec::new(),
+            blocks: Vec::new(),
             from_slot: None,
         }
     }
@@ -120,11 +131,6 @@ fn check_kinds(request: &SubscribeRequest, kept: Kept) -> Result<(), Status> {
             is_none && !request.transactions_status.is_empty(),
             "transactions_status",
             transactions,
-        ),
-        (
-            !request.blocks.is_empty(),
-            "blocks",
-            "the index does not keep whole blocks; `accounts` and `blocks_meta` have their parts",
         ),
         (
             !request.entry.is_empty(),
@@ -188,6 +194,30 @@ fn parse_slices(slices: &[SubscribeRequestAccountsDataSlice]) -> Result<Arc<[Sli
     Ok(slices.into())
 }
 
+/// Filters that cost more than others.
+fn check_costs(
+    accounts: &[(Arc<str>, AccountFilter)],
+    blocks: &[(Arc<str>, BlockFilter)],
+    transactions: &[&[(Arc<str>, TransactionFilter)]],
+) -> Result<(), Status> {
+    let count = |is: &dyn Fn(&AccountFilter) -> bool, in_block: &dyn Fn(&BlockFilter) -> bool| {
+        accounts.iter().filter(|(_, filter)| is(filter)).count()
+            + blocks.iter().filter(|(_, filter)| in_block(filter)).count()
+    };
+    let any = count(&AccountFilter::is_any, &BlockFilter::is_any);
+    let of_transactions = transactions.iter().copied().flatten();
+    let of_transactions = of_transactions.filter(|(_, filter)| filter.has_cuckoo());
+    let cuckoos = count(&AccountFilter::has_cuckoo, &BlockFilter::has_cuckoo);
+    if any > ANY_FILTERS_MAX || cuckoos + of_transactions.count() > CUCKOOS_MAX {
+        let reason = format!(
+            "only {ANY_FILTERS_MAX} filters may let all accounts through, and {CUCKOOS_MAX} may \
+             have a cuckoo filter"
+        );
+        return Err(invalid_filter(&reason));
+    }
+    Ok(())
+}
+
 impl Filters {
     /// Checks a request. `filters_max` is how many the access may have on one stream; those of the
     /// reconnecting clients are not counted.
@@ -202,10 +232,12 @@ impl Filters {
         let blocks_meta = sorted(&request.blocks_meta, FILTERS_MAX)?;
         let transactions = sorted(&request.transactions, TRANSACTION_FILTERS_MAX)?;
         let statuses = sorted(&request.transactions_status, TRANSACTION_FILTERS_MAX)?;
+        let blocks = sorted(&request.blocks, BLOCK_FILTERS_MAX)?;
         let own = |name: &&&str| is_own(name);
         let counted = accounts.len()
             + transactions.len()
             + statuses.len()
+            + blocks.len()
             + slots.keys().filter(own).count()
             + blocks_meta.keys().filter(own).count();
         if counted > filters_max {
@@ -220,18 +252,14 @@ impl Filters {
             .collect::<Result<Vec<(Arc<str>, AccountFilter)>, Status>>()?;
         let transactions = parse_transactions(transactions, &mut keys, *kept)?;
         let statuses = parse_transactions(statuses, &mut keys, *kept)?;
-        let any = accounts.iter().filter(|(_, filter)| filter.is_any());
-        let of_accounts = accounts.iter().filter(|(_, filter)| filter.has_cuckoo());
-        let of_transactions = transactions.iter().chain(&statuses);
-        let of_transactions = of_transactions.filter(|(_, filter)| filter.has_cuckoo());
-        let cuckoos = of_accounts.count() + of_transactions.count();
-        if any.count() > ANY_FILTERS_MAX || cuckoos > CUCKOOS_MAX {
-            let reason = format!(
-                "only {ANY_FILTERS_MAX} filters of `accounts` may have no `account` and no `owner`, \
-                 and {CUCKOOS_MAX} a cuckoo filter"
-            );
-            return Err(invalid_filter(&reason));
-        }
+        let blocks = blocks
+            .into_iter()
+            .map(|(name, filter)| {
+                let parsed = BlockFilter::parse(filter, &mut keys, scope, *kept)?;
+                Ok((name.into(), parsed))
+            })
+            .collect::<Result<Vec<(Arc<str>, BlockFilter)>, Status>>()?;
+        check_costs(&accounts, &blocks, &[&transactions, &statuses])?;
         Ok(Filters {
             commitment: parse_commitment(request.commitment)?,
             slices: parse_slices(&request.accounts_data_slice)?,
@@ -246,17 +274,22 @@ impl Filters {
             blocks_meta: blocks_meta.into_keys().map(Arc::from).collect(),
             transactions,
             statuses,
+            blocks,
             from_slot: request.from_slot,
         })
     }
 
     /// Whether it has to look into slots.
     pub fn has_content(&self) -> bool {
-        !self.accounts.is_empty() || self.has_transactions()
+        !self.accounts.is_empty() || !self.blocks.is_empty() || self.has_transactions()
     }
 
     pub fn has_transactions(&self) -> bool {
-        !self.transactions.is_empty() || !self.statuses.is_empty()
+        let in_blocks = self
+            .blocks
+            .iter()
+            .any(|(_, filter)| filter.has_transactions);
+        !self.transactions.is_empty() || !self.statuses.is_empty() || in_blocks
     }
 
     /// The names of the filters of slots that a status passes.

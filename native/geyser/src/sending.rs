@@ -1,0 +1,122 @@
+//! What a stream sends of one slot.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use tokio::task::yield_now;
+
+use crate::content::{Block, Content};
+use crate::filter::{Filters, Matches};
+use crate::message::blocks::BlockUpdate;
+use crate::message::fields::now;
+use crate::message::{AccountUpdate, TransactionUpdate, Update, transaction_status};
+
+/// Accounts that are compared in one turn.
+const CANDIDATES_AT_ONCE: usize = 4_096;
+/// Transactions, each with up to 256 addresses.
+const TRANSACTIONS_AT_ONCE: usize = 256;
+
+/// The accounts and transactions of a slot that pass, while they are sent.
+pub struct Sending {
+    content: Arc<Content>,
+    accounts: IntoIter<(u32, u64)>,
+    transactions: IntoIter<(u32, u64)>,
+    blocks: IntoIter<BlockUpdate>,
+    /// The outcome of a transaction that was sent whole.
+    status: Option<Update>,
+}
+
+impl Sending {
+    /// Finds what passes. Other streams have their turns meanwhile, however many accounts and
+    /// filters there are.
+    pub async fn of(filters: &Filters, block: &Block, content: Arc<Content>) -> Sending {
+        let mut accounts = Matches::default();
+        let mut index = 0;
+        while let Some(filter) = filters.account_filter(index) {
+            for part in filter.candidates(&content).chunks(CANDIDATES_AT_ONCE) {
+                accounts.add(index, part, |at| filter.passes(&content, at));
+                yield_now().await;
+            }
+            index += 1;
+        }
+        let mut transactions = Matches::default();
+        index = 0;
+        while let Some(filter) = filters.transaction_filter(index) {
+            for part in filter.candidates(&content).chunks(TRANSACTIONS_AT_ONCE) {
+                transactions.add(index, part, |at| filter.passes(&content, at));
+                yield_now().await;
+            }
+            index += 1;
+        }
+        let blocks = match_blocks(filters, block, &content).await;
+        Sending {
+            content,
+            accounts: accounts.finish().into_iter(),
+            transactions: transactions.finish().into_iter(),
+            blocks: blocks.into_iter(),
+            status: None,
+        }
+    }
+
+    /// The next update of the slot, for the filters that it was made with; `None` at its end.
+    pub fn next(&mut self, filters: &Filters) -> Option<Update> {
+        if let Some(status) = self.status.take() {
+            return Some(status);
+        }
+        if let Some((index, bits)) = self.accounts.next() {
+            return Some(Update::Account(Box::new(AccountUpdate {
+                filters: filters.account_names(bits),
+                content: Arc::clone(&self.content),
+                index: index as usize,
+                slices: Arc::clone(&filters.slices),
+                created_at: now(),
+            })));
+        }
+        if let Some((index, bits)) = self.transactions.next() {
+            let (index, content) = (index as usize, &self.content);
+            let [whole, statuses] = filters.transaction_names(bits);
+            let status =
+                (!statuses.is_empty()).then(|| transaction_status(&statuses, content, index));
+            if whole.is_empty() {
+                return status;
+            }
+            let update = TransactionUpdate {
+                filters: whole,
+                content: Arc::clone(content),
+                index,
+                created_at: now(),
+            };
+            self.status = status;
+            return Some(Update::Transaction(Box::new(update)));
+        }
+        let mut block = self.blocks.next()?;
+        block.created_at = now();
+        Some(Update::Block(Box::new(block)))
+    }
+}
+
+/// The messages of a block, one for each filter of blocks.
+async fn match_blocks(
+    filters: &Filters,
+    block: &Block,
+    content: &Arc<Content>,
+) -> Vec<BlockUpdate> {
+    let mut updates = Vec::with_capacity(filters.blocks.len());
+    for (name, filter) in &filters.blocks {
+        let (mut transactions, mut accounts) = (Vec::new(), Vec::new());
+        for part in filter.transactions(content).chunks(TRANSACTIONS_AT_ONCE) {
+            let passes = |index: &&u32| filter.has_transaction(content, **index);
+            transactions.extend(part.iter().filter(passes));
+            yield_now().await;
+        }
+        for part in filter.accounts(content).chunks(CANDIDATES_AT_ONCE) {
+            let passes = |index: &&u32| filter.has_account(content, **index);
+            accounts.extend(part.iter().filter(passes));
+            yield_now().await;
+        }
+        let chosen = [transactions, accounts];
+        let slices = &filters.slices;
+        updates.push(BlockUpdate::new(name, *block, content, chosen, slices));
+    }
+    updates
+}
