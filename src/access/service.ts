@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '../shared/errors.js'
 import type { AccessManager, NewAccess } from './accesses/access-manager.js'
+import type { ApiKeyInfo, ApiKeyManager, NewApiKey } from './keys/key-manager.js'
 import type { Access, TokenScope } from './store/tables.js'
 import type { NewToken, TokenInfo, TokenManager } from './tokens/token-manager.js'
 
@@ -62,6 +63,11 @@ export type AccessService = Omit<
   relabel(accessId: string, label: string): Promise<Access>
   /** Sets until when parameters of failed calls of an access are kept; 0: they are not. */
   keepParams(accessId: string, untilMs: number): Promise<Access & Effective>
+  /** Makes an API key of an access, which no edge needs to know. */
+  makeKey(accessId: string, key: NewApiKey): ReturnType<ApiKeyManager['make']>
+  /** Ends an API key: no machine answers a request with it any more. */
+  revokeKey(accessId: string, keyId: string): Promise<Effective>
+  keysOf(accessId: string): readonly ApiKeyInfo[]
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
@@ -73,8 +79,8 @@ export type AccessService = Omit<
  * Answers that show what an earlier change took away: it may be one whose own answer was lost, made
  * by this process, an earlier one or another machine.
  */
-const isFoundGone = (error: unknown): boolean =>
-  error instanceof RpcError && error.name === 'noToken'
+const isFoundGone = (error: unknown): error is RpcError<'noToken' | 'noSuchApiKey'> =>
+  error instanceof RpcError && (error.name === 'noToken' || error.name === 'noSuchApiKey')
 
 /** What the answer says of the machines on which it is gone. */
 const toProof = ({ revision, atMs, machines }: ChangeEffect): object => ({
@@ -86,13 +92,14 @@ const toProof = ({ revision, atMs, machines }: ChangeEffect): object => ({
 export const createAccessService = (options: {
   readonly accessManager: AccessManager
   readonly tokenManager: TokenManager
+  readonly keyManager: ApiKeyManager
   readonly notifier: EdgeNotifier
   /** Every location. */
   readonly locations: readonly string[]
   /** Unix milliseconds. */
   readonly now: () => number
 }): AccessService => {
-  const { accessManager, tokenManager, notifier, locations, now } = options
+  const { accessManager, tokenManager, keyManager, notifier, locations, now } = options
 
   /**
    * For changes that only grant something: an edge that learns of it late rejects requests for a
@@ -124,7 +131,7 @@ export const createAccessService = (options: {
         const found = await notifier.awaitAcknowledged(where)
         // This answer says that it is gone.
         if (found?.isPending === true) await sleep(found.atMs - now())
-        if (found) throw new RpcError('noToken', undefined, toProof(found))
+        if (found) throw new RpcError(error.name, undefined, toProof(found))
       }
       throw error
     }
@@ -143,6 +150,10 @@ export const createAccessService = (options: {
     relabel: (accessId, label) => settled(accessManager.relabel(accessId, label)),
     keepParams: (accessId, untilMs) =>
       acknowledged(accessManager.keepParams(accessId, untilMs), locations),
+    makeKey: (accessId, key) => settled(keyManager.make(accessId, key)),
+    // Everywhere: the API of each machine takes it.
+    revokeKey: (accessId, keyId) => acknowledged(keyManager.revoke(accessId, keyId), locations),
+    keysOf: accessId => keyManager.list(accessId),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

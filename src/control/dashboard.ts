@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { AuditLog } from '../access/audit/audit-log.js'
 import type { AccessService } from '../access/service.js'
+import type { ApiKeyManager } from '../access/keys/key-manager.js'
 import type { AdminTokens } from '../access/tokens/admin-tokens.js'
 import type { WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { ControlStore } from '../access/store/control-store.js'
@@ -52,6 +53,9 @@ export type ControlDashboardParts = {
   readonly usage: Usage
   /** Absent: every admin route is refused. */
   readonly adminTokens: Pick<AdminTokens, 'holderOf'> | undefined
+  readonly apiKeys: Pick<ApiKeyManager, 'find' | 'noteUse'>
+  /** Whether the lease of this machine has not ended. */
+  readonly isCurrent: () => boolean
   readonly adminRoutes: readonly Route[]
   readonly log: Log
   readonly metrics: Metrics
@@ -79,9 +83,19 @@ const openStreams = (parts: ControlDashboardParts, sessions: Pick<Sessions, 'isV
     onError: error => parts.log.error({ err: error }, 'changes cannot be reported to open pages'),
   })
 
-/** Of changes by one person, and of attempts that fail. */
+/** Of changes by one person, of requests with one API key, and of attempts that fail. */
 const createRateLimits = (options: ControlConfig['dashboard']) => ({
   changes: new RateLimits({
+    perMinuteMax: options.changesPerMinuteMax,
+    burstMax: options.changesBurstMax,
+    keysMax: options.rateKeysMax,
+  }),
+  keyRequests: new RateLimits({
+    perMinuteMax: options.keyRequestsPerMinuteMax,
+    burstMax: options.keyRequestsBurstMax,
+    keysMax: options.rateKeysMax,
+  }),
+  keyChanges: new RateLimits({
     perMinuteMax: options.changesPerMinuteMax,
     burstMax: options.changesBurstMax,
     keysMax: options.rateKeysMax,
@@ -115,14 +129,14 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       options,
       now,
     })
-  const { changes, failures } = createRateLimits(options)
+  const limits = createRateLimits(options)
   const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
   const streams = openStreams(parts, sessions)
   const locationIds = config.locations.map(({ id }) => id)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
   const routes = [
     createEventRoute(streams),
-    ...createSessionRoutes({ signIn, sessions, cookies, log, failures, options }),
+    ...createSessionRoutes({ signIn, sessions, cookies, log, failures: limits.failures, options }),
     ...createSessionListRoutes(sessions),
     ...createApi({
       ...parts,
@@ -141,14 +155,16 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   })
   const dashboard = await openDashboard({
     options,
-    changes,
-    failures,
+    ...limits,
     publicUrl,
     routes: [...routes, createOpenApiRoute(routes)],
     pagesDir: parts.pagesDir,
     headers: createSecurityHeaders(publicUrl, origins),
     cookies,
     adminTokens: parts.adminTokens,
+    apiKeys: parts.apiKeys,
+    findAccess: accessId => parts.accessService.find(accessId),
+    isCurrent: () => parts.isCurrent(),
     log,
     clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
     session: (id, address) => sessions.find(id, address),

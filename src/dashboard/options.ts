@@ -74,18 +74,21 @@ export const defaults = {
   providerBytesMax: 256 * 1024,
   /** How often the metadata of the identity provider is fetched again. */
   discoveryMs: 3_600_000,
-  /** Changes of tokens by one person at once. Further ones are answered 429. */
+  /** Changes by one person, or with one API key, at once. Further ones are answered 429. */
   changesBurstMax: 30,
   /** The same in each minute, at a steady rate. */
   changesPerMinuteMax: 30,
+  /** Reads with one API key at once, and in each minute: a program that asks once a second. */
+  keyRequestsBurstMax: 60,
+  keyRequestsPerMinuteMax: 60,
   /**
-   * Failed sign-ins and wrong admin tokens from one address at once. Further ones are answered 429
-   * and are not logged.
+   * Failed sign-ins, wrong API keys and wrong admin tokens from one address at once. Further ones
+   * are answered 429 and are not logged.
    */
   failuresBurstMax: 30,
   /** The same in each minute, at a steady rate. */
   failuresPerMinuteMax: 30,
-  /** Persons, and addresses, whose rates are remembered, about 200 bytes each. */
+  /** Persons, API keys, and addresses, whose rates are remembered, about 200 bytes each. */
   rateKeysMax: 16_384,
   /** How often the states of locations are looked at, to record incidents. */
   incidentCheckMs: 1_000,

@@ -23,7 +23,7 @@ import { createPeerCopies, type PeerCopies } from '../storage/peer-copies.js'
 import { createClientOf } from '../server/http/address.js'
 import type { Command, SendEvent } from '../supervision/messages.js'
 import { openMachineEdges } from './machine-edges.js'
-import { openSharedMemory } from '../supervision/shared-memory.js'
+import { openSharedMemory, type SharedMemory } from '../supervision/shared-memory.js'
 import { sendMetrics, type Start } from './start.js'
 
 type CommandParts = {
@@ -62,16 +62,15 @@ const createCommands = (parts: CommandParts): ((command: Command) => void) => {
 }
 
 /** What the edges of this machine serve, for its networks in the order of the configuration. */
-const createOwnState = ({ dataDir, networks }: ControlConfig): (() => OwnState) => {
-  const shared = openSharedMemory(dataDir)
-  return () => {
+const createOwnState =
+  ({ networks }: ControlConfig, shared: SharedMemory): (() => OwnState) =>
+  () => {
     const slots = networks.flatMap(({ id }, index) => {
       const slot = shared.tip(index)
       return slot === undefined ? [] : [[id, slot] as const]
     })
     return { state: shared.health(), slots: Object.fromEntries(slots) }
   }
-}
 
 const openPeerCopies = ({ dataDir, networks }: ControlConfig, log: Log): PeerCopies =>
   createPeerCopies({ dataDir, networks: networks.map(({ id }) => id), log })
@@ -95,7 +94,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     onResealed: createResealRecord(auditLog, log),
     edges: () => openMachineEdges(config, send, log),
   })
-  const { accessService, adminTokens, machines, webhooks } = access
+  const { accessService, adminTokens, machines } = access
   // The previous control process may have ended between a change and its announcement.
   access.notifier
     .awaitAcknowledged(config.locations.map(({ id }) => id))
@@ -110,7 +109,8 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     metrics,
   })
   const catalog = createCatalog(config)
-  const own = createOwnState(config)
+  const shared = openSharedMemory(config.dataDir)
+  const own = createOwnState(config, shared)
   const statuses = machines && (() => statusesOf(machines, bootMs()))
   const locationStates = createLocationStates({ catalog, own, machines: statuses })
   const incidents = openIncidents(config, {
@@ -121,19 +121,18 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     now: Date.now,
   })
   const dashboard = await openControlDashboard({
+    ...access,
     ...activity,
     config,
     descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
     store: access.ownStore,
-    accessService,
-    webhooks,
     auditLog,
     catalog,
     clientOf: createClientOf(config.trustedProxies),
     machines: statuses,
     locationStates,
     incidents: incidents.incidents.list,
-    adminTokens,
+    isCurrent: () => !Number.isNaN(shared.leasedVersion()),
     adminRoutes: createAdminApi({
       adminTokens,
       resealer: access.resealer,

@@ -1,6 +1,6 @@
 import { destination, pino, stdTimeFunctions, type Logger } from 'pino'
 import { defaults, type Options } from './log-options.js'
-import { ADMIN_TOKEN_PREFIX, REDACTED, TOKEN_PREFIX } from './secret.js'
+import { ADMIN_TOKEN_PREFIX, API_KEY_PREFIX, REDACTED, TOKEN_PREFIX } from './secret.js'
 
 /**
  * What every part logs with. Give a child the request id and the token id, never a token or a URL.
@@ -23,11 +23,18 @@ const shapeOf = (prefix: string, sign: string): string =>
   `(?:${prefix.replace('_', UNDERSCORE)}(?:${sign}|${UNDERSCORE})+)`
 // linear: a match begins with `sl`, in which no repetition begins, and nothing follows it
 const TOKENS = new RegExp(
-  `${shapeOf(TOKEN_PREFIX, '[0-9a-z]')}|${shapeOf(ADMIN_TOKEN_PREFIX, '[0-9a-z-]')}`,
+  [
+    shapeOf(TOKEN_PREFIX, '[0-9a-z]'),
+    shapeOf(API_KEY_PREFIX, '[0-9a-z]'),
+    shapeOf(ADMIN_TOKEN_PREFIX, '[0-9a-z-]'),
+  ].join('|'),
   'gi',
 )
 
-/** Removes everything that looks like a location token or the admin token, whole or truncated. */
+/**
+ * Removes everything that looks like a location token, an API key or an admin token, whole or
+ * truncated.
+ */
 export const redactTokens = (text: string): string =>
   text.replace(TOKENS, found => `${found.slice(0, 3).toLowerCase()}_${REDACTED}`)
 

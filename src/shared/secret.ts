@@ -8,6 +8,9 @@ export const TOKEN_PREFIX = 'slt_'
 /** Prefix of the admin token. */
 export const ADMIN_TOKEN_PREFIX = 'sla_'
 
+/** Prefix of API keys, which holders make for programs. */
+export const API_KEY_PREFIX = 'slk_'
+
 /** Printed in place of a secret. */
 export const REDACTED = '[redacted]'
 

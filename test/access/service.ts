@@ -7,7 +7,7 @@ import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 const SETTINGS = { locations: ['fra', 'nyc', 'ams'], now: Date.now }
 
 t.test('a change is stored, then applied, then answered', async t => {
-  const { store, accessManager, tokenManager } = await openControl(t.testdir())
+  const { store, accessManager, tokenManager, keyManager } = await openControl(t.testdir())
   const events: string[] = []
   let awaitAcknowledged = (): void => {}
   const notifier = {
@@ -19,7 +19,13 @@ t.test('a change is stored, then applied, then answered', async t => {
         awaitAcknowledged = resolve
       }),
   }
-  const accessService = createAccessService({ ...SETTINGS, accessManager, tokenManager, notifier })
+  const accessService = createAccessService({
+    ...SETTINGS,
+    accessManager,
+    tokenManager,
+    keyManager,
+    notifier,
+  })
   const { accessId } = await accessService.grant(NEW_ACCESS)
   t.strictSame(events.splice(0), [], 'a new access has no token that an edge could know')
   const scope = { accessId, network: 'main', location: 'fra' }
@@ -65,7 +71,7 @@ t.test('a change is stored, then applied, then answered', async t => {
 })
 
 t.test('a retry confirms an unconfirmed change', async t => {
-  const { store, accessManager, tokenManager } = await openControl(t.testdir())
+  const { store, accessManager, tokenManager, keyManager } = await openControl(t.testdir())
   const notConfirmed = new RpcError('notConfirmed')
   let failuresLeft = 0
   let settledCount = 0
@@ -77,7 +83,13 @@ t.test('a retry confirms an unconfirmed change', async t => {
       settledCount++
     },
   }
-  const accessService = createAccessService({ ...SETTINGS, accessManager, tokenManager, notifier })
+  const accessService = createAccessService({
+    ...SETTINGS,
+    accessManager,
+    tokenManager,
+    keyManager,
+    notifier,
+  })
   const { accessId } = await accessService.grant(NEW_ACCESS)
   const scope = { accessId, network: 'main', location: 'fra' }
   await accessService.generate(scope)
@@ -94,7 +106,7 @@ t.test('a retry confirms an unconfirmed change', async t => {
 t.test(
   'a token that is found gone was perhaps revoked elsewhere: its location is awaited',
   async t => {
-    const { close, accessManager, tokenManager } = await openControl(t.testdir())
+    const { close, accessManager, tokenManager, keyManager } = await openControl(t.testdir())
     const settled: (readonly string[])[] = []
     let effect: ChangeEffect | undefined
     const notifier = {
@@ -109,6 +121,7 @@ t.test(
       ...SETTINGS,
       accessManager,
       tokenManager,
+      keyManager,
       notifier,
     })
     const { accessId } = await accessService.grant(NEW_ACCESS)
@@ -131,7 +144,7 @@ t.test(
 )
 
 t.test('a change of an access waits for every location: one that it lost may not know', async t => {
-  const { close, accessManager, tokenManager } = await openControl(t.testdir())
+  const { close, accessManager, tokenManager, keyManager } = await openControl(t.testdir())
   const settled: (readonly string[])[] = []
   let failure: RpcError | undefined
   const notifier = {
@@ -142,7 +155,13 @@ t.test('a change of an access waits for every location: one that it lost may not
       settled.push(locations)
     },
   }
-  const accessService = createAccessService({ ...SETTINGS, accessManager, tokenManager, notifier })
+  const accessService = createAccessService({
+    ...SETTINGS,
+    accessManager,
+    tokenManager,
+    keyManager,
+    notifier,
+  })
   const { accessId } = await accessService.grant(NEW_ACCESS)
   const only = (location: string) => (access: Access) => ({ ...access, locations: [location] })
   failure = new RpcError('notConfirmed')
@@ -160,7 +179,7 @@ t.test('a change of an access waits for every location: one that it lost may not
   }
   const lost = new RpcError('changeUnknown')
   const unsure = { ...accessManager, end: () => Promise.reject(lost) }
-  const parts = { ...SETTINGS, accessManager: unsure, tokenManager, notifier }
+  const parts = { ...SETTINGS, accessManager: unsure, tokenManager, keyManager, notifier }
   await t.rejects(createAccessService(parts).end(accessId), lost)
   t.strictSame(settled, [], 'what may not be stored is not waited for')
   await close()

@@ -77,6 +77,10 @@ t.test('other text is unchanged', t => {
     redactTokens('Bearer sla_aB-9_x, sla_ SLA%5fx'),
     'Bearer sla_[redacted], sla_ sla_[redacted]',
   )
+  t.equal(
+    redactTokens('Bearer slk_aB9, slk_ SLK%5Fx'),
+    'Bearer slk_[redacted], slk_ slk_[redacted]',
+  )
   t.equal(redactTokens('/slt_0 salt_ slt slt- slt_'), '/slt_[redacted] salt_ slt slt- slt_')
   t.end()
 })

@@ -62,7 +62,7 @@ export const stateOf = (access: Access, nowMs: number): 'upcoming' | 'active' | 
   return nowMs < access.validFromMs ? 'upcoming' : 'active'
 }
 
-const requireAccess = <A extends Access>(access: A | undefined): A => {
+export const requireAccess = <A extends Access>(access: A | undefined): A => {
   if (access === undefined) throw new RpcError('noSuchAccess')
   return access
 }
@@ -96,7 +96,7 @@ const withoutTokens = (
   stored: AccessDocument & Partial<Pick<StoredAccess, 'changeId' | 'revision'>>,
 ): Access => {
   const { tokens: _tokens, formerTokens: _former, webhook: _webhook, ...rest } = stored
-  const { changeId: _changeId, revision: _revision, ...access } = rest
+  const { apiKeys: _keys, changeId: _changeId, revision: _revision, ...access } = rest
   return access
 }
 

@@ -1,6 +1,6 @@
 /**
- * What is recorded: every change of accesses, tokens, webhooks and secrets of the service, every
- * sight, and sign-ins.
+ * What is recorded: every change of accesses, tokens, webhooks, API keys and secrets of the
+ * service, every sight, and sign-ins.
  */
 export const AUDIT_ACTIONS = [
   'grant',
@@ -20,6 +20,8 @@ export const AUDIT_ACTIONS = [
   'test-webhook',
   'resume-webhook',
   'remove-webhook',
+  'make-api-key',
+  'revoke-api-key',
   'sign-in',
   'sign-out',
   'end-session',

@@ -17,8 +17,10 @@ import type { Options } from './options.js'
 export type AuditEntry = {
   readonly atMs: number
   readonly action: AuditAction
-  /** `sub` of the person at the identity provider; null is the holder of the admin token. */
+  /** `sub` of the person at the identity provider; null is the holder of a token or key. */
   readonly by: string | null
+  /** Id of the API key; absent of others. */
+  readonly apiKey?: string
   /** Name of the admin token; absent if a person or the service did it. */
   readonly admin?: string
   /** Address of the peer, a proxy where one is in front; the signal or command of a reload. */

@@ -11,6 +11,8 @@ import {
 
 type Tokens = Pick<AccessDocument, 'tokens' | 'formerTokens'>
 
+const NO_TOKENS: Tokens = { tokens: [], formerTokens: [] }
+
 const keysOf = ({ tokens, formerTokens }: Tokens): ReadonlySet<string> =>
   new Set([...tokens, ...formerTokens].map(({ digest }) => Buffer.from(digest).toString('latin1')))
 
@@ -21,6 +23,7 @@ export class AccessStore extends TableStore {
   readonly subjects: Table<SubjectKey, typeof TABLES.subjects>
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
   private webhookTable: Table<string, typeof TABLES.webhooks> | undefined
+  private apiKeyTable: Table<Uint8Array, typeof TABLES.apiKeys> | undefined
 
   constructor(root: Lmdb) {
     super(root)
@@ -29,6 +32,7 @@ export class AccessStore extends TableStore {
     this.subjects = this.openTable(TABLES.subjects)
     this.digests = this.openTable(TABLES.digests)
     this.webhookTable = this.findTable(TABLES.webhooks)
+    this.apiKeyTable = this.findTable(TABLES.apiKeys)
   }
 
   /**
@@ -37,6 +41,11 @@ export class AccessStore extends TableStore {
    */
   webhooks(): Table<string, typeof TABLES.webhooks> | undefined {
     return (this.webhookTable ??= this.findTable(TABLES.webhooks))
+  }
+
+  /** Index of API keys; undefined of a store that no build with keys has written yet. */
+  apiKeys(): Table<Uint8Array, typeof TABLES.apiKeys> | undefined {
+    return (this.apiKeyTable ??= this.findTable(TABLES.apiKeys))
   }
 
   /** Of the last change that the store contains. */
@@ -51,7 +60,7 @@ export class AccessStore extends TableStore {
   putAccess(access: StoredAccess): void {
     const { accessId, subject, revision } = access
     const before = this.accesses.get(accessId)
-    const [keysBefore, keys] = [keysOf(before ?? { tokens: [], formerTokens: [] }), keysOf(access)]
+    const [keysBefore, keys] = [keysOf(before ?? NO_TOKENS), keysOf(access)]
     for (const key of keysBefore)
       if (!keys.has(key)) this.digests.remove(Buffer.from(key, 'latin1'))
     for (const { digest, network, location, tail, endedAtMs } of access.formerTokens)
@@ -63,6 +72,9 @@ export class AccessStore extends TableStore {
     this.subjects.put([subject, accessId], {})
     if (access.webhook !== undefined) this.webhooks()?.put(accessId, {})
     else if (before?.webhook !== undefined) this.webhooks()?.remove(accessId)
+    for (const { digest } of before?.apiKeys ?? []) this.apiKeys()?.remove(digest)
+    for (const { digest, keyId } of access.apiKeys ?? [])
+      this.apiKeys()?.put(digest, { accessId, keyId })
     this.accesses.put(accessId, access)
     this.setRevision(revision)
   }
@@ -73,6 +85,7 @@ export class AccessStore extends TableStore {
     this.subjects.clear()
     this.digests.clear()
     this.webhooks()?.clear()
+    this.apiKeys()?.clear()
     for (const access of accesses) this.putAccess(access)
     this.setRevision(revision)
   }

@@ -1,6 +1,7 @@
 import type { TokenScope } from '../../usage/scope.js'
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
+import { apiKey } from './key-shape.js'
 import type { TableRow } from './table.js'
 import { webhook } from './webhook-shape.js'
 
@@ -88,6 +89,8 @@ const access = v.object({
   formerTokens: v.optional(v.pipe(v.array(formerToken), v.readonly()), []),
   /** Absent if the holder has set none. */
   webhook: v.optional(webhook),
+  /** Keys for the API of the dashboard, the newest last; absent if it never had one. */
+  apiKeys: v.optional(v.pipe(v.array(apiKey), v.readonly())),
   /** Of the change that made this document, which knows it again by it. */
   changeId: id,
   /** Of this change, among all changes of all accesses. */
@@ -105,10 +108,12 @@ const digest = v.object({
   former: v.optional(v.object({ tail: v.string(), endedAtMs: instantMs })),
 })
 
+const keyOwner = v.object({ accessId: id, keyId: id })
+
 /** The right of a person to use the service: a pass they own or a rental they pay for. */
 export type Access = Omit<
   StoredAccess,
-  'tokens' | 'formerTokens' | 'webhook' | 'changeId' | 'revision'
+  'tokens' | 'formerTokens' | 'webhook' | 'apiKeys' | 'changeId' | 'revision'
 >
 /** A location token as an access contains it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>
@@ -143,9 +148,10 @@ export const SCHEMA = 2
  */
 // prettier-ignore
 export const TABLES = {
-  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,   meaning: 'key `store` → layout and newest revision of this store' },
-  accesses: { name: 'accesses', key: 'ordered-binary', value: access, meaning: 'access id → pass or rental with its tokens, and the revision that wrote it' },
-  subjects: { name: 'subjects', key: 'ordered-binary', value: mark,   meaning: 'index of accesses by subject: subject, access id → empty' },
-  digests:  { name: 'digests',  key: 'binary',         value: digest, meaning: 'index of tokens: SHA-256 of a token → its scope, and when it ended; absent means 401' },
-  webhooks: { name: 'webhooks', key: 'ordered-binary', value: mark,   meaning: 'index of accesses with a webhook: access id → empty' },
+  meta:     { name: 'meta',     key: 'ordered-binary', value: meta,     meaning: 'key `store` → layout and newest revision of this store' },
+  accesses: { name: 'accesses', key: 'ordered-binary', value: access,   meaning: 'access id → pass or rental with its tokens, and the revision that wrote it' },
+  subjects: { name: 'subjects', key: 'ordered-binary', value: mark,     meaning: 'index of accesses by subject: subject, access id → empty' },
+  digests:  { name: 'digests',  key: 'binary',         value: digest,   meaning: 'index of tokens: SHA-256 of a token → its scope, and when it ended; absent means 401' },
+  webhooks: { name: 'webhooks', key: 'ordered-binary', value: mark,     meaning: 'index of accesses with a webhook: access id → empty' },
+  apiKeys:  { name: 'apiKeys',  key: 'binary',         value: keyOwner, meaning: 'index of API keys: SHA-256 of a key → its access' },
 } as const satisfies Record<string, TableRow>

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { TOKEN_PREFIX } from '../../shared/secret.js'
+import { API_KEY_PREFIX, TOKEN_PREFIX } from '../../shared/secret.js'
 
 /** Returns cryptographically secure random bytes. */
 export type RandomBytes = (byteCount: number) => Uint8Array
@@ -52,19 +52,29 @@ const formatCheck = (crc: number): string => {
 
 /**
  * A new location token: `slt_`, 32 random base62 characters, and the CRC-32 of these in 6
- * characters.
+ * characters. An API key has the same form with its own prefix, which is as long.
  */
-export const createToken = (randomBytes: RandomBytes): string => {
-  const body = TOKEN_PREFIX + randomBase62(RANDOM_CHARS, randomBytes)
+export const createToken = (
+  randomBytes: RandomBytes,
+  prefix: typeof TOKEN_PREFIX | typeof API_KEY_PREFIX = TOKEN_PREFIX,
+): string => {
+  const body = prefix + randomBase62(RANDOM_CHARS, randomBytes)
   return body + formatCheck(checkOf(body))
 }
 
 // linear: of a fixed length
 const WELL_FORMED = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
+// linear: of a fixed length
+const WELL_FORMED_KEY = new RegExp(`^${API_KEY_PREFIX}[0-9A-Za-z]{${RANDOM_CHARS + CHECK_CHARS}}$`)
+
+const isShaped = (text: string, form: RegExp): boolean =>
+  text.length === TOKEN_CHARS && form.test(text) && text.endsWith(formatCheck(checkOf(text)))
 
 /** Whether the text has the form of a token. The token need not exist. */
-export const isTokenShaped = (text: string): boolean =>
-  text.length === TOKEN_CHARS && WELL_FORMED.test(text) && text.endsWith(formatCheck(checkOf(text)))
+export const isTokenShaped = (text: string): boolean => isShaped(text, WELL_FORMED)
+
+/** Whether the text has the form of an API key. The key need not exist. */
+export const isApiKeyShaped = (text: string): boolean => isShaped(text, WELL_FORMED_KEY)
 
 /**
  * The stored digest of a token. The token has 190 random bits, so a plain hash is safe against

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createAccessManager } from '../../access/accesses/access-manager.js'
+import { createCheckedJournal } from '../../access/journal/checked-journal.js'
 import { createLocalJournal } from '../../access/journal/local-journal.js'
 import { createAccessService, type AccessService, type EdgeNotifier } from '../../access/service.js'
 import type { AccessStore } from '../../access/store/access-store.js'
@@ -10,6 +11,7 @@ import { createAdminTokens, type AdminTokens } from '../../access/tokens/admin-t
 import { createSealing } from '../../access/tokens/sealing.js'
 import { createResealer, type Resealer, type ResealState } from '../../access/tokens/resealer.js'
 import { createTokenManager } from '../../access/tokens/token-manager.js'
+import { createApiKeyManager, type ApiKeyManager } from '../../access/keys/key-manager.js'
 import { createWebhookManager, type WebhookManager } from '../../access/webhooks/webhook-manager.js'
 import type { MachineDirectory } from '../../cluster/machine-directory.js'
 import type { ControlConfig } from '../../config/child-config.js'
@@ -32,6 +34,7 @@ export type ControlAccess = {
   readonly accessService: AccessService
   readonly webhooks: WebhookManager
   readonly adminTokens: AdminTokens
+  readonly apiKeys: ApiKeyManager
   readonly resealer: Resealer
   readonly notifier: EdgeNotifier
   readonly store: AccessStore
@@ -87,22 +90,25 @@ const openAdminTokens = (
 /** Opens the accesses, control's own store, and the service over both. */
 export const openAccess = async (
   config: ControlConfig,
-  parts: ControlAccessParts,
+  given: ControlAccessParts,
 ): Promise<ControlAccess> => {
-  const { edges, log, onResealed } = parts
+  const { edges, log, onResealed } = given
   const source = await (config.cluster === undefined
     ? openOwnAccess(config, edges())
-    : openSharedAccess(config, config.cluster, parts))
+    : openSharedAccess(config, config.cluster, given))
   const { store, accessJournal, changeJournal, notifier } = source
   const ownStore = openControlStore(config.dataDir, config.access.store)
   const sealing = createSealing(config.access.keyFile, ownStore, randomBytes, error =>
     log.error({ err: error }, 'a changed sealing key is not used'),
   )
-  const owned = { store, journal: accessJournal, randomBytes, now: Date.now }
-  const changed = { ...owned, journal: changeJournal }
+  const parts = { store, randomBytes, now: Date.now }
+  const owned = { ...parts, journal: createCheckedJournal(accessJournal) }
+  const changed = { ...parts, journal: createCheckedJournal(changeJournal) }
+  const apiKeys = createApiKeyManager(changed)
   const accessService = createAccessService({
     accessManager: createAccessManager(changed),
     tokenManager: createTokenManager({ ...changed, sealing }),
+    keyManager: apiKeys,
     notifier,
     locations: config.locations.map(({ id }) => id),
     now: Date.now,
@@ -132,6 +138,7 @@ export const openAccess = async (
     accessService,
     webhooks: createWebhookManager({ ...owned, sealing }),
     resealer,
+    apiKeys,
     adminTokens: openAdminTokens(config, ownStore, log),
     notifier,
     store,

@@ -226,8 +226,12 @@ export const audit = v.object({
     v.object({
       atMs: instantMs,
       action: v.picklist(AUDIT_ACTIONS),
-      by: described(v.nullable(text), '`sub` of the person; null: the holder of the admin token'),
+      by: described(
+        v.nullable(text),
+        '`sub` of the person; null: the holder of an admin token or an API key',
+      ),
       admin: described(v.optional(text), 'Name of the admin token'),
+      apiKey: described(v.optional(text), 'Id of the API key'),
       from: described(text, 'Address of the peer; that of a proxy, where one is in front'),
       accessId: v.optional(text),
       network: v.optional(text),

@@ -2,7 +2,8 @@ import type { AccessService } from '../../access/service.js'
 import { parseRestriction } from '../../access/tokens/restriction.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
-import { checkOwnScope, findOwnAccess } from './own-access.js'
+import { toScope } from './own-access.js'
+import { createKeyRoutes } from './keys/routes.js'
 import * as limitShapes from './limit-shapes.js'
 import { createIncidentRoute, type ListIncidents } from './incidents/incidents.js'
 import { createOverviewRoutes, type TrafficOf } from './overview/overview.js'
@@ -30,7 +31,7 @@ export type ApiParts = {
   readonly exportBounds: ExportBounds
   readonly summary: SummaryOf
   readonly readWarnings: ReadWarnings
-  readonly webhookParts: Omit<WebhookParts, 'accessService'>
+  readonly webhookParts: WebhookParts
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
@@ -43,16 +44,17 @@ const highestOf = (peaks: readonly Peak[]): Omit<Peak, 'startMs'> | null => {
   return highest === undefined ? null : { perSecond: highest.perSecond, atMs: highest.atMs }
 }
 
-const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
+const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Usage of the network at the location per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
-    errors: ['noSuchAccess', 'notOffered'],
-    handle: async ({ session, params }) => {
-      const place = await usage.ofPlace(checkOwnScope(accessService, session, params))
+    errors: ['notOffered'],
+    handle: async ({ access, params }) => {
+      const place = await usage.ofPlace(toScope(access, params))
       const { clients: _clients, ...shown } = place
       return ok(shown)
     },
@@ -61,12 +63,13 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/clients',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Addresses that use the token, and which of them a restriction would refuse',
     query: shapes.clientsQuery,
     answers: { 200: { description: 'Of the last 24 hours', body: shapes.clients } },
-    errors: ['noSuchAccess', 'notOffered', 'notPublicIpv4', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const scope = checkOwnScope(accessService, session, params)
+    errors: ['notOffered', 'notPublicIpv4', 'wrongInput'],
+    handle: async ({ access, params, query }) => {
+      const scope = toScope(access, params)
       const only = parseRestriction(query.address)
       const { clients, missing } = await usage.ofPlace(scope)
       const shown = clients.map(({ address, lastSeenMs }) => ({
@@ -81,20 +84,20 @@ const usageRoutes = ({ accessService, usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/usage',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Limits of an access and their current utilisation',
     answers: {
       200: { description: 'Sums over all edges, of every machine', body: limitShapes.accessUsage },
     },
-    errors: ['noSuchAccess'],
-    handle: async ({ session, params }) => {
-      const { accessId, limits, locations } = findOwnAccess(accessService, session, params.accessId)
+    handle: async ({ access }) => {
+      const { accessId, limits, locations } = access
       const { peaks, means: _means, ...found } = await usage.ofAccess(accessId, locations)
       return ok({ limits, ...found, peak: highestOf(peaks) })
     },
   }),
 ]
 
-const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] =>
+const machineRoutes = ({ machines }: ApiParts): readonly Route[] =>
   machines === undefined
     ? []
     : [
@@ -102,13 +105,12 @@ const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] 
           method: 'GET',
           path: '/api/accesses/:accessId/machines',
           guard: 'session',
+          apiKeyScope: 'usage:read',
           summary: 'The machines of the locations of an access',
           answers: {
             200: { description: 'In the order of their ids', body: shapes.machines },
           },
-          errors: ['noSuchAccess'],
-          handle: ({ session, params }) => {
-            const access = findOwnAccess(accessService, session, params.accessId)
+          handle: ({ access }) => {
             const own = machines().filter(({ location }) => access.locations.includes(location))
             const shown = own.map(machine =>
               Object.assign({}, machine, {
@@ -120,16 +122,15 @@ const machineRoutes = ({ accessService, machines }: ApiParts): readonly Route[] 
         }),
       ]
 
-const locationRoute = ({ accessService, locationStates }: ApiParts): Route =>
+const locationRoute = ({ locationStates }: ApiParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/locations',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Live states of the locations of an access',
     answers: { 200: { description: 'In the order of the access', body: shapes.locations } },
-    errors: ['noSuchAccess'],
-    handle: ({ session, params }) => {
-      const access = findOwnAccess(accessService, session, params.accessId)
+    handle: ({ access }) => {
       const shown = locationStates(access.locations).map(({ id, url, state, slots }) => ({
         id,
         url,
@@ -181,8 +182,9 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     }),
     addressRoute,
     locationRoute(parts),
-    createWarningRoute(accessService, parts.readWarnings),
-    ...createWebhookRoutes({ accessService, ...parts.webhookParts }),
+    createWarningRoute(parts.readWarnings),
+    ...createWebhookRoutes(parts.webhookParts),
+    ...createKeyRoutes(parts),
     ...createOverviewRoutes({
       ...parts,
       hasWebhook: id => parts.webhookParts.webhooks.find(id) !== undefined,

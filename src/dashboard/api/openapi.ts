@@ -21,8 +21,15 @@ const toJsonSchema = (
 }
 
 /** Failures of every route with this guard and method. */
-const guardErrors = ({ guard, method, needsRole }: Route): readonly ErrorName[] => [
-  ...(guard === 'session' ? (['signedOut'] as const) : []),
+const guardErrors = ({ apiKeyScope, guard, method, needsRole }: Route): readonly ErrorName[] => [
+  ...(guard === 'session' ? (['signedOut', 'apiKey'] as const) : []),
+  ...(guard === 'session' && apiKeyScope === undefined ? (['apiKeyRoute'] as const) : []),
+  ...(apiKeyScope === undefined
+    ? []
+    : ([
+        ...(['apiKeyScope', 'accessEnded', 'accessUpcoming'] as const),
+        ...(['tooManyAttempts', 'leaseExpired'] as const),
+      ] as const)),
   ...(guard === 'session' && method !== 'GET' ? (['crossOrigin'] as const) : []),
   ...(guard === 'admin' ? (['adminToken'] as const) : []),
   ...(guard === 'admin' && needsRole !== 'read' ? (['adminRole'] as const) : []),
@@ -64,7 +71,7 @@ const queryParametersOf = (query: GenericSchema): readonly unknown[] => {
   }))
 }
 
-const parametersOf = ({ path, query, guard, method }: Route): readonly unknown[] => {
+const parametersOf = ({ apiKeyScope, path, query, guard, method }: Route): readonly unknown[] => {
   const inPath = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
     name,
     in: 'path',
@@ -74,7 +81,15 @@ const parametersOf = ({ path, query, guard, method }: Route): readonly unknown[]
   const inQuery = query === undefined ? [] : queryParametersOf(query)
   const guardHeader =
     guard === 'session' && method !== 'GET'
-      ? [{ name: 'x-slotline', in: 'header', required: true, schema: { const: '1' } }]
+      ? [
+          {
+            name: 'x-slotline',
+            in: 'header',
+            // Only of a request with the session cookie.
+            required: apiKeyScope === undefined,
+            schema: { const: '1' },
+          },
+        ]
       : []
   return [...inPath, ...inQuery, ...guardHeader]
 }
@@ -87,7 +102,10 @@ const SECURITY: Readonly<Record<Guard, readonly unknown[]>> = {
 
 const operationOf = (route: Route) => ({
   summary: route.summary,
-  security: SECURITY[route.guard],
+  security: [
+    ...SECURITY[route.guard],
+    ...(route.apiKeyScope === undefined ? [] : [{ apiKey: [route.apiKeyScope] }]),
+  ],
   parameters: parametersOf(route),
   ...(route.body === undefined
     ? {}
@@ -119,7 +137,7 @@ const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> 
       title: 'Slotline dashboard',
       version: '1',
       description:
-        'Changes under /api need the session cookie, the header x-slotline: 1 and the Origin of the dashboard.',
+        'Changes under /api need the session cookie, the header x-slotline: 1 and the Origin of the dashboard, or an API key with the scope that security names.',
     },
     paths,
     components: {
@@ -131,6 +149,12 @@ const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> 
           name: '__Host-slotline-session',
           description:
             'Set by /callback. With http on loopback its name is slotline-session-<port>.',
+        },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API key of the access, slk_ and 38 characters. A request with one is judged by it alone, whatever its cookies are.',
         },
         adminToken: { type: 'http', scheme: 'bearer' },
       },

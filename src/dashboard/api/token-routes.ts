@@ -4,12 +4,12 @@ import { ok, route, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
 import { answerChange, answerRemoval, changeAnswers, removalAnswers } from './effect.js'
 import type { Catalog } from './catalog.js'
-import { checkOwnScope, findToken } from './own-access.js'
+import { toScope, findToken } from './own-access.js'
 import * as shapes from './shapes.js'
 import { toNewPanel, toPanel, urlsOf } from './views.js'
 
 const SCOPE = '/api/accesses/:accessId/networks/:network/locations/:location'
-const SCOPE_ERRORS = ['noSuchAccess', 'notOffered'] as const
+const SCOPE_ERRORS = ['notOffered'] as const
 
 type Parts = { readonly accessService: AccessService; readonly catalog: Catalog }
 
@@ -30,8 +30,8 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
       'sealingKey',
       ...CHANGE_ERRORS,
     ],
-    handle: async ({ session, params }) => {
-      const made = await accessService.generate(checkOwnScope(accessService, session, params))
+    handle: async ({ access, params }) => {
+      const made = await accessService.generate(toScope(access, params))
       return { status: 201, body: toNewPanel(catalog, made) }
     },
   }),
@@ -39,6 +39,7 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     method: 'POST',
     path: `${SCOPE}/token/regenerate`,
     guard: 'session',
+    apiKeyScope: 'token:regenerate',
     isRateLimited: true,
     needsRecentSignIn: true,
     summary: 'Regenerate the token; the former one is invalid when this is answered, or when asked',
@@ -54,8 +55,8 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
       'wrongInput',
       ...CHANGE_ERRORS,
     ],
-    handle: async ({ session, params, body }) => {
-      const scope = checkOwnScope(accessService, session, params)
+    handle: async ({ access, params, body }) => {
+      const scope = toScope(access, params)
       const made = await accessService.regenerate(scope, body.overlapSeconds * 1_000)
       return answerChange(toNewPanel(catalog, made), made.effect)
     },
@@ -70,8 +71,8 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
     audit: 'reveal',
     answers: { 200: { description: 'The token and its URLs', body: shapes.revealed } },
     errors: [...SCOPE_ERRORS, 'noToken', 'sealingKey'],
-    handle: async ({ session, params }) => {
-      const scope = checkOwnScope(accessService, session, params)
+    handle: async ({ access, params }) => {
+      const scope = toScope(access, params)
       const token = (await accessService.reveal(scope))?.reveal()
       if (token === undefined) throw new RpcError('noToken')
       return ok({ token, ...urlsOf(catalog, scope, token) })
@@ -90,8 +91,8 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       summary: 'The token of a network and location, masked',
       answers: { 200: { description: 'The token, or null', body: shapes.panel } },
       errors: SCOPE_ERRORS,
-      handle: ({ session, params }) => {
-        const info = findToken(accessService, checkOwnScope(accessService, session, params))
+      handle: ({ access, params }) => {
+        const info = findToken(accessService, toScope(access, params))
         return ok(info === undefined ? { token: null } : toPanel(catalog, info))
       },
     }),
@@ -104,8 +105,8 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       audit: 'revoke',
       answers: removalAnswers('The token and its restriction are removed'),
       errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
-      handle: async ({ session, params }) => {
-        const scope = checkOwnScope(accessService, session, params)
+      handle: async ({ access, params }) => {
+        const scope = toScope(access, params)
         return answerRemoval((await accessService.revoke(scope)).effect)
       },
     }),
@@ -113,13 +114,14 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       method: 'DELETE',
       path: `${SCOPE}/token/former`,
       guard: 'session',
+      apiKeyScope: 'token:regenerate',
       isRateLimited: true,
       summary: 'End the former token that still works; it is invalid when this is answered',
       audit: 'end-former',
       answers: changeAnswers('The token that stays', shapes.restrictedPanel),
       errors: [...SCOPE_ERRORS, 'noToken', ...CHANGE_ERRORS],
-      handle: async ({ session, params }) => {
-        const scope = checkOwnScope(accessService, session, params)
+      handle: async ({ access, params }) => {
+        const scope = toScope(access, params)
         const { effect, ...info } = await accessService.endFormer(scope)
         return answerChange(toPanel(catalog, info), effect)
       },
@@ -128,14 +130,15 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       method: 'PUT',
       path: `${SCOPE}/token/restriction`,
       guard: 'session',
+      apiKeyScope: 'token:restrict',
       isRateLimited: true,
       summary: 'Restrict the token to one public IPv4 address; blank removes the restriction',
       audit: 'restrict',
       body: shapes.restriction,
       answers: changeAnswers('In effect', shapes.restrictedPanel),
       errors: [...SCOPE_ERRORS, 'noToken', 'notPublicIpv4', ...CHANGE_ERRORS],
-      handle: async ({ session, params, body }) => {
-        const scope = checkOwnScope(accessService, session, params)
+      handle: async ({ access, params, body }) => {
+        const scope = toScope(access, params)
         const restricted = await accessService.restrict(scope, body.address)
         return answerChange(toPanel(catalog, restricted), restricted.effect)
       },

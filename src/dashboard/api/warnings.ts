@@ -1,10 +1,8 @@
-import type { AccessService } from '../../access/service.js'
 import { stateOf } from '../../access/accesses/access-manager.js'
 import type { Access } from '../../access/store/tables.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Options } from '../warnings/options.js'
 import { findWarnings, type Warning } from '../warnings/rules.js'
-import { findOwnAccess } from './own-access.js'
 import * as limitShapes from './limit-shapes.js'
 import type { Missing } from './answers.js'
 import type { Usage } from './usage.js'
@@ -34,17 +32,13 @@ export const createReadWarnings =
     return lacking === undefined ? { warnings } : { warnings, missing: missing.toSorted() }
   }
 
-export const createWarningRoute = (
-  accessService: AccessService,
-  readWarnings: ReadWarnings,
-): Route =>
+export const createWarningRoute = (readWarnings: ReadWarnings): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/warnings',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'What the holder of an access should know now',
     answers: { 200: { description: 'Empty if all is well', body: limitShapes.warnings } },
-    errors: ['noSuchAccess'],
-    handle: async ({ session, params }) =>
-      ok(await readWarnings(findOwnAccess(accessService, session, params.accessId))),
+    handle: async ({ access }) => ok(await readWarnings(access)),
   })

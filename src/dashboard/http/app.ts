@@ -9,56 +9,28 @@ import { methodNotAllowed } from 'hono/method-not-allowed'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { AUDIT_OUTCOMES, type AuditOutcome } from '../../access/audit/actions.js'
 import type { AuditEntry } from '../../access/audit/audit-log.js'
-import { includesRole, type AdminTokens } from '../../access/tokens/admin-tokens.js'
-import { unproxiedHosts, isUnproxiedRequest } from '../../shared/unproxied-request.js'
+import { runFor } from '../../access/journal/checked-journal.js'
 import { RpcError } from '../../shared/errors.js'
-import type { Log } from '../../shared/log.js'
-import type { Session } from '../auth/session.js'
-import type { Cookies } from './cookies.js'
 import { toErrorPage, wantsPage } from './error-page.js'
-import { checkRate, toFailure } from './failure.js'
-import type { RateLimits } from './rate-limits.js'
+import { toFailure } from './failure.js'
+import { createClientOf, createGuard, peerOf, type Caller, type GuardParts } from './guard.js'
 import type { Answer, Call, Route } from './route.js'
 
 type Env = { readonly Bindings: HttpBindings }
 
-export type AppParts = {
-  readonly options: {
-    readonly host: string
+export type AppParts = GuardParts & {
+  readonly options: GuardParts['options'] & {
     readonly bodyBytesMax: number
     readonly requestsInFlightMax: number
-    readonly adminHosts: readonly string[]
-    readonly recentSignInMs: number
-    readonly operators: readonly string[]
   }
-  /** Changes of each person. */
-  readonly changes: RateLimits
-  /** Failed attempts to authenticate, of each address. */
-  readonly failures: RateLimits
   readonly routes: readonly Route[]
-  readonly publicUrl: URL
-  readonly cookies: Cookies
-  /** Absent: every admin route is refused. */
-  readonly adminTokens: Pick<AdminTokens, 'holderOf'> | undefined
   /** Folder of the built page. */
   readonly pagesDir: string
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>
-  readonly log: Log
-  /** Address of the client of a TCP peer, which may be a proxy. */
-  clientOf(peer: string, forwardedFor: string): string
-  /** The session with this id, used from the address of a client. */
-  session(id: string, address: string): Promise<Session | undefined>
-  readonly now: () => number
   /** Adds an entry to the audit log. */
   audit(entry: Omit<AuditEntry, 'atMs'>): void
 }
-
-/**
- * The page sends it with every change. Forms and links of another site cannot, and CORS forbids it
- * to scripts.
- */
-const CSRF_HEADER = 'x-slotline'
 
 /** File names with a content hash, as vite writes them. */
 const HASHED = /-[A-Za-z0-9_-]{8}\.\w+$/
@@ -132,60 +104,6 @@ const isIncomplete = async (incoming: HttpBindings['incoming']): Promise<boolean
   return !incoming.complete
 }
 
-const peerOf = (c: Context<Env>): string => c.env.incoming.socket.remoteAddress ?? ''
-
-const createClientOf =
-  (parts: Pick<AppParts, 'clientOf'>) =>
-  (c: Context<Env>): string =>
-    parts.clientOf(peerOf(c), c.req.header('x-forwarded-for') ?? '')
-
-/** Who passed the guard of a route. */
-type Caller = { readonly session?: Session; readonly admin?: string }
-
-/** Checks the guard of a route; returns who has passed it. */
-const createGuard = (parts: AppParts) => {
-  const { cookies, publicUrl, changes, session, now } = parts
-  const { recentSignInMs, operators } = parts.options
-  const clientOf = createClientOf(parts)
-  const checkAdmin = createAdminCheck(parts)
-  return async (route: Route, c: Context<Env>): Promise<Caller> => {
-    const { guard, method, isRateLimited, needsRecentSignIn, needsOperator } = route
-    const header = (name: string) => c.req.header(name)
-    if (guard === 'open') return {}
-    if (guard === 'admin') return { admin: checkAdmin(route, c) }
-    if (method !== 'GET' && (header(CSRF_HEADER) !== '1' || header('origin') !== publicUrl.origin))
-      throw new RpcError('crossOrigin')
-    const found = await session(cookies.read(header('cookie'), 'session') ?? '', clientOf(c))
-    if (found === undefined) throw new RpcError('signedOut')
-    if (needsOperator && !operators.includes(found.subject)) throw new RpcError('notOperator')
-    if (isRateLimited) checkRate(changes.take(found.subject))
-    if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
-      throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })
-    return { session: found }
-  }
-}
-
-/** Checks that a request may use the admin API, which is for this machine only. */
-const createAdminCheck = ({ adminTokens, failures, log, options }: AppParts) => {
-  const hosts = unproxiedHosts(options.host, options.adminHosts)
-  return ({ path, needsRole }: Route, c: Context<Env>): string => {
-    const header = (name: string) => c.req.header(name)
-    if (!isUnproxiedRequest(header, hosts)) throw new RpcError('notFound')
-    const [, given = ''] = /^bearer +(\S+)$/i.exec(header('authorization') ?? '') ?? []
-    const holder = adminTokens?.holderOf(given)
-    if (holder !== undefined) {
-      const { name, role } = holder
-      if (includesRole(role, needsRole)) return name
-      log.warn({ path, admin: name, role }, 'an admin token may not do this')
-      throw new RpcError('adminRole', { role, needed: needsRole })
-    }
-    // The right token is never refused: others could lock the operator out.
-    checkRate(failures.take(peerOf(c)))
-    log.warn({ path }, 'admin token refused')
-    throw new RpcError('adminToken')
-  }
-}
-
 /** Where a failure says that the change is stored, or may be. */
 const outcomeOf = (error: unknown): AuditOutcome | undefined =>
   AUDIT_OUTCOMES.find(outcome => error instanceof RpcError && error.name === outcome)
@@ -193,25 +111,41 @@ const outcomeOf = (error: unknown): AuditOutcome | undefined =>
 /** The entry of the audit log for what a route has done; undefined if there is none. */
 const toEntry = (
   { audit, auditRequest, guard }: Route,
-  { admin, body, params, peer, session }: Call,
+  { admin, apiKey, body, params, peer, session }: Call,
   answer: Pick<Answer, 'body' | 'signedIn'>,
 ): Omit<AuditEntry, 'atMs'> | undefined => {
   const by = session?.subject ?? answer.signedIn
   if (audit === undefined || (guard === 'open' && by === undefined)) return undefined
   const { accessId, network, location } = { ...Object(answer.body), ...params }
-  const { name, sessionId } = params
-  const asked = auditRequest === undefined ? body : auditRequest(body)
-  const named = sessionId === undefined ? { name } : { sessionId }
-  const request = name === undefined && sessionId === undefined ? asked : named
+  const { accessId: _access, network: _network, location: _location, ...named } = params
+  const asked = auditRequest === undefined ? body : auditRequest(body, answer.body)
+  const request = Object.keys(named).length === 0 ? asked : named
   return {
     action: audit,
     by: by ?? null,
     ...(admin === undefined ? {} : { admin }),
+    ...(apiKey === undefined ? {} : { apiKey }),
     from: peer,
     ...(accessId === undefined ? {} : { accessId }),
     ...(network === undefined ? {} : { network, location }),
     ...(request === undefined ? {} : { request }),
   }
+}
+
+/** Runs a route for its caller, as long as they may. */
+const runRoute = async (
+  route: Route,
+  call: Call,
+  { mayChange, recheck }: Caller,
+): Promise<Answer> => {
+  // The body came after the guard.
+  recheck?.()
+  const answer = await (mayChange === undefined
+    ? route.run(call)
+    : runFor(mayChange, () => route.run(call)))
+  // What was changed is said, and what was only read is not.
+  if (route.method === 'GET') recheck?.()
+  return answer
 }
 
 /** The page, the sign-in, the API and the admin API. */
@@ -253,13 +187,15 @@ export const createApp = (parts: AppParts): Hono<Env> => {
   const clientOf = createClientOf(parts)
   for (const route of routes)
     app.on(route.method, route.path.replace(/:\w+/g, '$&{[A-Za-z0-9_-]{1,64}}'), async c => {
-      const { session, admin } = await guard(route, c)
+      const caller = await guard(route, c)
       const call: Call = {
         params: c.req.param() as Readonly<Record<string, string>>,
         search: new URL(c.req.url).search,
         body: route.method === 'GET' ? undefined : await readJson(c),
-        session,
-        admin,
+        session: caller.session,
+        access: caller.access,
+        apiKey: caller.apiKey,
+        admin: caller.admin,
         peer: peerOf(c),
         client: clientOf(c),
         userAgent: c.req.header('user-agent') ?? '',
@@ -267,7 +203,7 @@ export const createApp = (parts: AppParts): Hono<Env> => {
         signIns: () => cookies.signIns(c.req.header('cookie')),
       }
       try {
-        const answer = await route.run(call)
+        const answer = await runRoute(route, call, caller)
         const entry = toEntry(route, call, answer)
         if (entry !== undefined) audit(entry)
         return send(c, answer)

@@ -1,5 +1,7 @@
 import * as v from 'valibot'
 import type { HolderRole } from '../../access/tokens/admin-tokens.js'
+import type { ApiKeyScope } from '../../access/store/key-shape.js'
+import type { Access } from '../../access/store/tables.js'
 import type { AuditAction } from '../../access/audit/actions.js'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
 import type { CookieKind } from './cookies.js'
@@ -35,6 +37,10 @@ export type Call = {
   /** Parsed JSON; undefined if there was no body. */
   readonly body: unknown
   readonly session: Session | undefined
+  /** The access of the path, if its holder, or a key of it, calls. */
+  readonly access: Access | undefined
+  /** Id of the API key of the request. */
+  readonly apiKey: string | undefined
   /** Name of the admin token of the request. */
   readonly admin: string | undefined
   /** Address of the TCP peer. */
@@ -69,12 +75,14 @@ export type Route = {
   readonly needsRecentSignIn: boolean
   /** Only for the subjects of `dashboard.operators`. */
   readonly needsOperator: boolean
+  /** What an API key must be made for; absent: none may call the route. */
+  readonly apiKeyScope?: ApiKeyScope
   /** The role that an admin token needs, where the guard demands one. */
   readonly needsRole: HolderRole
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
   readonly audit?: AuditAction
-  /** The part of the body that the audit log has; absent: the whole one. */
-  readonly auditRequest?: (body: unknown) => unknown
+  /** What the audit log has of the bodies of request and answer; absent: that of the request. */
+  readonly auditRequest?: (body: unknown, answer: unknown) => unknown
   run(call: Call): Answer | Promise<Answer>
 }
 
@@ -86,6 +94,20 @@ type ParamNames<P extends string> = P extends `${string}:${infer N}/${infer Rest
 
 type Checked<S extends v.GenericSchema | undefined> = S extends v.GenericSchema
   ? v.InferOutput<S>
+  : undefined
+
+/** The access of the path: the guard of a route with one has checked that the caller may see it. */
+type AccessOf<P extends string, G extends Guard> = G extends 'session'
+  ? 'accessId' extends ParamNames<P>
+    ? Access
+    : undefined
+  : undefined
+
+/** A route of an access may be called with a key, without a session. */
+type SessionOf<P extends string, G extends Guard> = G extends 'session'
+  ? 'accessId' extends ParamNames<P>
+    ? undefined
+    : Session
   : undefined
 
 type Flag = 'isRateLimited' | 'needsRecentSignIn' | 'needsOperator'
@@ -110,7 +132,8 @@ type Spec<
     readonly params: Readonly<Record<ParamNames<P>, string>>
     readonly query: Checked<Q>
     readonly body: Checked<B>
-    readonly session: G extends 'session' ? Session : undefined
+    readonly session: SessionOf<P, G>
+    readonly access: AccessOf<P, G>
     readonly search: string
     readonly peer: string
     readonly client: string
@@ -152,6 +175,10 @@ const toQuery = (search: string): Readonly<Record<string, string>> => {
   return Object.fromEntries(pairs)
 }
 
+/** Whether the path of a route of the API names an access. */
+export const hasAccess = ({ guard, path }: Pick<Route, 'guard' | 'path'>): boolean =>
+  guard === 'session' && path.split('/').includes(':accessId')
+
 /** Declares a route. Query and body are validated before the handler runs. */
 export const route = <
   const P extends string,
@@ -172,6 +199,7 @@ export const route = <
       ...(isRateLimited ? (['tooManyAttempts'] as const) : []),
       ...(needsRecentSignIn ? (['signInTooOld'] as const) : []),
       ...(needsOperator ? (['notOperator'] as const) : []),
+      ...(hasAccess(spec) ? (['noSuchAccess'] as const) : []),
     ],
     isRateLimited,
     needsRecentSignIn,
@@ -183,7 +211,8 @@ export const route = <
         params: call.params as Readonly<Record<ParamNames<P>, string>>,
         query: check('query', query, query && toQuery(call.search)) as Checked<Q>,
         body: check('body', body ?? NOTHING, call.body) as Checked<B>,
-        session: call.session as G extends 'session' ? Session : undefined,
+        session: call.session as SessionOf<P, G>,
+        access: call.access as AccessOf<P, G>,
         search: call.search,
         peer: call.peer,
         client: call.client,

@@ -1,7 +1,5 @@
-import type { AccessService } from '../../../access/service.js'
 import { ok, route, type Route } from '../../http/route.js'
 import * as shapes from './incident-shapes.js'
-import { findOwnAccess } from '../own-access.js'
 
 /** Incidents, newest first: of some locations, or all. */
 export type ListIncidents = (query: {
@@ -13,22 +11,16 @@ export type ListIncidents = (query: {
 /** Most incidents that are shown to a person at once. */
 const SHOWN_MAX = 50
 
-export const createIncidentRoute = ({
-  accessService,
-  incidents,
-}: {
-  readonly accessService: AccessService
-  readonly incidents: ListIncidents
-}): Route =>
+export const createIncidentRoute = ({ incidents }: { readonly incidents: ListIncidents }): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/incidents',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'The newest incidents of the locations of an access',
     answers: { 200: { description: 'Newest first, 50 at most', body: shapes.incidents } },
-    errors: ['noSuchAccess'],
-    handle: ({ session, params }) => {
-      const { locations } = findOwnAccess(accessService, session, params.accessId)
+    handle: ({ access }) => {
+      const { locations } = access
       return ok({ incidents: incidents({ locations, limit: SHOWN_MAX }) })
     },
   })

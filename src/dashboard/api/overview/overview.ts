@@ -2,7 +2,6 @@ import type { AccessService } from '../../../access/service.js'
 import { RpcError } from '../../../shared/errors.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { CHANGE_ERRORS } from '../change-errors.js'
-import { findOwnAccess } from '../own-access.js'
 import * as shapes from './overview-shapes.js'
 import type { LocationView } from '../shapes.js'
 import type { Awaitable, Missing } from '../answers.js'
@@ -85,9 +84,9 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
       audit: 'relabel',
       body: shapes.label,
       answers: { 204: { description: 'The name is stored' } },
-      errors: ['noSuchAccess', ...CHANGE_ERRORS],
-      handle: async ({ session, params, body }) => {
-        const { accessId } = findOwnAccess(accessService, session, params.accessId)
+      errors: [...CHANGE_ERRORS],
+      handle: async ({ access, body }) => {
+        const { accessId } = access
         await accessService.relabel(accessId, toLabel(body.label))
         return { status: 204 }
       },

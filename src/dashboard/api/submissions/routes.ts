@@ -1,8 +1,6 @@
 import type * as v from 'valibot'
 import { ok, route, type Route } from '../../http/route.js'
-import type { AccessService } from '../../../access/service.js'
 import type { Catalog } from '../catalog.js'
-import { findOwnAccess } from '../own-access.js'
 import { collect, toCsv, type ExportBounds } from './export.js'
 import * as shapes from './shapes.js'
 
@@ -15,7 +13,6 @@ export type SummaryOf = (
 ) => Promise<v.InferOutput<typeof shapes.summary>>
 
 export type SubmissionRouteParts = {
-  readonly accessService: AccessService
   readonly catalog: Catalog
   readonly submissions: shapes.Submissions
   readonly exportBounds: ExportBounds
@@ -31,18 +28,19 @@ const fileHeaders = (name: string, type: string): Readonly<Record<string, string
   'Content-Disposition': `attachment; filename="${name}"`,
 })
 
-const exportRoute = ({ accessService, exportBounds, submissions }: SubmissionRouteParts): Route =>
+const exportRoute = ({ exportBounds, submissions }: SubmissionRouteParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions/export',
     guard: 'session',
+    apiKeyScope: 'submissions:read',
     summary: 'The submissions that match as a CSV or JSON file; X-Next is where it continues',
     query: shapes.exportQuery,
     answers: { 200: { description: 'Newest first' } },
-    errors: ['noSuchAccess', 'wrongInput'],
+    errors: ['wrongInput'],
     isRateLimited: true,
-    handle: async ({ session, params, query: { format, ...filters } }) => {
-      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+    handle: async ({ access, query: { format, ...filters } }) => {
+      const { accessId, locations } = access
       const search = { accessId, ...filters }
       const found = await collect(submissions, search, locations, exportBounds)
       const isPart = found.next !== null || found.missing !== undefined
@@ -60,17 +58,18 @@ const exportRoute = ({ accessService, exportBounds, submissions }: SubmissionRou
     },
   })
 
-const summaryRoute = ({ accessService, summary }: SubmissionRouteParts): Route =>
+const summaryRoute = ({ summary }: SubmissionRouteParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions/summary',
     guard: 'session',
+    apiKeyScope: 'submissions:read',
     summary: 'Landing rate, delay and tips of submissions, by route, location and lane',
     query: shapes.summaryQuery,
     answers: { 200: { description: 'Of the last hours with this one', body: shapes.summary } },
-    errors: ['noSuchAccess', 'wrongInput'],
-    handle: async ({ session, params, query: { hours } }) => {
-      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+    errors: ['wrongInput'],
+    handle: async ({ access, query: { hours } }) => {
+      const { accessId, locations } = access
       return ok(await summary(accessId, locations, Number(hours), PERIOD_HOURS[hours]))
     },
   })
@@ -83,13 +82,13 @@ export const createSubmissionRoutes = (parts: SubmissionRouteParts): readonly Ro
     method: 'GET',
     path: '/api/accesses/:accessId/submissions',
     guard: 'session',
+    apiKeyScope: 'submissions:read',
     summary: 'Submissions with their states, checks and transactions',
     query: shapes.submissionsQuery,
     answers: { 200: { description: 'Newest first', body: shapes.submissions } },
-    errors: ['noSuchAccess', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const { accessService, catalog, submissions } = parts
-      const access = findOwnAccess(accessService, session, params.accessId)
+    errors: ['wrongInput'],
+    handle: async ({ access, query }) => {
+      const { catalog, submissions } = parts
       const { accessId, locations, networks } = access
       const explorers = networks.flatMap(network => {
         const url = catalog.explorerUrl(network)

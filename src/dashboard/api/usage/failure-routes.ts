@@ -6,7 +6,6 @@ import { CHANGE_ERRORS } from '../change-errors.js'
 import { answerChange, changeAnswers } from '../effect.js'
 import { toCsvLine } from '../../http/csv.js'
 import { ok, route, type Route } from '../../http/route.js'
-import { findOwnAccess } from '../own-access.js'
 import type { FailedRequest, Usage } from '../usage.js'
 import * as shapes from './failure-shapes.js'
 
@@ -39,11 +38,12 @@ const toCsv = (failures: readonly FailedRequest[]): string =>
 const toParamsUntil = ({ paramsUntilMs = 0 }: Access, nowMs: number): number | null =>
   paramsUntilMs > nowMs ? paramsUntilMs : null
 
-const exportRoute = ({ accessService, usage }: Parts): Route =>
+const exportRoute = ({ usage }: Parts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/failures/export',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     isRateLimited: true,
     summary: `A file of the newest ${FAILURES_MAX} failed requests that match`,
     query: shapes.failuresExportQuery,
@@ -54,9 +54,9 @@ const exportRoute = ({ accessService, usage }: Parts): Route =>
           'the machines of a cluster whose part it lacks.',
       },
     },
-    errors: ['noSuchAccess', 'wrongInput'],
-    handle: async ({ session, params, query: { format, from, until, ...filters } }) => {
-      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+    errors: ['wrongInput'],
+    handle: async ({ access, query: { format, from, until, ...filters } }) => {
+      const { accessId, locations } = access
       const query = { ...filters, limit: FAILURES_MAX, fromMs: from, untilMs: until }
       const { failures, missing } = await usage.failures(accessId, query, locations)
       return {
@@ -79,12 +79,12 @@ export const createFailureRoutes = (parts: Parts): readonly Route[] => {
       method: 'GET',
       path: '/api/accesses/:accessId/failures',
       guard: 'session',
+      apiKeyScope: 'usage:read',
       summary: 'Failed requests of an access, with how many of each kind there are',
       query: shapes.failuresQuery,
       answers: { 200: { description: 'Newest first', body: shapes.failures } },
-      errors: ['noSuchAccess', 'wrongInput'],
-      handle: async ({ session, params, query: { from, until, ...query } }) => {
-        const access = findOwnAccess(accessService, session, params.accessId)
+      errors: ['wrongInput'],
+      handle: async ({ access, query: { from, until, ...query } }) => {
         const { accessId, locations } = access
         const wanted = { ...query, fromMs: from, untilMs: until }
         const found = await usage.failures(accessId, wanted, locations)
@@ -101,12 +101,11 @@ export const createFailureRoutes = (parts: Parts): readonly Route[] => {
       audit: 'keep-parameters',
       body: shapes.paramsSwitch,
       answers: changeAnswers('In effect', shapes.paramsState),
-      errors: ['noSuchAccess', ...CHANGE_ERRORS],
-      handle: async ({ session, params, body }) => {
-        const { accessId } = findOwnAccess(accessService, session, params.accessId)
+      errors: [...CHANGE_ERRORS],
+      handle: async ({ access, body }) => {
         const untilMs = body.isOn ? now() + PARAMS_MS : 0
-        const { effect, ...access } = await accessService.keepParams(accessId, untilMs)
-        return answerChange({ paramsUntilMs: toParamsUntil(access, now()) }, effect)
+        const { effect, ...kept } = await accessService.keepParams(access.accessId, untilMs)
+        return answerChange({ paramsUntilMs: toParamsUntil(kept, now()) }, effect)
       },
     }),
   ]

@@ -2,7 +2,7 @@ import { percentileMs } from '../../../usage/latency.js'
 import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
 import { ok, route, type Route } from '../../http/route.js'
-import { checkOwnScope, findOwnAccess } from '../own-access.js'
+import { toScope } from '../own-access.js'
 import { createFailureRoutes } from './failure-routes.js'
 import * as shapes from './shapes.js'
 import type { MethodUsage, Usage } from '../usage.js'
@@ -26,12 +26,13 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage/periods',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Usage of the network at the location by minute, hour or day, for 30 days',
     query: shapes.periodsQuery,
     answers: { 200: { description: 'Periods with counts', body: shapes.usagePeriods } },
-    errors: ['noSuchAccess', 'notOffered', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const scope = checkOwnScope(accessService, session, params)
+    errors: ['notOffered', 'wrongInput'],
+    handle: async ({ access, params, query }) => {
+      const scope = toScope(access, params)
       const { grain, from: fromMs, until: untilMs } = query
       return ok(await usage.ofPeriods(scope, { grain, fromMs, untilMs }))
     },
@@ -40,12 +41,13 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage/methods',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Usage of the network at the location by method: errors by code, and percentiles',
     query: shapes.methodsQuery,
     answers: { 200: { description: 'The most used one first', body: shapes.methodUsage } },
-    errors: ['noSuchAccess', 'notOffered', 'wrongInput'],
-    handle: async ({ session, params, query }) => {
-      const scope = checkOwnScope(accessService, session, params)
+    errors: ['notOffered', 'wrongInput'],
+    handle: async ({ access, params, query }) => {
+      const scope = toScope(access, params)
       const until = Math.floor(now() / DAY_MS) + 1
       const range = { from: until - query.days, until }
       const { methods, missing } = await usage.ofMethods(scope, range)
@@ -56,14 +58,15 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
     method: 'GET',
     path: '/api/accesses/:accessId/usage/range',
     guard: 'session',
+    apiKeyScope: 'usage:read',
     summary: 'Usage in a time: requests, errors by code, percentiles by period and by method',
     query: shapes.rangeQuery,
     answers: {
       200: { description: 'Of one network or location, or all', body: shapes.rangeUsage },
     },
-    errors: ['noSuchAccess', 'wrongInput'],
-    handle: async ({ session, params, query: { from, until, step, ...scope } }) => {
-      const { accessId, locations } = findOwnAccess(accessService, session, params.accessId)
+    errors: ['wrongInput'],
+    handle: async ({ access, query: { from, until, step, ...scope } }) => {
+      const { accessId, locations } = access
       const query = { ...scope, fromMs: from, untilMs: until, stepMs: step }
       const { calls, methods, ...found } = await usage.ofRange(accessId, query, locations)
       return ok({ ...found, calls: calls.map(toMethodView), methods: methods.map(toMethodView) })

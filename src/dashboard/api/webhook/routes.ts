@@ -1,18 +1,15 @@
-import type { AccessService } from '../../../access/service.js'
+import type { Access } from '../../../access/store/tables.js'
 import type { WebhookRecord } from '../../../access/store/webhook-shape.js'
 import type { WebhookManager } from '../../../access/webhooks/webhook-manager.js'
 import { RpcError } from '../../../shared/errors.js'
-import type { Session } from '../../auth/session.js'
 import { ok, route, type Route } from '../../http/route.js'
 import type { Deliveries } from '../../webhooks/deliveries.js'
 import type { Options } from '../../webhooks/options.js'
 import { parseTargetUrl } from '../../webhooks/target-url.js'
 import { CHANGE_ERRORS } from '../change-errors.js'
-import { findOwnAccess } from '../own-access.js'
 import * as shapes from './shapes.js'
 
 export type WebhookParts = {
-  readonly accessService: AccessService
   readonly webhooks: WebhookManager
   readonly deliveries: Pick<Deliveries, 'test'>
   readonly options: Options
@@ -43,19 +40,15 @@ const originOf = (text: unknown): string => {
   return url === null || url.origin === 'null' ? '' : url.origin
 }
 
-const createFind = ({ accessService, webhooks }: WebhookParts) => ({
-  own: (session: Session, accessId: string) => findOwnAccess(accessService, session, accessId),
-  webhook: (session: Session, accessId: string) => {
-    const access = findOwnAccess(accessService, session, accessId)
-    const webhook = webhooks.find(accessId)
-    if (webhook === undefined) throw new RpcError('noWebhook')
-    return { access, webhook }
-  },
-})
+/** The webhook of an access. Throws an RpcError if there is none. */
+const demandWebhook = ({ webhooks }: WebhookParts, { accessId }: Access): WebhookRecord => {
+  const webhook = webhooks.find(accessId)
+  if (webhook === undefined) throw new RpcError('noWebhook')
+  return webhook
+}
 
 const settingRoutes = (parts: WebhookParts): readonly Route[] => {
   const { webhooks, options } = parts
-  const find = createFind(parts)
   const viewOf = createViewOf(webhooks)
   return [
     route({
@@ -64,9 +57,9 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
       guard: 'session',
       summary: 'Where the warnings of an access are sent, and the newest messages',
       answers: { 200: { description: 'The webhook, or null', body: shapes.found } },
-      errors: ['noSuchAccess', 'sealingKey'],
-      handle: async ({ session, params }) => {
-        const { accessId } = find.own(session, params.accessId)
+      errors: ['sealingKey'],
+      handle: async ({ access }) => {
+        const { accessId } = access
         const webhook = webhooks.find(accessId)
         return ok({ webhook: webhook === undefined ? null : await viewOf(accessId, webhook) })
       },
@@ -82,9 +75,9 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
       auditRequest: body => ({ origin: originOf(Object(body).url) }),
       body: shapes.wanted,
       answers: { 200: { description: 'The webhook with its secret', body: shapes.made } },
-      errors: ['noSuchAccess', 'sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ session, params, body }) => {
-        const { accessId } = find.own(session, params.accessId)
+      errors: ['sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access, body }) => {
+        const { accessId } = access
         const parsed = parseTargetUrl(body.url, options)
         if ('problem' in parsed)
           throw new RpcError('wrongInput', { field: 'body.url', problem: parsed.problem })
@@ -101,9 +94,9 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
       summary: 'Remove the webhook of an access; what was not sent is dropped',
       audit: 'remove-webhook',
       answers: { 204: { description: 'Nothing is sent any more' } },
-      errors: ['noSuchAccess', 'noWebhook', ...CHANGE_ERRORS],
-      handle: async ({ session, params }) => {
-        await webhooks.remove(find.own(session, params.accessId).accessId)
+      errors: ['noWebhook', ...CHANGE_ERRORS],
+      handle: async ({ access }) => {
+        await webhooks.remove(access.accessId)
         return { status: 204 }
       },
     }),
@@ -113,7 +106,6 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
 /** Routes of the webhooks of the signed-in person's accesses. */
 export const createWebhookRoutes = (parts: WebhookParts): readonly Route[] => {
   const { webhooks, deliveries } = parts
-  const find = createFind(parts)
   const viewOf = createViewOf(webhooks)
   return [
     ...settingRoutes(parts),
@@ -126,9 +118,9 @@ export const createWebhookRoutes = (parts: WebhookParts): readonly Route[] => {
       summary: 'Reveal the signing secret of the webhook',
       audit: 'reveal-webhook',
       answers: { 200: { description: 'The secret', body: shapes.revealed } },
-      errors: ['noSuchAccess', 'noWebhook', 'sealingKey'],
-      handle: async ({ session, params }) => {
-        const { access, webhook } = find.webhook(session, params.accessId)
+      errors: ['noWebhook', 'sealingKey'],
+      handle: async ({ access }) => {
+        const webhook = demandWebhook(parts, access)
         const { secret } = await webhooks.reveal(access.accessId, webhook)
         return ok({ secret: secret.reveal() })
       },
@@ -141,9 +133,9 @@ export const createWebhookRoutes = (parts: WebhookParts): readonly Route[] => {
       summary: 'Send a test message to the webhook, and wait for its answer',
       audit: 'test-webhook',
       answers: { 200: { description: 'How it was answered', body: shapes.tested } },
-      errors: ['noSuchAccess', 'noWebhook', 'sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ session, params }) => {
-        const { access, webhook } = find.webhook(session, params.accessId)
+      errors: ['noWebhook', 'sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access }) => {
+        const webhook = demandWebhook(parts, access)
         return ok(await deliveries.test(access, webhook))
       },
     }),
@@ -155,9 +147,9 @@ export const createWebhookRoutes = (parts: WebhookParts): readonly Route[] => {
       summary: 'Send again to a webhook that was turned off by the answer 410 Gone',
       audit: 'resume-webhook',
       answers: { 200: { description: 'It is on', body: shapes.found } },
-      errors: ['noSuchAccess', 'noWebhook', 'sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ session, params }) => {
-        const { access, webhook } = find.webhook(session, params.accessId)
+      errors: ['noWebhook', 'sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access }) => {
+        const webhook = demandWebhook(parts, access)
         const resumed = await webhooks.change(access.accessId, one => ({ ...one, goneAtMs: null }))
         return ok({ webhook: await viewOf(access.accessId, resumed ?? webhook) })
       },

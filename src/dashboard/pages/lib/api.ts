@@ -3,6 +3,7 @@ import * as incidentShapes from '../../api/incidents/incident-shapes.js'
 import * as operatorShapes from '../../api/operator/operator-shapes.js'
 import * as overviewShapes from '../../api/overview/overview-shapes.js'
 import * as sessionShapes from '../../auth/session-shapes.js'
+import * as keyShapes from '../../api/keys/shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 import { submissions, summary } from '../../api/submissions/shapes.js'
@@ -143,6 +144,18 @@ const createWebhookCalls = (read: Read, ask: Ask) => {
   }
 }
 
+/** A key to make. */
+type WantedKey = v.InferInput<typeof keyShapes.wanted>
+
+/** The API keys of an access. */
+const createKeyCalls = (read: Read, ask: Ask) => ({
+  keys: (accessId: string) => read(keyShapes.keys, 'GET', `${accessPath(accessId)}/keys`),
+  makeKey: (accessId: string, key: WantedKey) =>
+    read(keyShapes.made, 'POST', `${accessPath(accessId)}/keys`, key),
+  revokeKey: (accessId: string, keyId: string) =>
+    ask('DELETE', `${accessPath(accessId)}/keys/${encodeURIComponent(keyId)}`),
+})
+
 /** What the page does where the API refuses a request for the state of the session. */
 export type SessionFaults = {
   readonly onSignedOut: () => void
@@ -223,6 +236,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
     ...createOperatorCalls(read),
     ...createWebhookCalls(read, ask),
+    ...createKeyCalls(read, ask),
     sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
     endSession: (sessionId: string) =>
       ask('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`),

@@ -3,6 +3,7 @@ import type * as incidentShapes from '../../api/incidents/incident-shapes.js'
 import type * as operatorShapes from '../../api/operator/operator-shapes.js'
 import type * as overviewShapes from '../../api/overview/overview-shapes.js'
 import type * as sessionShapes from '../../auth/session-shapes.js'
+import type * as keyShapes from '../../api/keys/shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions, summary } from '../../api/submissions/shapes.js'
@@ -41,4 +42,5 @@ export type Submissions = InferOutput<typeof submissions>
 export type SubmissionSummary = InferOutput<typeof summary>
 export type Submission = Submissions['submissions'][number]
 export type Webhook = NonNullable<InferOutput<typeof webhookShapes.found>['webhook']>
+export type ApiKey = InferOutput<typeof keyShapes.keys>['keys'][number]
 export type WebhookDelivery = Webhook['deliveries'][number]

@@ -1,3 +1,4 @@
+import { KeysCard } from '../keys/keys-card.js'
 import { WebhookCard } from '../webhook/webhook-card.js'
 import type { Access } from '../../lib/wire.js'
 
@@ -5,5 +6,6 @@ import type { Access } from '../../lib/wire.js'
 export const AccessSettings = ({ access: { accessId } }: { readonly access: Access }) => (
   <div class="stack">
     <WebhookCard key={accessId} accessId={accessId} />
+    <KeysCard key={`keys ${accessId}`} accessId={accessId} />
   </div>
 )
