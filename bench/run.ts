@@ -34,6 +34,7 @@ import { FULL, QUICK, SAMPLE_COUNT } from './options.js'
 import { accountValue } from './data/reference.js'
 import { formatFigure, isFailed, meetsTarget, regressions, type Figure } from './report/report.js'
 import { readBaseline, saveBaseline, saveRun, toRun, workDir } from './report/results.js'
+import { benchCold } from './scale/cold.js'
 import { benchScale, type Alone } from './scale/scale.js'
 import { createExpectedState, type ExpectedState } from './data/expected-state.js'
 
@@ -63,7 +64,10 @@ const ON_DEMAND: Readonly<Record<string, (context: Context) => Promise<void>>> =
  * Needs neither store nor servers, and is measured only where it is named: it takes minutes and the
  * disk.
  */
-const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = { scale: benchScale }
+const ALONE: Readonly<Record<string, (context: Alone) => Promise<void>>> = {
+  scale: benchScale,
+  cold: benchCold,
+}
 /**
  * Latencies of single requests: on both sides of each comparison no processor is to be woken first.
  */

@@ -11,7 +11,7 @@ import type {
   RoundTimes,
   SequentialResult,
 } from '../load-generators/sequential.js'
-import { benchConfig, createToken, NETWORK, startEdge } from '../service/deployment.js'
+import { benchConfig, createToken, NETWORK, startEdge, type Edge } from '../service/deployment.js'
 import { median, type Figure } from '../report/report.js'
 import { casesOf, readSample } from './scale-sample.js'
 
@@ -27,13 +27,13 @@ const GROWTH_MAX = 1.3
  */
 export type ScaleEdge = { readonly names: readonly string[]; readonly asked: ServerCases }
 
-/**
- * Runs a real edge over the store in `folder`, which scale_bench has loaded, for as long as `work`
- * takes. The edge's own files are in `dataDir`; they are removed afterwards.
- */
-export const withScaleEdge = async (
-  { folder, dataDir }: { readonly folder: string; readonly dataDir: string },
-  work: (edge: ScaleEdge) => Promise<void>,
+/** The store of scale_bench, and a folder for the files of an edge, which is removed afterwards. */
+type Files = { readonly folder: string; readonly dataDir: string }
+
+/** Runs a real edge over a loaded store for as long as `work` takes. */
+export const withEdgeOver = async (
+  { folder, dataDir }: Files,
+  work: (edge: Edge) => Promise<void>,
 ): Promise<void> => {
   // Every answer is read: with the few mints of the small set, cached results would be returned
   // alone.
@@ -45,14 +45,7 @@ export const withScaleEdge = async (
     setCurrentGeneration(stores, GENERATION)
     const edge = await startEdge(config, await createToken(config))
     try {
-      const wanted = casesOf(readSample(join(folder, 'sample.json')))
-      const cases: Case[] = []
-      for (const { roundRequests, requestCount, calls } of wanted) {
-        const some = await recordExchanges(edge.target, calls())
-        const exchanges = Array.from({ length: requestCount }, (_, nth) => some[nth % some.length])
-        cases.push({ exchanges: exchanges.filter(one => one !== undefined), roundRequests })
-      }
-      await work({ names: wanted.map(({ name }) => name), asked: { target: edge.target, cases } })
+      await work(edge)
     } finally {
       await edge.stop()
     }
@@ -60,6 +53,19 @@ export const withScaleEdge = async (
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
+
+/** The same with the requests of each method. */
+export const withScaleEdge = (files: Files, work: (edge: ScaleEdge) => Promise<void>) =>
+  withEdgeOver(files, async edge => {
+    const wanted = casesOf(readSample(join(files.folder, 'sample.json')))
+    const cases: Case[] = []
+    for (const { roundRequests, requestCount, calls } of wanted) {
+      const some = await recordExchanges(edge.target, calls())
+      const exchanges = Array.from({ length: requestCount }, (_, nth) => some[nth % some.length])
+      cases.push({ exchanges: exchanges.filter(one => one !== undefined), roundRequests })
+    }
+    await work({ names: wanted.map(({ name }) => name), asked: { target: edge.target, cases } })
+  })
 
 /** Rounds of each case at each edge, the edges in turn; every answer is compared byte for byte. */
 export const timeEdges = async (

@@ -95,6 +95,15 @@ const LIST = { roundRequests: 1_024, requestCount: 5_120 }
 /** A page reads a megabyte of the store: all of them are more than a processor's caches hold. */
 const PAGE = { roundRequests: 64, requestCount: 64 }
 
+/** getAccountInfo of each mint: no update changes one. */
+export const mintAccounts = ({ slot, mints }: Sample): CheckedCall[] =>
+  mints.map(({ account }) => ({
+    name: 'getAccountInfo',
+    method: 'getAccountInfo',
+    params: [account[0], { encoding: 'base64' }],
+    result: { context: { slot }, value: valueOf(account) },
+  }))
+
 /**
  * Each method with its parameters and expected results. Requests are made as they are sent:
  * there are many.

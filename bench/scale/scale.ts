@@ -28,8 +28,9 @@ const SIZES = [100_000, 1_000_000, 10_000_000] as const
  * the whole.
  */
 const IN_KERNEL = ', warm: p50'
-/** Output of scale_bench when its store is loaded and it waits. */
-const LOADED = 'loaded'
+/** Output of scale_bench where it waits: the store is loaded, or in no process's memory any more. */
+const PAUSES: readonly string[] = ['loaded', 'forgotten'] satisfies Pause[]
+export type Pause = 'forgotten' | 'loaded'
 
 const MANIFEST = fileURLToPath(new URL('../../../../native/Cargo.toml', import.meta.url))
 
@@ -38,17 +39,28 @@ type Size = {
   readonly dir: string
   /** Called for each figure. */
   readonly onFigure: (figure: Figure) => void
-  /** While the store is loaded, not yet changed, and nothing else is done with it. */
-  readonly whileLoaded: (folder: string) => Promise<void>
+  /** What is done after the load. */
+  readonly mode: 'cold' | 'wait'
+  /** While the process waits, and nothing else is done with the store. */
+  readonly onPause: (pause: Pause, pid: number) => Promise<void>
   /** False if only the load is measured. */
-  readonly isWhole: boolean
+  readonly isWhole?: boolean
 }
 
+const isPause = (name: string): name is Pause => PAUSES.includes(name)
+
 /** Runs one size in a separate process, whose memory is measured and then freed. */
-const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Promise<void> => {
+export const runSize = async ({
+  size,
+  dir,
+  mode,
+  onFigure,
+  onPause,
+  isWhole = true,
+}: Size): Promise<void> => {
   const folder = join(dir, `scale-${size}`)
   const cargo = ['run', '--release', '--quiet', '--manifest-path', MANIFEST, '-p', 'ingest']
-  const run = ['--example', 'scale_bench', '--', folder, String(size), 'wait']
+  const run = ['--example', 'scale_bench', '--', folder, String(size), mode]
   const child = spawn('cargo', [...cargo, ...run], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
   // Its exit code is the result.
@@ -56,13 +68,13 @@ const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Pro
   try {
     for await (const line of createInterface({ input: child.stdout })) {
       const { target, ...figure } = JSON.parse(line) as Figure & { target: number | null }
-      if (figure.name !== LOADED) {
+      if (!isPause(figure.name)) {
         onFigure({ ...figure, ...(target === null ? {} : { target }) })
         continue
       }
-      await whileLoaded(folder)
+      await onPause(figure.name, child.pid ?? 0)
       if (!isWhole) return
-      child.stdin.end('\n')
+      child.stdin.write('\n')
     }
     const [code] = await ended
     if (code !== 0) throw new Error(`scale_bench ended with ${String(code)}`)
@@ -75,6 +87,11 @@ const runSize = async ({ size, dir, onFigure, whileLoaded, isWhole }: Size): Pro
 }
 
 type Sink = (figure: Figure) => void
+
+const filesOf = (dir: string, size: number) => ({
+  folder: join(dir, `scale-${size}`),
+  dataDir: join(dir, `edge-${size}`),
+})
 
 /** What a client sees of this size alone. */
 const timeAlone = async (edge: ScaleEdge, { note }: Alone, onFigure: Sink): Promise<void> => {
@@ -94,9 +111,10 @@ const timeAgainst = (
   runSize({
     size: smallest,
     dir,
+    mode: 'wait',
     onFigure: () => {},
-    whileLoaded: folder =>
-      withScaleEdge({ folder, dataDir: join(dir, `edge-${smallest}`) }, async small => {
+    onPause: () =>
+      withScaleEdge(filesOf(dir, smallest), async small => {
         const [timed = [], before = []] = await timeEdges([edge, small], note)
         edgeFigures(edge.names, timed).forEach(onFigure)
         for (const { name, ...figure } of edgeFigures(small.names, before))
@@ -128,13 +146,13 @@ export const benchScale = async (
       size,
       dir,
       onFigure,
-      whileLoaded: folder =>
-        withScaleEdge({ folder, dataDir: join(dir, `edge-${size}`) }, edge =>
+      mode: 'wait',
+      onPause: () =>
+        withScaleEdge(filesOf(dir, size), edge =>
           other === undefined
             ? timeAlone(edge, alone, onFigure)
             : timeAgainst(edge, other, { alone, onFigure }),
         ),
-      isWhole: true,
     })
     first ??= values
     if (!isCompared) continue

@@ -52,7 +52,7 @@ fn run(
         let tip = store.tip().expect("a store").expect("a tip");
         let mut last = (tip.slot, tip.blockhash);
         let blocks: Vec<Block> = (0..group)
-            .map(|_| block_after(&mut last, set, &pick))
+            .map(|_| block_after(&mut last, set, BLOCK_UPDATES, &pick))
             .collect();
         let (begun, before) = (Instant::now(), machine::usage());
         let applied = store
@@ -84,10 +84,16 @@ fn run(
     );
 }
 
-fn block_after(last: &mut (u64, [u8; 32]), set: &Set, pick: &impl Fn(u64) -> u64) -> Block {
+/// The block that follows the `last` one, with changed balances of the accounts that `pick` names.
+pub fn block_after(
+    last: &mut (u64, [u8; 32]),
+    set: &Set,
+    updates: u64,
+    pick: &impl Fn(u64) -> u64,
+) -> Block {
     let (parent_slot, parent_blockhash) = *last;
     let slot = parent_slot + 1;
-    let accounts = (0..BLOCK_UPDATES)
+    let accounts = (0..updates)
         .map(|n| (slot << 24) + n)
         .map(|n| set.token(pick(mix(n)), n ^ 99))
         .collect();

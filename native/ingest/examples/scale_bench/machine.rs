@@ -47,6 +47,16 @@ pub fn recall_pages(store_dir: &Path) {
     std::io::copy(&mut data_file(store_dir), &mut std::io::sink()).expect("the store's file");
 }
 
+/// Bytes that this process has made the system write to disks.
+pub fn written_bytes() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let line = io
+        .lines()
+        .find_map(|line| line.strip_prefix("write_bytes: "));
+    line.and_then(|bytes| bytes.parse().ok())
+        .unwrap_or_default()
+}
+
 /// Peak memory of this process, including mapped files.
 pub fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

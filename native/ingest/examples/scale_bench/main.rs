@@ -6,10 +6,14 @@
 //! With `wait` it pauses once before the updates, so that another process can read the loaded
 //! store: `<folder>/store`, all of it in memory, and `<folder>/sample.json`. The figure `loaded`
 //! announces the pause, and a line on standard input ends it.
+//!
+//! With `cold` it only applies blocks, after two pauses: at `loaded` as with `wait`, and at
+//! `forgotten`, when the file is in no process's memory, so that who started it can bound the memory.
 
 #![allow(clippy::too_many_lines, reason = "a list of measurements")]
 
 mod apply;
+mod cold;
 mod data;
 mod load;
 mod machine;
@@ -20,7 +24,7 @@ use fixtures::seeded;
 #[allow(dead_code)]
 mod writer;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use store::{Options, Store};
@@ -48,14 +52,12 @@ impl Drop for Folder {
 
 fn main() {
     let mut args = std::env::args().skip(1);
-    let (Some(dir), Some(count), wait) = (args.next(), args.next(), args.next()) else {
-        eprintln!("scale_bench <folder> <accounts> [wait]");
+    let (Some(dir), Some(count), mode) = (args.next(), args.next(), args.next()) else {
+        eprintln!("scale_bench <folder> <accounts> [wait|cold]");
         std::process::exit(2);
     };
-    let waits = wait.is_some_and(|word| {
-        assert_eq!(word, "wait");
-        true
-    });
+    let mode = mode.as_deref();
+    assert!(matches!(mode, None | Some("wait" | "cold")), "wait or cold");
     let set = Set::of(count.parse().expect("a number of accounts"));
     let dir = Folder(PathBuf::from(dir));
     std::fs::create_dir(&dir.0).expect("a folder that is not there yet");
@@ -68,18 +70,17 @@ fn main() {
     load::load(&archive, &dir.0, &store_dir, &set, &options);
     std::fs::remove_file(&archive).expect("the archive");
 
+    if mode == Some("cold") {
+        return apply_cold(&dir.0, &store_dir, &options, &set);
+    }
     reads::cold(&store_dir, &options, &set);
     let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
     reads::pages(&store, &store_dir, &set);
     reads::warm(&store, &set);
-    if waits {
+    if mode == Some("wait") {
         sample::write(&dir.0.join("sample.json"), &set);
         machine::recall_pages(&store_dir);
-        report("loaded", set.accounts() as f64, "accounts", "higher", None);
-        let mut line = String::new();
-        let bytes = std::io::stdin().read_line(&mut line).expect("a line");
-        if bytes == 0 {
-            eprintln!("no receiver for the rest");
+        if !pause("loaded", &set) {
             return;
         }
     }
@@ -91,4 +92,33 @@ fn main() {
     drop(store);
     let grown = machine::file_bytes(&store_dir) as f64 / set.accounts() as f64;
     report("file after updates", grown, "bytes/account", "lower", None);
+}
+
+/// Announces a pause, and waits for its end. False if nobody receives the rest.
+fn pause(name: &str, set: &Set) -> bool {
+    report(name, set.accounts() as f64, "accounts", "higher", None);
+    let mut line = String::new();
+    let bytes = std::io::stdin().read_line(&mut line).expect("a line");
+    if bytes == 0 {
+        eprintln!("no receiver for the rest");
+    }
+    bytes > 0
+}
+
+fn apply_cold(dir: &Path, store_dir: &Path, options: &Options, set: &Set) {
+    sample::write(&dir.join("sample.json"), set);
+    if !pause("loaded", set) {
+        return;
+    }
+    machine::forget_pages(store_dir);
+    cold::measure_disk(store_dir);
+    if !pause("forgotten", set) {
+        return;
+    }
+    let store = Store::open_writer(store_dir, options).expect("the loaded store");
+    cold::run(
+        &store,
+        set,
+        if set.accounts() < 2_000_000 { 0.1 } else { 1.0 },
+    );
 }
