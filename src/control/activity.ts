@@ -6,6 +6,7 @@ import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { edgeSlotsOf } from '../config/edge-count.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
+import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
 import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type {
   SubmissionPageView,
@@ -25,6 +26,7 @@ import type {
   Submission,
 } from '../submission/store/submission.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
+import { createAccessFigures } from './access-figures.js'
 import { createLanes, createSummary, type LanesOf } from './lanes.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
@@ -49,6 +51,7 @@ export type Activity = {
   /** What operators see of lanes. */
   readonly lanes: LanesOf
   readonly summary: SummaryOf
+  readonly figures: FiguresOf
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
@@ -138,6 +141,7 @@ export const openActivity = async (
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
     lanes: createLanes(ask, parts.laneStates, ids, Date.now),
     summary: createSummary(ask, Date.now),
+    figures: createAccessFigures(ask, Date.now),
     find: async query => others?.peers.find(query),
     close: async () => {
       await others?.peers.close()

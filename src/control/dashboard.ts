@@ -7,6 +7,7 @@ import type { WebhookManager } from '../access/webhooks/webhook-manager.js'
 import type { ControlStore } from '../access/store/control-store.js'
 import type { ControlConfig } from '../config/child-config.js'
 import { createApi } from '../dashboard/api/api.js'
+import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
 import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
@@ -68,6 +69,7 @@ export type ControlDashboardParts = {
   readonly usageDays: (query: DayQuery) => UsageDays
   readonly lanes: LanesOf
   readonly summary: SummaryOf
+  readonly figures: FiguresOf
   /** Address of the client of a TCP peer, which may be a trusted proxy. */
   readonly clientOf: (peer: string, forwardedFor: string) => string
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]

@@ -94,7 +94,7 @@ export const createUsageRoute = (own: AskOwn): PeerRoute => ({
 })
 
 /** Machines that lack in one of some answers; undefined on a machine by itself. */
-const missingOf = (...all: readonly { readonly missing?: readonly string[] }[]) => {
+export const missingOf = (...all: readonly { readonly missing?: readonly string[] }[]) => {
   const found = all.flatMap(({ missing }) => (missing === undefined ? [] : [missing]))
   return found.length === 0 ? {} : { missing: [...new Set(found.flat())].toSorted() }
 }
@@ -108,7 +108,7 @@ const scopeOf = ({
 const toDecimal = (value: number): number => Math.round(value * 10) / 10
 
 /** Refusals by limit, of JSON that has their indexes. */
-const refusalsOf = (all: readonly { readonly refusals: string }[]): AccessUsage['refused'] =>
+export const refusalsOf = (all: readonly { readonly refusals: string }[]): AccessUsage['refused'] =>
   mapLimits(name => {
     const index = LIMIT_NAMES.indexOf(name)
     return all.reduce((sum, { refusals }) => sum + (parseCounts(refusals)[index] ?? 0), 0)

@@ -175,6 +175,7 @@ export const ERRORS = {
   noSuchApiKey:      { status: 404, message: 'This access has no such API key', origin: 'Slotline' },
   apiKeysFull:       { status: 409, message: 'This access has {max} API keys: revoke one first', origin: 'Slotline' },
   apiKeyEnd:         { status: 422, message: 'An API key ends within {max} days', origin: 'Slotline' },
+  metricsIncomplete: { status: 503, message: 'A machine of the cluster did not answer, and counters must not fall; scrape again', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
   crossOrigin:       { status: 403, message: 'A change must come from the dashboard itself: header x-slotline and its own Origin', origin: 'Slotline' },
   wrongInput:        { status: 400, message: '{field} {problem}', origin: 'Slotline' },
   sealingKey:        { status: 503, message: 'Tokens cannot be made or shown now: the operator must restore the sealing key', origin: 'Slotline' },

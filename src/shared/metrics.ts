@@ -344,6 +344,10 @@ const formatValue = (value: number | null | undefined): string =>
         ? '-Inf'
         : String(value)
 
+/** A line of one series. */
+export const formatSeries = (name: string, labels: Labels, value: number): string =>
+  `${name}${formatLabels(labels)} ${formatValue(value)}`
+
 const formatSample = (row: Row, labels: Labels, cells: readonly (number | null)[]): string[] => {
   if (row.type !== 'histogram')
     return [`${row.name}${formatLabels(labels)} ${formatValue(cells[0])}`]

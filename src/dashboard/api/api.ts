@@ -3,6 +3,8 @@ import { parseRestriction } from '../../access/tokens/restriction.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import { toScope } from './own-access.js'
+import type { FiguresOf } from './metrics/figures.js'
+import { createMetricsRoute } from './metrics/routes.js'
 import { createKeyRoutes } from './keys/routes.js'
 import * as limitShapes from './limit-shapes.js'
 import { createIncidentRoute, type ListIncidents } from './incidents/incidents.js'
@@ -30,6 +32,7 @@ export type ApiParts = {
   readonly submissions: Submissions
   readonly exportBounds: ExportBounds
   readonly summary: SummaryOf
+  readonly figures: FiguresOf
   readonly readWarnings: ReadWarnings
   readonly webhookParts: WebhookParts
   readonly traffic: TrafficOf
@@ -185,6 +188,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     createWarningRoute(parts.readWarnings),
     ...createWebhookRoutes(parts.webhookParts),
     ...createKeyRoutes(parts),
+    createMetricsRoute(parts),
     ...createOverviewRoutes({
       ...parts,
       hasWebhook: id => parts.webhookParts.webhooks.find(id) !== undefined,

@@ -1,0 +1,53 @@
+import { keyOfAccess } from '../access/limiter/limit-table.js'
+import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
+import { DAY_MS, dayOf } from '../usage/scope.js'
+import { missingOf, refusalsOf, type Ask } from './usage.js'
+
+const DAY_HOURS = 24
+const DAY_QUARTERS = 96
+const WEEK_DAYS = 7
+/** Day 0, 1970-01-01, was a Thursday. */
+const MONDAY_OFFSET = 3
+
+/** The last Monday until now, in days. The options keep a week at least, whatever they are. */
+const mondayOf = (nowMs: number): number => {
+  const today = dayOf(nowMs)
+  return today - ((today + MONDAY_OFFSET) % WEEK_DAYS)
+}
+
+/** What an access has done since Monday, from the store of each machine, so over restarts. */
+export const createAccessFigures =
+  (ask: Ask, now: () => number): FiguresOf =>
+  async ({ accessId, networks, locations, limits }) => {
+    const nowMs = now()
+    const monday = mondayOf(nowMs)
+    const end = dayOf(nowMs) + 1
+    const scopes = networks.flatMap(network => locations.map(location => ({ network, location })))
+    const key = String(keyOfAccess(accessId))
+    const quarters = [monday * DAY_QUARTERS - 1, Math.floor(nowMs / (DAY_MS / DAY_QUARTERS))]
+    const [used, peaks, submissions, ...methods] = await Promise.all([
+      ask('use', [accessId], locations),
+      ask('peaks', [key, ...quarters], locations),
+      ask('submissions', [accessId, monday * DAY_HOURS, end * DAY_HOURS, 0], locations),
+      ...scopes.map(async scope => {
+        const parameters = [accessId, scope.network, scope.location, monday, end]
+        const found = await ask('methods', parameters, [scope.location])
+        return { ...found, rows: found.rows.map(row => Object.assign({}, row, scope)) }
+      }),
+    ])
+    const [use] = used.rows
+    return {
+      methods: methods.flatMap(({ rows }) => rows),
+      submissions: submissions.rows,
+      overLimit: refusalsOf(peaks.rows),
+      use: {
+        requestsInFlight: use?.requestsInFlight ?? 0,
+        requestsLastSecond: use?.requestsLastSecond ?? 0,
+        sockets: use?.sockets ?? 0,
+        subscriptions: use?.subscriptions ?? 0,
+        subscriptionsOfSocket: use?.subscriptionsOfSocket ?? 0,
+      },
+      limits,
+      ...missingOf(used, peaks, submissions, ...methods),
+    }
+  }
