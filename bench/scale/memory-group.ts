@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where the system has its control groups: of the second version, or those of memory of the first. */
+/** Where the system has its control groups: of version 2, or those of memory of version 1. */
 const ROOTS = [
   { root: '/sys/fs/cgroup', marker: 'cgroup.controllers', limit: 'memory.max' },
   { root: '/sys/fs/cgroup/memory', marker: 'cgroup.procs', limit: 'memory.limit_in_bytes' },

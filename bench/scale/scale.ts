@@ -28,7 +28,7 @@ const SIZES = [100_000, 1_000_000, 10_000_000] as const
  * the whole.
  */
 const IN_KERNEL = ', warm: p50'
-/** Output of scale_bench where it waits: the store is loaded, or in no process's memory any more. */
+/** Output of scale_bench where it waits: the store is loaded, or in no process's memory. */
 const PAUSES: readonly string[] = ['loaded', 'forgotten'] satisfies Pause[]
 export type Pause = 'forgotten' | 'loaded'
 

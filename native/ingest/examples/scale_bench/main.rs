@@ -8,7 +8,7 @@
 //! announces the pause, and a line on standard input ends it.
 //!
 //! With `cold` it only applies blocks, after two pauses: at `loaded` as with `wait`, and at
-//! `forgotten`, when the file is in no process's memory, so that who started it can bound the memory.
+//! `forgotten`, when the file is in no process's memory, so that who started it can bound that.
 
 #![allow(clippy::too_many_lines, reason = "a list of measurements")]
 
