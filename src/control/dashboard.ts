@@ -11,11 +11,13 @@ import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
 import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
+import type { CheckUrl } from '../dashboard/api/check.js'
 import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
 import type { DayQuery, UsageDays } from '../usage/days.js'
 import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
+import { createOwnAccess } from '../dashboard/http/guard.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
 import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
 import type { Route } from '../dashboard/http/route.js'
@@ -31,6 +33,7 @@ import type { Usage } from '../dashboard/api/usage.js'
 import { EventStreams } from '../dashboard/events/event-streams.js'
 import { createEventRoute } from '../dashboard/events/route.js'
 import { createStateOf } from '../dashboard/events/state.js'
+import { createWatches } from '../dashboard/events/watches.js'
 import { createStatusRoutes } from '../dashboard/status/routes.js'
 import { createReadStatus } from '../dashboard/status/status.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
@@ -51,6 +54,8 @@ export type ControlDashboardParts = {
   /** A socket that this process inherited and that listens at the dashboard's address. */
   readonly descriptor?: number | undefined
   readonly catalog: Catalog
+  /** Calls a location with a token. */
+  readonly checkUrl: CheckUrl
   readonly usage: Usage
   /** Absent: every admin route is refused. */
   readonly adminTokens: Pick<AdminTokens, 'holderOf'> | undefined
@@ -109,6 +114,14 @@ const createRateLimits = (options: ControlConfig['dashboard']) => ({
   }),
 })
 
+/** Finds what a page watches of these routes. */
+const openWatches = ({ accessService, config }: ControlDashboardParts, routes: readonly Route[]) =>
+  createWatches(
+    routes,
+    config.dashboard.operators,
+    createOwnAccess(accessId => accessService.find(accessId)),
+  )
+
 /** Opens the dashboard of control: page, sign-in, API and admin API. */
 export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
   const { config, store, log, now } = parts
@@ -137,7 +150,6 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   const locationIds = config.locations.map(({ id }) => id)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
   const routes = [
-    createEventRoute(streams),
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures: limits.failures, options }),
     ...createSessionListRoutes(sessions),
     ...createApi({
@@ -151,6 +163,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     ...createStatusRoutes(createReadStatus({ ...parts, ...options, locationIds }), options),
     ...parts.adminRoutes,
   ]
+  const all = [createEventRoute(streams, openWatches(parts, routes)), ...routes]
   const origins = locationIds.flatMap(id => {
     const location = parts.catalog.location(id)
     return location === undefined ? [] : [location.rpcOrigin, location.wsOrigin]
@@ -159,7 +172,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     options,
     ...limits,
     publicUrl,
-    routes: [...routes, createOpenApiRoute(routes)],
+    routes: [...all, createOpenApiRoute(all)],
     pagesDir: parts.pagesDir,
     headers: createSecurityHeaders(publicUrl, origins),
     cookies,

@@ -12,6 +12,7 @@ import { openControlDashboard } from '../control/dashboard.js'
 import { createLocationStates, type OwnState } from '../control/location-states.js'
 import { openIncidents, type IncidentRecorder } from '../control/incidents/open-incidents.js'
 import { ensureAccesses } from '../control/accesses/ensure-accesses.js'
+import { checkUrl } from '../dashboard/api/check.js'
 import { createAdminApi } from '../dashboard/api/admin.js'
 import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import { bootMs, lockFile } from '../native/os.js'
@@ -123,7 +124,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   const dashboard = await openControlDashboard({
     ...access,
     ...activity,
-    config,
+    ...{ config, checkUrl },
     descriptor: listeners[`${config.dashboard.host}:${config.dashboard.port}`],
     store: access.ownStore,
     auditLog,

@@ -139,7 +139,22 @@ if (browser !== undefined) {
 
     await page.getByRole('button', { name: 'Check' }).click()
     await page
-      .getByText(/^It works\. Slot [\d,]+, blockhash \w{32,44}, answered in \d+ ms\.$/)
+      .getByText(
+        /^It works from the service\. Slot [\d,]+, blockhash \w{32,44}, answered in \d+ ms\.$/,
+      )
+      .first()
+      .waitFor()
+    await page.route('**/token/check', route => route.abort())
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/^The location was not called\./)
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Reveal RPC URL' }).click()
+    await page.getByLabel('RPC URL', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Check' }).click()
+    await page
+      .getByText(/^It works from this browser\. Slot [\d,]+/)
       .first()
       .waitFor()
     await page.route(`${new URL(rpcUrl).origin}/**`, route => route.abort())
@@ -149,13 +164,15 @@ if (browser !== undefined) {
       .first()
       .waitFor()
     await page.unroute(`${new URL(rpcUrl).origin}/**`)
-    await page.route('**/reveal', route => route.abort())
-    await page.getByRole('button', { name: 'Check' }).click()
+    await page.unroute('**/token/check')
+    await page.getByRole('button', { name: 'Run the read sample' }).click()
     await page
-      .getByText(/^The dashboard could not read the token/)
-      .first()
+      .locator('.run-sample')
+      .getByText(/^HTTP 200 in \d+ ms$/)
       .waitFor()
-    await page.unroute('**/reveal')
+    t.match(await page.getByLabel('Answer').textContent(), /"blockhash": "\w{32,44}"/)
+    await page.getByRole('button', { name: 'Hide RPC URL' }).click()
+    await masked.waitFor()
     await page.getByRole('tab', { name: 'Connect' }).focus()
     await page.keyboard.press('ArrowRight')
     await untilFocused(page, 'Usage')
@@ -264,15 +281,15 @@ if (browser !== undefined) {
         )
       const before = await slotOf()
       t.ok(before > 0)
+      await until('it follows the chain', async () => (await slotOf()) > before)
       await page.route(`${new URL(locations[1].rpcUrl).origin}/ping`, route => route.abort())
-      await page.clock.runFor('00:10')
-      await location('New York').getByText('not reachable from this browser').waitFor()
-      await until('it follows the chain', async () => {
-        // Wait for the response: the time-outs of requests use this clock too.
-        const answered = page.waitForResponse('**/locations')
-        await page.clock.runFor('00:05')
-        await answered
-        return (await slotOf()) > before
+      // Measured every ten minutes, while the page is used.
+      await page.clock.runFor('09:00')
+      await page.mouse.move(100, 100)
+      // In steps: the time-outs of pings use this clock too.
+      await until('the pings are sent again', async () => {
+        await page.clock.runFor('00:02')
+        return (await location('New York').getByText('not reachable from this').count()) > 0
       })
       t.equal(await location('Frankfurt').getByText('not reachable').count(), 0)
       t.strictSame(await axeFaults(page), [])
@@ -282,6 +299,10 @@ if (browser !== undefined) {
     await t.test('an answer that takes longer than the interval of refreshes is shown', async t => {
       const slot = page.locator('.is-location').filter({ hasText: 'Frankfurt' })
       const held: Route[] = []
+      // Without the stream the page asks by itself.
+      await page.route('**/api/events*', route => route.abort())
+      await page.reload()
+      await slot.getByText(/slot [\d,]+/).waitFor()
       await page.route('**/locations', route => void held.push(route))
       // Two intervals, but less than the time-out of a request, which uses this clock too.
       await page.clock.runFor('00:06')
@@ -293,6 +314,7 @@ if (browser !== undefined) {
       await held[0]?.fulfill({ contentType: 'application/json', body })
       await slot.getByText('slot 987,654,321').waitFor()
       await page.unroute('**/locations')
+      await page.unroute('**/api/events*')
     })
 
     await t.test('an unused page sends no requests, so that its session can expire', async t => {
@@ -302,14 +324,14 @@ if (browser !== undefined) {
       let requestCount = 0
       page.on('request', () => (requestCount += 1))
       await page.clock.runFor('02:00')
-      t.ok(requestCount > 10, `${requestCount} requests while the page is in use`)
+      t.ok(requestCount > 1, `${requestCount} requests while the page is in use`)
       await page.clock.runFor('10:00')
       requestCount = 0
       await page.clock.runFor('05:00')
       t.equal(requestCount, 0)
       await page.mouse.move(200, 200)
       await page.clock.runFor('01:00')
-      t.ok(requestCount > 5, 'polling resumes on user input')
+      t.ok(requestCount > 0, 'it resumes on user input')
     })
     await context.close()
   })

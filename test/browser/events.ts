@@ -1,10 +1,52 @@
 import t from 'tap'
 import { choose, openBrowser, openVisit, signIn } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { isSoak } from '../fixtures/soak.js'
+import { openUsage, usageIn } from '../fixtures/usage/usage.js'
+
+/** How long the requests of a page are counted. */
+const COUNTED_MS = isSoak ? 60_000 : 3_000
 
 const browser = await openBrowser(t)
-if (browser !== undefined)
+if (browser !== undefined) {
+  await t.test('an open page asks at most twice a minute, and shows what happens', async t => {
+    const dataDir = ownDir(t)
+    const usage = usageIn(dataDir, Date.now)
+    const dashboard = await startDashboard(t, {
+      ...{ dataDir, usage },
+      pagesDir: repositoryPath('dist/dashboard/pages/'),
+    })
+    dashboard.clock.nowMs = Date.now() + 60_000
+    const { accessId } = await dashboard.grant('ada')
+    const { context, page, faults } = await openVisit(browser)
+    const asked: string[] = []
+    page.on('request', request => {
+      if (!/\/(api\/events|assets)\b/.test(request.url())) asked.push(request.url())
+    })
+    await page.goto(dashboard.url)
+    await signIn(page, [ADA], 'ada')
+    const meter = openUsage(dataDir).meterOf({ accessId, network: 'main', location: 'fra' })
+    for (const hash of ['#/', `#/access/${accessId}`, `#/${accessId}/main/fra/usage`]) {
+      await page.evaluate(`location.hash = '${hash}'`)
+      await page.waitForTimeout(1_500)
+      asked.length = 0
+      meter.addRequests(7, Date.now())
+      await page.waitForTimeout(COUNTED_MS)
+      const perMinute = (asked.length * 60_000) / COUNTED_MS
+      t.ok(asked.length <= Math.max(1, (2 * COUNTED_MS) / 60_000), `${perMinute} ${asked.join()}`)
+      t.comment(`${hash}: ${perMinute} requests a minute`)
+    }
+    // The page of the location has been told of what was counted meanwhile.
+    await page
+      .locator('.tile')
+      .filter({ hasText: /^Requests21$/ })
+      .waitFor()
+    t.strictSame(faults, [])
+    await context.close()
+  })
+
   await t.test('an open page says what changes elsewhere, without asking', async t => {
     const dashboard = await startDashboard(t, {
       pagesDir: repositoryPath('dist/dashboard/pages/'),
@@ -18,7 +60,7 @@ if (browser !== undefined)
     page.on('request', request => {
       if (request.url().endsWith('/api/accesses')) asked += 1
     })
-    const opened = page.waitForRequest(/\/api\/events$/)
+    const opened = page.waitForRequest(/\/api\/events(\?|$)/)
     await page.goto(dashboard.url)
     await signIn(page, [ADA], 'ada')
     await opened
@@ -53,3 +95,4 @@ if (browser !== undefined)
     t.strictSame(faults, [])
     await context.close()
   })
+}

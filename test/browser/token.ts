@@ -157,7 +157,7 @@ if (browser !== undefined) {
     const other = await openVisit(browser)
     const [here, there] = [other.page, page]
     // One page learns of nothing by itself.
-    await here.route('**/api/events', route => route.abort())
+    await here.route('**/api/events*', route => route.abort())
     await here.goto(dashboardUrl)
     await signIn(here, deployment, 'ben')
     for (const one of [here, there]) {

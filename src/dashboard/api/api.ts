@@ -2,6 +2,7 @@ import type { AccessService } from '../../access/service.js'
 import { parseRestriction } from '../../access/tokens/restriction.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
+import type { CheckUrl } from './check.js'
 import { toScope } from './own-access.js'
 import type { FiguresOf } from './metrics/figures.js'
 import { createMetricsRoute } from './metrics/routes.js'
@@ -24,6 +25,8 @@ import { createWebhookRoutes, type WebhookParts } from './webhook/routes.js'
 export type ApiParts = {
   readonly accessService: AccessService
   readonly catalog: Catalog
+  /** Calls a location with a token. */
+  readonly checkUrl: CheckUrl
   readonly usage: Usage
   readonly now: () => number
   readonly docsUrl: string | undefined

@@ -122,6 +122,14 @@ export const changedToken = v.object({ ...newToken.entries, ...effectEntry })
 
 export const revealed = v.object({ token: described(text, 'The token'), ...urls })
 
+export const checked = v.object({
+  status: described(v.nullable(count), 'HTTP status of the answer; null: there was none'),
+  elapsedMs: count,
+  slot: described(v.nullable(count), 'Of the answer; null if the location returned no blockhash'),
+  blockhash: v.nullable(text),
+  message: described(v.nullable(text), 'Of the error that was answered; null if there is none'),
+})
+
 export const restriction = v.strictObject({
   address: described(
     v.pipe(text, v.maxLength(256, 'must be at most 256 characters')),

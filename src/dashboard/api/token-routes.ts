@@ -4,6 +4,7 @@ import { ok, route, type Route } from '../http/route.js'
 import { CHANGE_ERRORS } from './change-errors.js'
 import { answerChange, answerRemoval, changeAnswers, removalAnswers } from './effect.js'
 import type { Catalog } from './catalog.js'
+import type { CheckUrl } from './check.js'
 import { toScope, findToken } from './own-access.js'
 import * as shapes from './shapes.js'
 import { toNewPanel, toPanel, urlsOf } from './views.js'
@@ -11,7 +12,11 @@ import { toNewPanel, toPanel, urlsOf } from './views.js'
 const SCOPE = '/api/accesses/:accessId/networks/:network/locations/:location'
 const SCOPE_ERRORS = ['notOffered'] as const
 
-type Parts = { readonly accessService: AccessService; readonly catalog: Catalog }
+type Parts = {
+  readonly accessService: AccessService
+  readonly catalog: Catalog
+  readonly checkUrl: CheckUrl
+}
 
 const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
   route({
@@ -80,6 +85,23 @@ const secretRoutes = ({ accessService, catalog }: Parts): readonly Route[] => [
   }),
 ]
 
+const checkRoute = ({ accessService, catalog, checkUrl }: Parts): Route =>
+  route({
+    method: 'POST',
+    path: `${SCOPE}/token/check`,
+    guard: 'session',
+    isRateLimited: true,
+    summary: 'Call the location with the token, from the service, without revealing it',
+    answers: { 200: { description: 'What the location answered', body: shapes.checked } },
+    errors: [...SCOPE_ERRORS, 'noToken', 'sealingKey'],
+    handle: async ({ access, params }) => {
+      const scope = toScope(access, params)
+      const token = (await accessService.reveal(scope))?.reveal()
+      if (token === undefined) throw new RpcError('noToken')
+      return ok(await checkUrl(urlsOf(catalog, scope, token).rpcUrl))
+    },
+  })
+
 /** Routes of the location tokens of the signed-in user. */
 export const createTokenRoutes = (parts: Parts): readonly Route[] => {
   const { accessService, catalog } = parts
@@ -144,5 +166,6 @@ export const createTokenRoutes = (parts: Parts): readonly Route[] => {
       },
     }),
     ...secretRoutes(parts),
+    checkRoute(parts),
   ]
 }

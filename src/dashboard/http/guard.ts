@@ -157,6 +157,15 @@ const createKeyCheck = (parts: GuardParts) => {
   }
 }
 
+/** Finds an access for its holder: that of someone else is one that does not exist. */
+export const createOwnAccess =
+  (findAccess: GuardParts['findAccess']) =>
+  ({ subject }: Session, accessId = ''): Access => {
+    const access = findAccess(accessId)
+    if (access === undefined || access.subject !== subject) throw new RpcError('noSuchAccess')
+    return access
+  }
+
 /** Checks the guard of a route; returns who has passed it. */
 export const createGuard = (parts: GuardParts) => {
   const { cookies, findAccess, publicUrl, changes, session, now } = parts
@@ -164,12 +173,7 @@ export const createGuard = (parts: GuardParts) => {
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   const checkKey = createKeyCheck(parts)
-  /** The access of the path, of its holder: that of someone else is one that does not exist. */
-  const ownAccess = ({ subject }: Session, accessId = ''): Access => {
-    const access = findAccess(accessId)
-    if (access === undefined || access.subject !== subject) throw new RpcError('noSuchAccess')
-    return access
-  }
+  const ownAccess = createOwnAccess(findAccess)
   return async (route: Route, c: Context<Env>): Promise<Caller> => {
     const { guard, method, isRateLimited, needsRecentSignIn, needsOperator } = route
     const header = (name: string) => c.req.header(name)

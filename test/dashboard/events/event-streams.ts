@@ -1,7 +1,14 @@
 import t, { type Test } from 'tap'
 import { EventStreams } from '../../../src/dashboard/events/event-streams.js'
 import { defaults } from '../../../src/dashboard/events/options.js'
-import { ADA, BEN, startDashboard, type TestDashboard } from '../../fixtures/dashboard/dashboard.js'
+import {
+  ADA,
+  BEN,
+  NO_ACCESS_USAGE,
+  NO_PLACE_USAGE,
+  startDashboard,
+  type TestDashboard,
+} from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { isSoak } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
@@ -15,11 +22,11 @@ type Page = {
   readonly hasEnded: () => boolean
 }
 
-const openStream = async (t: Test, { url }: TestDashboard, client: DashboardClient) => {
+const openStream = async (t: Test, { url }: TestDashboard, client: DashboardClient, query = '') => {
   const stopping = new AbortController()
   t.teardown(() => stopping.abort())
   const cookie = Array.from(client.cookies, ([name, value]) => `${name}=${value}`).join('; ')
-  const response = await fetch(`${url}/api/events`, {
+  const response = await fetch(`${url}/api/events${query}`, {
     headers: { cookie, 'accept-encoding': 'gzip' },
     signal: stopping.signal,
   })
@@ -81,6 +88,78 @@ t.test('changes, and the end of the session, are reported within seconds', async
   t.equal(eventsOf(page).at(-1), 'signed-out')
   t.notOk(other.hasEnded())
   t.equal((await openStream(t, dashboard, ada)).page.status, 401)
+})
+
+const watchOf = (paths: unknown): string =>
+  `?${new URLSearchParams({ watch: typeof paths === 'string' ? paths : JSON.stringify(paths) })}`
+
+/** Bodies of the answers that a stream has sent. */
+const answersOf = (page: Page): { readonly path: string; readonly body: unknown }[] =>
+  [...page.text().matchAll(/^event: answer\ndata: (.+)$/gm)].map(([, data = '']) =>
+    JSON.parse(data),
+  )
+
+t.test('answers that a page watches are sent when they have changed', async t => {
+  const events = { ...defaults, checkMs: 20, watchedMax: 3, watchedBytesMax: 4_000 }
+  const use = { ...NO_ACCESS_USAGE, sockets: 0 }
+  let isLong = false
+  const dashboard = await startDashboard(t, {
+    dashboard: { events, operators: ['ben'] },
+    usage: {
+      ...NO_PLACE_USAGE,
+      // Named in the answer.
+      ofAccess: () => ({
+        ...use,
+        ...(isLong && { missing: Array.from({ length: 99 }, () => 'x'.repeat(50)) }),
+      }),
+    },
+  })
+  const [ada, ben] = [new DashboardClient(dashboard.url), new DashboardClient(dashboard.url)]
+  await ada.signIn(ADA)
+  await ben.signIn(BEN)
+  const { accessId } = await dashboard.grant('ada')
+  const path = `/api/accesses/${accessId}/usage`
+  const paths = [
+    '/api/operator/nodes',
+    path,
+    '/api/accesses',
+    `/api/accesses/${accessId}/submissions/export?format=csv`,
+    `/api/accesses/${accessId}/../usage`,
+    '/admin/accesses',
+  ]
+  const { page } = await openStream(t, dashboard, ada, watchOf(paths))
+  await until('it says what it sends', () => page.text().includes('event: watching'))
+  t.match(page.text(), /event: watching\ndata: \[1\]\n/, 'neither of operators nor of other routes')
+  await until('the first answer', () => answersOf(page).length === 1)
+  t.match(answersOf(page), [{ path, body: { sockets: 0 } }])
+  await new Promise(resolve => setTimeout(resolve, 2_300))
+  t.equal(answersOf(page).length, 1, 'nothing has changed')
+  use.sockets = 3
+  await until('the second answer', () => answersOf(page).length === 2)
+  t.match(answersOf(page)[1], { path, body: { sockets: 3 } })
+  t.notOk(page.hasEnded())
+
+  const { page: other } = await openStream(
+    t,
+    dashboard,
+    ben,
+    watchOf([path, '/api/operator/nodes']),
+  )
+  await until('that of another person is not', () =>
+    /event: watching\ndata: \[1\]\n/.test(other.text()),
+  )
+  t.notMatch(other.text(), '"sockets"')
+  isLong = true
+  use.sockets = 4
+  const many = await openStream(t, dashboard, ada, watchOf(Array.from({ length: 9 }, () => path)))
+  await until('a long answer is not sent', () => /watching\ndata: \[\]/.test(page.text()))
+  t.match(many.page.text(), /event: watching\ndata: \[0,1,2\]\n/, 'at most as many')
+  for (const wrong of ['x', '{}', '[1]', `["${'x'.repeat(9_000)}"]`])
+    t.equal(
+      (await openStream(t, dashboard, ada, watchOf(wrong))).page.status,
+      400,
+      wrong.slice(0, 9),
+    )
 })
 
 t.test('an open stream does not keep a session', async t => {

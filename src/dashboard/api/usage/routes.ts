@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import { percentileMs } from '../../../usage/latency.js'
 import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
@@ -5,13 +6,34 @@ import { ok, route, type Route } from '../../http/route.js'
 import { toScope } from '../own-access.js'
 import { createFailureRoutes } from './failure-routes.js'
 import * as shapes from './shapes.js'
-import type { MethodUsage, Usage } from '../usage.js'
+import type { Missing } from '../answers.js'
+import type { MethodUsage, RangeUsage, Usage } from '../usage.js'
 
 const toMethodView = <C extends Pick<MethodUsage, 'latencies'>>({ latencies, ...counts }: C) => ({
   ...counts,
   p50Ms: percentileMs(latencies, 0.5),
   p95Ms: percentileMs(latencies, 0.95),
   p99Ms: percentileMs(latencies, 0.99),
+})
+
+type AskedTimes = Pick<v.InferOutput<typeof shapes.rangeQuery>, 'from' | 'span' | 'step' | 'until'>
+
+/** The times of a range; until the end of the present period where it does not say. */
+const timesOf = ({ from, span = 0, step, until }: AskedTimes, nowMs: number) => {
+  const untilMs = until ?? (Math.floor(nowMs / step) + 1) * step
+  return { fromMs: from ?? untilMs - span, untilMs, stepMs: step }
+}
+
+/** A range as the page shows it. */
+const toRangeView = (
+  { fromMs, untilMs }: ReturnType<typeof timesOf>,
+  { calls, methods, ...found }: RangeUsage & Missing,
+) => ({
+  fromMs,
+  untilMs,
+  ...found,
+  calls: calls.map(toMethodView),
+  methods: methods.map(toMethodView),
 })
 
 type Parts = {
@@ -65,11 +87,10 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
       200: { description: 'Of one network or location, or all', body: shapes.rangeUsage },
     },
     errors: ['wrongInput'],
-    handle: async ({ access, query: { from, until, step, ...scope } }) => {
-      const { accessId, locations } = access
-      const query = { ...scope, fromMs: from, untilMs: until, stepMs: step }
-      const { calls, methods, ...found } = await usage.ofRange(accessId, query, locations)
-      return ok({ ...found, calls: calls.map(toMethodView), methods: methods.map(toMethodView) })
+    handle: async ({ access: { accessId, locations }, query: { network, location, ...asked } }) => {
+      const times = timesOf(asked, now())
+      const query = { network, location, ...times }
+      return ok(toRangeView(times, await usage.ofRange(accessId, query, locations)))
     },
   }),
   ...createFailureRoutes({ accessService, usage, now }),

@@ -33,8 +33,12 @@ const stepProblem = 'must be a multiple of 60000'
 
 export const rangeQuery = v.pipe(
   v.strictObject({
-    from: described(queriedTime, 'Unix milliseconds'),
-    until: described(queriedTime, 'Unix milliseconds, exclusive'),
+    from: described(v.optional(queriedTime), 'Unix milliseconds; absent: `span` before `until`'),
+    until: described(
+      v.optional(queriedTime),
+      'Unix milliseconds, exclusive; absent: the end of the present period, by this clock',
+    ),
+    span: described(v.optional(queriedTime), 'Milliseconds, in place of `from`'),
     step: described(
       v.pipe(
         queriedTime,
@@ -46,7 +50,11 @@ export const rangeQuery = v.pipe(
     location: described(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), 'Its id, or any'),
   }),
   v.check(
-    ({ from, step, until }) => until - from <= PERIODS_MAX * step,
+    ({ from, span, until }) => (from === undefined ? span : until) !== undefined,
+    'must have from and until, or span',
+  ),
+  v.check(
+    ({ from = 0, span, step, until = 0 }) => (span ?? until - from) <= PERIODS_MAX * step,
     `must be at most ${PERIODS_MAX} periods`,
   ),
 )
@@ -107,6 +115,8 @@ export const methodUsage = v.object({ methods, missing })
 const { method: _method, ...periodCounts } = methodCounts
 
 export const rangeUsage = v.object({
+  fromMs: described(count, 'The start of the first period'),
+  untilMs: described(count, 'The end of the last period'),
   ...usagePeriods.entries,
   calls: described(
     v.array(v.object({ startMs: count, ...periodCounts, ...percentiles })),

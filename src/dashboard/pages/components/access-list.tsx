@@ -1,3 +1,4 @@
+import { serviceNow } from '../lib/clock.js'
 import { formatDay, formatPlural, formatSpan } from '../lib/format.js'
 import { titleOf } from '../lib/overview.js'
 import type { Access } from '../lib/wire.js'
@@ -61,7 +62,7 @@ export const AccessList = ({
               </span>
             </span>
             {access.label !== '' && <span class="option-detail">{access.product.name}</span>}
-            <span class="option-detail">{describeValidity(access, Date.now())}</span>
+            <span class="option-detail">{describeValidity(access, serviceNow())}</span>
             <span class="option-detail">
               <code>{access.accessId}</code>
               <span> · {formatPlural(access.tokens.length, 'token')}</span>

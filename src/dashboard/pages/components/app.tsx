@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { createApi } from '../lib/api.js'
+import { createLive } from '../hooks/live.js'
 import { restoreRoute, saveReturn, takeResumed } from '../lib/return.js'
 import { takeFailure } from '../lib/sign-in-failures.js'
 import { ServicesProvider } from '../hooks/context.js'
@@ -41,7 +42,7 @@ export const App = () => {
       setAnnouncement(isRepeated.current ? `${text}\u200b` : text)
     }
     const api = createApi({ onSignedOut, onSignInTooOld: setRefusedAction })
-    return { api, announce, onSignedOut }
+    return { api, live: createLive(), announce, onSignedOut }
   }, [])
 
   const start = async (): Promise<boolean> => {

@@ -20,7 +20,8 @@ import type { Access } from '../lib/wire.js'
 
 /**
  * How often the accesses are loaded again where the service does not report changes: an access that
- * ends while the page is open is to say so within 5 s.
+ * ends while the page is open is to say so within 5 s. Otherwise once a minute, which also keeps
+ * the session of a page that is used.
  */
 const REFRESH_MS = 4_000
 
@@ -75,9 +76,9 @@ const useFold = (isShown: boolean) => {
 }
 
 /** The accesses, and what the fragment of the URL chooses of them. */
-const useChoice = ({ isLive, changeCount }: Events) => {
+const useChoice = ({ changeCount }: Events) => {
   const { api } = useServices()
-  const loaded = useLoaded('accesses', api.accesses, isLive ? 0 : REFRESH_MS)
+  const loaded = useLoaded('accesses', api.accesses, REFRESH_MS)
   useEffect(() => {
     if (changeCount > 0) void loaded.reload()
   }, [changeCount])

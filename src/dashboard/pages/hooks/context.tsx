@@ -1,10 +1,12 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Api } from '../lib/api.js'
+import type { Live } from './live.js'
 
 /** Services that components use. */
 export type Services = {
   readonly api: Api
+  readonly live: Live
   /** Announces a text to screen readers. */
   readonly announce: (text: string) => void
   /** The session has ended. */

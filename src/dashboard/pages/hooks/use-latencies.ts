@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import { hasAttention } from '../lib/attention.js'
 
-/** How often each location is measured. */
-const MEASURE_MS = 10_000
+/** How often each location is measured: a browser seldom moves. */
+const MEASURE_MS = 10 * 60_000
 /** A location that takes longer counts as not reachable. */
 const PING_TIMEOUT_MS = 3_000
 /** Pings of a measurement, after one that opens the connection. */

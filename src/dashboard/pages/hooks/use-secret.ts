@@ -8,6 +8,8 @@ const SHOWN_MS = 60_000
 
 /** The secret of an active token. It is requested when needed, and kept only while it is shown. */
 export type SecretView = {
+  /** What this page has in memory, because a field shows it. */
+  readonly known: TokenSecret | undefined
   /** Rejects with the error of the service. */
   readonly get: () => Promise<TokenSecret>
   /** What a field of this name shows of it; undefined while the field is masked. */
@@ -49,5 +51,5 @@ export const useSecret = (scope: TokenScope, onFailure: (error: unknown) => void
   }
   const shown = (field: string): TokenSecret | undefined =>
     fields.includes(field) ? secret : undefined
-  return { get, shown, toggle }
+  return { known: secret, get, shown, toggle }
 }

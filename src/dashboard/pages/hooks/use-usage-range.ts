@@ -1,5 +1,5 @@
 import { useQuery } from '../lib/route.js'
-import { bucketMs, isRange, windowOf, type Range } from '../lib/usage/usage-series.js'
+import { bucketMs, isRange, rangeMs, windowOf, type Range } from '../lib/usage/usage-series.js'
 import type { RangeUsage } from '../lib/wire.js'
 import { useServices } from './context.js'
 import { useLoaded, type Loaded } from './use-loaded.js'
@@ -43,9 +43,9 @@ export const useUsageRange = (
   }
   const { accessId, location, network } = scope
   const load = (): Promise<RangeUsage> => {
-    const { fromMs, untilMs } = windowOf(range, end ?? Date.now())
-    const step = String(bucketMs(range))
-    const times = { from: String(fromMs), until: String(untilMs), step }
+    // Without an end the service takes that of its own clock.
+    const until = end === undefined ? {} : { until: String(windowOf(range, end).untilMs) }
+    const times = { span: String(rangeMs(range)), step: String(bucketMs(range)), ...until }
     return api.usageRange(accessId, { ...times, network, location })
   }
   const key = JSON.stringify([scope, range, end])

@@ -10,6 +10,7 @@ import { submissions, summary } from '../../api/submissions/shapes.js'
 import * as failureShapes from '../../api/usage/failure-shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
 import * as webhookShapes from '../../api/webhook/shapes.js'
+import { learnClock } from './clock.js'
 
 /** What a token is for. */
 export type TokenScope = {
@@ -63,7 +64,7 @@ const fetchAnswer = async (
   if (method !== 'GET') headers['x-slotline'] = '1'
   if (body !== undefined) headers['content-type'] = 'application/json'
   try {
-    return await fetch(path, {
+    const response = await fetch(path, {
       method,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -71,6 +72,8 @@ const fetchAnswer = async (
       credentials: 'same-origin',
       signal: AbortSignal.timeout(timeoutMs),
     })
+    learnClock(response.headers)
+    return response
   } catch {
     throw new ApiFailure(0, NO_ANSWER)
   }
@@ -93,6 +96,14 @@ type Read = <S extends v.GenericSchema>(
 ) => Promise<v.InferOutput<S>>
 
 type Ask = (method: Method, path: string, body?: unknown) => Promise<unknown>
+
+/** What an answer is to, so that it can be watched. */
+type Query = { readonly path: string; readonly parse: (answer: unknown) => unknown }
+
+const queries = new WeakMap<Promise<unknown>, Query>()
+
+/** The query that a promise of this client answers; undefined of another promise. */
+export const queryOf = (answer: Promise<unknown>): Query | undefined => queries.get(answer)
 
 /** What only operators may read. */
 const createOperatorCalls = (read: Read) => ({
@@ -223,13 +234,19 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     if (failure.code === 'signInTooOld') onSignInTooOld(path.slice(path.lastIndexOf('/') + 1))
     throw failure
   }
-  const read = async <S extends v.GenericSchema>(
+  const read = <S extends v.GenericSchema>(
     schema: S,
     ...call: Parameters<typeof ask>
   ): Promise<v.InferOutput<S>> => {
-    const parsed = v.safeParse(schema, await ask(...call))
-    if (parsed.success) return parsed.output
-    throw new ApiFailure(0, 'This page is outdated. Reload it to continue.')
+    const parse = (answer: unknown): v.InferOutput<S> => {
+      const parsed = v.safeParse(schema, answer)
+      if (parsed.success) return parsed.output
+      throw new ApiFailure(0, 'This page is outdated. Reload it to continue.')
+    }
+    const answer = ask(...call).then(parse)
+    const [method, path] = call
+    if (method === 'GET') queries.set(answer, { path, parse })
+    return answer
   }
   return {
     session: () => read(shapes.session, 'GET', '/api/session'),
@@ -259,6 +276,8 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     revoke: (scope: TokenScope) => read(shapes.removal, 'DELETE', `${scopePath(scope)}/token`),
     reveal: (scope: TokenScope) =>
       read(shapes.revealed, 'POST', `${scopePath(scope)}/token/reveal`, {}),
+    check: (scope: TokenScope) =>
+      read(shapes.checked, 'POST', `${scopePath(scope)}/token/check`, {}),
     restrict: async (scope: TokenScope, address: string) =>
       (await read(shapes.withEffect, 'PUT', `${scopePath(scope)}/token/restriction`, { address }))
         ?.effect,

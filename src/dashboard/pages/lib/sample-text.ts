@@ -41,6 +41,8 @@ export const fillSample = (
   { rpcUrl, wsUrl }: { readonly rpcUrl: string; readonly wsUrl: string },
   call: SampleCall,
   { submissionRoutes }: Pick<ActivePanel, 'submissionRoutes'>,
+  /** From 0 up to but not including 1: which of the tip accounts is named. */
+  share = 0,
 ): string => {
   const tips = call === 'lander' || call === 'relay' ? routeOf(submissionRoutes, call)?.tips : []
   const values = new Map([
@@ -48,7 +50,10 @@ export const fillSample = (
     ['WS_URL', wsUrl],
   ])
   for (const { payee, lamportsMin, accounts } of tips ?? []) {
-    values.set(`${payee.toUpperCase()}_TIP_ACCOUNT`, accounts[0] ?? '')
+    values.set(
+      `${payee.toUpperCase()}_TIP_ACCOUNT`,
+      accounts[Math.floor(share * accounts.length)] ?? '',
+    )
     values.set(`${payee.toUpperCase()}_TIP_LAMPORTS`, String(lamportsMin))
   }
   return text.replace(/SLOTLINE_([A-Z_]+)/g, (found, name: string) => values.get(name) ?? found)

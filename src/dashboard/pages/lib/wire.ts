@@ -25,6 +25,8 @@ export type ActivePanel = Exclude<Panel, { token: null }>
 export type SubmissionRoute = ActivePanel['submissionRoutes'][number]
 /** The token and its URLs. */
 export type TokenSecret = InferOutput<typeof shapes.revealed>
+/** What a location answered to a call with the token. */
+export type Checked = InferOutput<typeof shapes.checked>
 export type TokenUsage = InferOutput<typeof shapes.tokenUsage>
 export type AccessUsage = InferOutput<typeof limitShapes.accessUsage>
 export type Warning = InferOutput<typeof limitShapes.warnings>['warnings'][number]

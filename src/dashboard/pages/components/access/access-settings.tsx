@@ -4,7 +4,7 @@ import type { Access } from '../../lib/wire.js'
 
 /** What the holder sets for an access as a whole: one card each. */
 export const AccessSettings = ({ access: { accessId } }: { readonly access: Access }) => (
-  <div class="stack">
+  <div class="stack is-columns">
     <WebhookCard key={accessId} accessId={accessId} />
     <KeysCard key={`keys ${accessId}`} accessId={accessId} />
   </div>

@@ -19,7 +19,7 @@ export const AccessUsage = ({ access }: { readonly access: Access }) => {
   }
   const scope = { accessId: access.accessId, network: '', location: '' }
   return (
-    <div class="stack">
+    <div class="stack is-columns">
       <LimitsCard access={access} />
       <RangeCards scope={scope} onCode={showFailures} onLoaded={() => setLoaded(true)}>
         {usage => <OverLimitCard limits={access.limits} refused={usage?.overLimit} />}

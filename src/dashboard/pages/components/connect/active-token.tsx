@@ -32,51 +32,57 @@ export const ActiveToken = (options: {
       {panel.token.former !== null && (
         <FormerToken former={panel.token.former} onEnd={onEndFormer} />
       )}
-      <section class="card" aria-labelledby="endpoints-heading">
-        <div class="card-head">
-          <h2 id="endpoints-heading">Endpoints</h2>
-          <p class="muted">Created {formatMoment(panel.token.createdAtMs)}</p>
-        </div>
-        <p class="muted">
-          The URLs contain the token. Copy the complete URL and store it like a password.
-        </p>
-        <EndpointTable panel={panel} secret={secret} />
-        <CheckConnection address={panel.token.address} getSecret={secret.get} />
-      </section>
-      <RestrictionForm
-        scope={scope}
-        address={panel.token.address}
-        onChanged={onChanged}
-        onOutdated={onOutdated}
-      />
-      <SubmissionCard panel={panel} secret={secret} />
-      <SamplesCard panel={panel} secret={secret} />
-      <section class="card" aria-labelledby="replace-heading">
-        <h2 id="replace-heading">Replace or revoke</h2>
-        <div class="actions">
-          <div>
-            <h3>Regenerate</h3>
+      <div class="beside">
+        <div class="stack">
+          <section class="card" aria-labelledby="endpoints-heading">
+            <div class="card-head">
+              <h2 id="endpoints-heading">Endpoints</h2>
+              <p class="muted">Created {formatMoment(panel.token.createdAtMs)}</p>
+            </div>
             <p class="muted">
-              Generates a new token for this location. The current one becomes invalid immediately,
-              or within an hour if you choose so.
+              The URLs contain the token. Copy the complete URL and store it like a password.
             </p>
-          </div>
-          <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>
-            Regenerate
-          </button>
+            <EndpointTable panel={panel} secret={secret} />
+            <CheckConnection scope={scope} address={panel.token.address} secret={secret.known} />
+          </section>
+          <RestrictionForm
+            scope={scope}
+            address={panel.token.address}
+            onChanged={onChanged}
+            onOutdated={onOutdated}
+          />
+          <section class="card" aria-labelledby="replace-heading">
+            <h2 id="replace-heading">Replace or revoke</h2>
+            <div class="actions">
+              <div>
+                <h3>Regenerate</h3>
+                <p class="muted">
+                  Generates a new token for this location. The current one becomes invalid
+                  immediately, or within an hour if you choose so.
+                </p>
+              </div>
+              <button type="button" class="button" disabled={!canReplace} onClick={onRegenerate}>
+                Regenerate
+              </button>
+            </div>
+            <div class="actions">
+              <div>
+                <h3>Revoke</h3>
+                <p class="muted">
+                  Removes the token of this location. You can generate a new one later.
+                </p>
+              </div>
+              <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
+                Revoke
+              </button>
+            </div>
+          </section>
         </div>
-        <div class="actions">
-          <div>
-            <h3>Revoke</h3>
-            <p class="muted">
-              Removes the token of this location. You can generate a new one later.
-            </p>
-          </div>
-          <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
-            Revoke
-          </button>
+        <div class="stack">
+          <SamplesCard panel={panel} secret={secret} />
+          <SubmissionCard panel={panel} secret={secret} />
         </div>
-      </section>
+      </div>
     </>
   )
 }

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useEffect, useState } from 'preact/hooks'
 import { formatExactTime } from '../../lib/format.js'
 import type { ActivePanel } from '../../lib/wire.js'
@@ -42,9 +43,9 @@ export const FormerToken = ({
   readonly former: NonNullable<ActivePanel['token']['former']>
   readonly onEnd: () => void
 }) => {
-  const [isOver, setOver] = useState(endsAtMs <= Date.now())
+  const [isOver, setOver] = useState(endsAtMs <= serviceNow())
   useEffect(() => {
-    const timer = setTimeout(() => setOver(true), Math.max(0, endsAtMs - Date.now()))
+    const timer = setTimeout(() => setOver(true), Math.max(0, endsAtMs - serviceNow()))
     return () => clearTimeout(timer)
   }, [endsAtMs])
   if (isOver) return null

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { formatSpan } from '../../lib/format.js'
@@ -31,7 +32,7 @@ export const SeenClientList = ({
       {value?.clients.map(({ address, lastSeenMs }) => (
         <li key={address}>
           <code>{address}</code>
-          <span class="muted">{formatSpan(Date.now() - lastSeenMs)} ago</span>
+          <span class="muted">{formatSpan(serviceNow() - lastSeenMs)} ago</span>
           {QUAD.test(wanted) && (
             <span class={`badge ${address === wanted ? 'is-active' : 'is-ended'}`}>
               {address === wanted ? 'Stays allowed' : 'Would be refused'}

@@ -37,7 +37,7 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
     ask(withFilters(asked, changed))
   }
   return (
-    <section class="card" aria-labelledby="failures-heading">
+    <section class="card is-whole" aria-labelledby="failures-heading">
       <div class="card-head">
         <h2 id="failures-heading" tabIndex={-1}>
           Failed requests

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { reasonsOf, timesOf } from '../../lib/incidents.js'
 import type { Incident } from '../../lib/wire.js'
 
@@ -19,7 +20,7 @@ export const IncidentList = ({
           <span>{reasonsOf(incident)}</span>
           {incident.endedAtMs === null && <span class="badge is-ended">Now</span>}
         </span>
-        <span class="muted">{timesOf(incident, Date.now())}</span>
+        <span class="muted">{timesOf(incident, serviceNow())}</span>
       </li>
     ))}
   </ul>

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { reasonsOf, timesOf } from '../../lib/incidents.js'
@@ -25,7 +26,7 @@ export const LastingIncident = ({
   return (
     <div class="notice is-warning" role="status">
       <p>
-        {location.name} is degraded: {reasonsOf(lasting)}, {timesOf(lasting, Date.now())}.
+        {location.name} is degraded: {reasonsOf(lasting)}, {timesOf(lasting, serviceNow())}.
       </p>
     </div>
   )

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useState } from 'preact/hooks'
 import { formatCount, formatPlural } from '../../lib/format.js'
 import { HEALTHS } from '../../lib/healths.js'
@@ -116,7 +117,7 @@ const AccessGroup = ({
               <bdi>{title}</bdi>
             </a>
           </h2>
-          <Marks marks={marksOfAccess(access, Date.now())} />
+          <Marks marks={marksOfAccess(access, serviceNow())} />
           <span class="muted">
             {access.label !== '' && `${access.product.name} · `}
             <code>{access.accessId}</code>

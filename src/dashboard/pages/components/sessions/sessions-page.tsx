@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { toMessage, useLoaded } from '../../hooks/use-loaded.js'
@@ -35,7 +36,7 @@ const SessionRow = ({
             <code>{session.address}</code> ·{' '}
           </>
         )}
-        Last used {lastUseOf(session, Date.now())}
+        Last used {lastUseOf(session, serviceNow())}
       </p>
       <p class="muted">
         Signed in {formatMoment(session.createdAtMs)} · ends {formatMoment(session.expiresAtMs)} if

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
@@ -18,7 +19,7 @@ export const Warnings = ({ access }: { readonly access: Access }) => {
   // What cannot be loaded is shown by the parts of the page that need it, too.
   const { value } = useLoaded(accessId, () => api.warnings(accessId), REFRESH_MS)
   const shown = (value?.warnings ?? []).map(warning => {
-    const { title, advice } = toWarningText(warning, access, Date.now())
+    const { title, advice } = toWarningText(warning, access, serviceNow())
     return { key: keyOf(warning), title, advice }
   })
   const announced = useRef<ReadonlySet<string>>(new Set())

@@ -29,7 +29,7 @@ export const LimitsCard = ({ access }: { readonly access: Access }) => {
   )
   const limits = value?.limits ?? access.limits
   return (
-    <section class="card" aria-labelledby="limits-heading">
+    <section class="card is-whole" aria-labelledby="limits-heading">
       <div class="card-head">
         <h2 id="limits-heading" tabIndex={-1}>
           Limits in use

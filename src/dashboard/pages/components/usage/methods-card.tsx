@@ -83,7 +83,7 @@ export const MethodsCard = ({
 }: {
   readonly methods: readonly MethodUsage[] | undefined
 }) => (
-  <section class="card" aria-labelledby="methods-heading">
+  <section class="card is-whole" aria-labelledby="methods-heading">
     <h2 id="methods-heading">By method</h2>
     {methods?.length === 0 && <p class="muted">No requests in this time.</p>}
     {methods !== undefined && methods.length > 0 && <MethodTable methods={methods} />}

@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { useState } from 'preact/hooks'
 import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
 import { KEPT_MS, rangeMs, type Range } from '../../lib/usage/usage-series.js'
@@ -12,7 +13,7 @@ export const PeriodBar = ({
   readonly endMs: number | undefined
   readonly onEnd: (endMs: number | undefined) => void
 }) => {
-  const nowMs = Date.now()
+  const nowMs = serviceNow()
   const [typed, setTyped] = useState<string>()
   const move = (toMs: number): void => {
     setTyped(undefined)

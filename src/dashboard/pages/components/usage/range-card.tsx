@@ -1,3 +1,4 @@
+import { serviceNow } from '../../lib/clock.js'
 import { formatZone } from '../../lib/format.js'
 import { isRange, RANGES } from '../../lib/usage/usage-series.js'
 import type { UsageView } from '../../hooks/use-usage-range.js'
@@ -14,7 +15,7 @@ export const RangeCard = ({
   readonly view: UsageView
   readonly onChange: (view: UsageView) => void
 }) => (
-  <section class="card range-card" aria-label="Range">
+  <section class="card range-card is-whole" aria-label="Range">
     <div class="card-tools">
       <Segments
         legend="Range"
@@ -27,7 +28,7 @@ export const RangeCard = ({
     <p class="muted">
       {range === 'month'
         ? 'Days are in UTC.'
-        : `Times are in ${formatZone(Date.now())}, on the whole page.`}
+        : `Times are in ${formatZone(serviceNow())}, on the whole page.`}
     </p>
   </section>
 )

@@ -8,7 +8,8 @@ import { MethodsCard } from './methods-card.js'
 import { RangeCard } from './range-card.js'
 import { RequestsCard } from './requests-card.js'
 import { useUsageRange, type UsageScope } from '../../hooks/use-usage-range.js'
-import { toBuckets, toLatencies } from '../../lib/usage/usage-series.js'
+import { serviceNow } from '../../lib/clock.js'
+import { toBuckets, toLatencies, windowOf } from '../../lib/usage/usage-series.js'
 import type { RangeUsage } from '../../lib/wire.js'
 
 /** What is counted in the time of the page, of a place or of the whole access. */
@@ -32,7 +33,11 @@ export const RangeCards = ({
   useEffect(() => {
     if (value !== undefined) onLoaded?.()
   }, [value !== undefined])
-  const buckets = toBuckets(value?.periods ?? [], range, end ?? Date.now())
+  const buckets = toBuckets(
+    value?.periods ?? [],
+    range,
+    value?.fromMs ?? windowOf(range, end ?? serviceNow()).fromMs,
+  )
   return (
     <>
       <RangeCard view={view} onChange={setView} />

@@ -20,7 +20,7 @@ export const UsageTab = ({ scope }: { readonly scope: TokenScope }) => {
     location.hash = formatAccess(scope.accessId, 'usage', query)
   }
   return (
-    <div class="stack">
+    <div class="stack is-columns">
       <RangeCards scope={scope} onCode={showFailures} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />

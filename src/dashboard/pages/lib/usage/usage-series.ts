@@ -39,13 +39,12 @@ export const windowOf = (
   return { fromMs: untilMs - rangeMs(range), untilMs }
 }
 
-/** Sums periods into columns, oldest first. Missing periods count as zero. */
+/** Sums periods into columns from a time on, oldest first. Missing periods count as zero. */
 export const toBuckets = (
   periods: readonly UsageMinute[],
   range: Range,
-  endMs: number,
+  fromMs: number,
 ): readonly UsageBucket[] => {
-  const { fromMs } = windowOf(range, endMs)
   const count = RANGES[range].minutes / RANGES[range].bucketMinutes
   const buckets = Array.from({ length: count }, (_, index) => ({
     startMs: fromMs + index * bucketMs(range),
