@@ -25,6 +25,11 @@ const ALL = {
   blocksMeta: { metas: {} },
   commitment: CONFIRMED,
 }
+/** Accounts that a transaction has written, or the runtime itself. */
+const SIGNED = {
+  signed: { nonemptyTxnSignature: true },
+  unsigned: { nonemptyTxnSignature: false },
+}
 const BLOCKS = {
   whole: { includeAccounts: true },
   tokens: { accountInclude: [TOKEN], includeAccounts: false },
@@ -108,7 +113,8 @@ t.test('a stream has what the source has of each slot', async t => {
   t.teardown(() => source.close())
   source.ask({ ...ALL, slots: {}, fromSlot: String(from) })
   const theirs = await source.until(isMeta(last))
-  const again = open({ ...ALL, blocks: BLOCKS, fromSlot: String(from) })
+  const accounts = { ...ALL.accounts, ...SIGNED }
+  const again = open({ ...ALL, accounts, blocks: BLOCKS, fromSlot: String(from) })
   const replayed = await again.until(isMeta(last))
   const sorted = (all: readonly SubscribeUpdate[]) =>
     all
@@ -151,7 +157,21 @@ t.test('a stream has what the source has of each slot', async t => {
   }
   t.ok(blocks.some(({ block }) => block.transactions.length > 0 && block.accounts.length > 0))
   const owned = replayed.find(({ filters }) => filters.includes('token'))
-  t.strictSame(owned?.filters, ['all', 'token'])
+  t.strictSame(owned?.filters, ['all', 'signed', 'token'])
+  const signatures = new Map(
+    theirs.flatMap(({ account }) => {
+      const { pubkey, txnSignature } = account?.account ?? {}
+      const key = `${account?.slot} ${pubkey && Buffer.from(pubkey).toString('hex')}`
+      return pubkey === undefined ? [] : [[key, txnSignature !== undefined] as const]
+    }),
+  )
+  for (const { account, filters } of replayed) {
+    if (account?.account === undefined) continue
+    const key = `${account.slot} ${Buffer.from(account.account.pubkey).toString('hex')}`
+    t.equal(filters.includes('signed'), signatures.get(key), key)
+    t.equal(filters.includes('unsigned'), !filters.includes('signed'))
+  }
+  t.ok(replayed.some(({ filters }) => filters.includes('unsigned')))
   t.ok(replayed.some(({ transaction }) => transaction !== undefined))
   t.ok(replayed.some(({ transactionStatus }) => transactionStatus !== undefined))
 })
@@ -209,7 +229,6 @@ t.test('what is not served is refused', async t => {
     await refused({ [kind]: { t: { vote: true } } }, INVALID, noVotes)
   await refused({ entry: { e: {} } }, INVALID, /`entry` is not allowed/)
   await refused({ blocks: { b: { includeEntries: true } } }, INVALID, /`include_entries` is not/)
-  await refused({ accounts: { a: { nonemptyTxnSignature: true } } }, INVALID, /nonempty_txn/)
   await refused(
     { accounts: { a: { owner: ['x'] } } },
     INVALID,

@@ -305,6 +305,7 @@ fn to_cost(transaction: &TransactionData) -> sys::error::Result<TransactionCost>
 
 fn to_update(account: &AccountData) -> sys::error::Result<AccountUpdate> {
     Ok(AccountUpdate {
+        is_signed: false,
         pubkey: pubkey(&account.pubkey)?,
         lamports: exact(&account.lamports, "lamports")?,
         rent_epoch: exact(&account.rent_epoch, "rentEpoch")?,

@@ -34,6 +34,7 @@ fn block(slot: u64, changes: u64) -> Block {
         let mut data = vec![slot as u8; 165];
         data[32..64].copy_from_slice(&key(n));
         AccountUpdate {
+            is_signed: false,
             pubkey: key(n),
             lamports: 2_039_280,
             rent_epoch: u64::MAX,

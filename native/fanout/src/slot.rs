@@ -223,6 +223,7 @@ fn match_subscriptions(
         Change::Account {
             pubkey,
             ref account,
+            ..
         } => index.account_hits(pubkey, account),
         Change::Status { signature, error } => {
             see(index, signature, error);
@@ -272,9 +273,12 @@ fn write(
         (Kind::Account(view), Change::Account { account, .. }) => {
             frames.account(to, account, view, snapshot)
         }
-        (Kind::Program(view), Change::Account { pubkey, account }) => {
-            frames.program(to, pubkey, account, view, snapshot)
-        }
+        (
+            Kind::Program(view),
+            Change::Account {
+                pubkey, account, ..
+            },
+        ) => frames.program(to, pubkey, account, view, snapshot),
         (
             Kind::Logs,
             Change::Transaction {

@@ -33,6 +33,8 @@ pub struct Account {
     pub lamports: u64,
     pub rent_epoch: u64,
     pub executable: bool,
+    /// The feed names a transaction that wrote it.
+    pub is_signed: bool,
     data: Range<usize>,
 }
 
@@ -91,7 +93,11 @@ impl Content {
         let mut content = Content::empty(slot, resident);
         let end = snapshot.feed_from(slot, FeedPosition::default(), &mut |change| {
             match change {
-                Change::Account { pubkey, account } => content.push(pubkey, &account),
+                Change::Account {
+                    pubkey,
+                    account,
+                    is_signed,
+                } => content.push(pubkey, &account, is_signed),
                 Change::Status { .. } => content.lacks_transactions = true,
                 transaction @ Change::Transaction { .. } => content.push_transaction(&transaction),
             }
@@ -120,7 +126,7 @@ impl Content {
         }
     }
 
-    fn push(&mut self, pubkey: &Pubkey, account: &store::AccountRef<'_>) {
+    fn push(&mut self, pubkey: &Pubkey, account: &store::AccountRef<'_>, is_signed: bool) {
         let index = self.accounts.len() as u32;
         let begin = self.data.len();
         self.data.extend_from_slice(account.data);
@@ -130,6 +136,7 @@ impl Content {
             lamports: account.lamports,
             rent_epoch: account.rent_epoch,
             executable: account.executable,
+            is_signed,
             data: begin..self.data.len(),
         });
         self.by_pubkey.insert(*pubkey, index);

@@ -13,6 +13,7 @@ mod filter;
 mod message;
 mod network;
 mod pace;
+mod reflection;
 mod sending;
 mod server;
 mod service;

@@ -29,6 +29,7 @@ use crate::codec::blocks::{Current, Pieces, Updates};
 use crate::control::Control;
 use crate::message::Update;
 use crate::network::Network;
+use crate::reflection;
 use crate::shared::Shared;
 use crate::status::{Refusal, shutting_down};
 use crate::subscription::Subscription;
@@ -72,6 +73,10 @@ fn method_of(path: &str) -> Option<(&'static str, bool)> {
         "/geyser.Geyser/IsBlockhashValid" => ("IsBlockhashValid", false),
         "/geyser.Geyser/GetVersion" => ("GetVersion", false),
         "/grpc.health.v1.Health/Check" => ("Health", false),
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo" => {
+            ("ServerReflectionInfo", false)
+        }
         _ => return None,
     })
 }
@@ -296,6 +301,7 @@ async fn answer(
             let run = |(): ()| async { Ok(PongResponse { count: SERVING }) };
             call(request, run).await
         }
+        "ServerReflectionInfo" => reflection::reflect(request).await,
         "SubscribeDeshred" => {
             let reason = "method disabled: the index has transactions of confirmed blocks only";
             Status::unimplemented(reason).into_http()

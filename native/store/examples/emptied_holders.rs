@@ -34,6 +34,7 @@ fn token_account(n: u64, amount: u64) -> AccountUpdate {
 
 fn update(pubkey: Pubkey, owner: Pubkey, data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 2_039_280,
         rent_epoch: u64::MAX,

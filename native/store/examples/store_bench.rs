@@ -62,6 +62,7 @@ fn plain_account(i: u64) -> AccountUpdate {
 
 fn update(pubkey: Pubkey, owner: Pubkey, data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 2_039_280,
         rent_epoch: u64::MAX,

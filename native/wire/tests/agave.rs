@@ -197,6 +197,7 @@ fn native_mint() -> AccountUpdate {
     let mut data = vec![0; MINT_BYTES];
     data[44..46].copy_from_slice(&[9, 1]);
     AccountUpdate {
+        is_signed: false,
         pubkey: NATIVE_MINT,
         lamports: 1_000_000_000,
         rent_epoch: 1,

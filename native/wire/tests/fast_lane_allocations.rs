@@ -42,6 +42,7 @@ fn open() -> (tempfile::TempDir, Store) {
     let mut holder = [&MINT[..], &[3; 32], &150u64.to_le_bytes(), &[0; 93]].concat();
     holder[108] = 1;
     let account = |pubkey, data| AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 1,
         rent_epoch: u64::MAX,

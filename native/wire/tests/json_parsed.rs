@@ -24,6 +24,7 @@ fn mint(pubkey: [u8; 32], decimals: u8) -> AccountUpdate {
     let mut data = vec![0; MINT_BYTES];
     data[44..46].copy_from_slice(&[decimals, 1]);
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 1,
         rent_epoch: 0,
@@ -162,6 +163,7 @@ fn wrapped_sol_by_address_reads_its_mint() {
     data[..32].copy_from_slice(&NATIVE_MINT);
     data[108] = 1;
     let account = AccountUpdate {
+        is_signed: false,
         data,
         pubkey: [1; 32],
         ..mint([1; 32], 0)
@@ -191,6 +193,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
 
 fn parsed_extensions(data: Vec<u8>) -> Vec<Value> {
     let account = AccountUpdate {
+        is_signed: false,
         data,
         owner: TOKEN_2022_PROGRAM,
         ..mint([1; 32], 0)

@@ -89,6 +89,7 @@ fn a_nonce_is_told_with_the_slot_of_its_account() {
     let temporary = open(&options());
     let store = &temporary.store;
     let nonce = |value: u8, owner: [u8; 32]| AccountUpdate {
+        is_signed: false,
         pubkey: [5; 32],
         lamports: 1,
         rent_epoch: 0,

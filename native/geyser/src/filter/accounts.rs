@@ -100,6 +100,7 @@ impl Condition {
 pub struct AccountFilter {
     accounts: KeySet,
     owners: HashSet<Pubkey>,
+    is_signed: Option<bool>,
     conditions: Vec<Condition>,
 }
 
@@ -110,12 +111,6 @@ impl AccountFilter {
         keys: &mut Keys,
         scope: &Scope,
     ) -> Result<AccountFilter, Status> {
-        if filter.nonempty_txn_signature.is_some() {
-            return Err(invalid_filter(
-                "`nonempty_txn_signature` is not allowed: the index does not keep which transaction \
-                 wrote an account",
-            ));
-        }
         if filter.filters.len() > TESTS_MAX {
             let reason = format!("Too many filters provided; max {TESTS_MAX}");
             return Err(invalid_filter(&reason));
@@ -123,6 +118,7 @@ impl AccountFilter {
         let parsed = AccountFilter {
             accounts: KeySet::parse(&filter.account, &filter.cuckoo_accounts_filter, keys)?,
             owners: keys.parse(&filter.owner)?,
+            is_signed: filter.nonempty_txn_signature,
             conditions: filter
                 .filters
                 .iter()
@@ -187,6 +183,9 @@ impl AccountFilter {
         let data = content.data(account);
         self.accounts.lets_through(&account.pubkey)
             && (self.owners.is_empty() || self.owners.contains(&account.owner))
+            && self
+                .is_signed
+                .is_none_or(|wanted| account.is_signed == wanted)
             && self
                 .conditions
                 .iter()

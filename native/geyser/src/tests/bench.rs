@@ -19,6 +19,7 @@ use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::*;
+use yellowstone_grpc_proto::prost::Message;
 
 use crate::calls::Event;
 use crate::filter::transactions::Kept;
@@ -77,6 +78,20 @@ impl Bench {
     }
 
     pub fn subscribe(&self, request: SubscribeRequest, token: &str) -> Result<Updates, Status> {
+        self.call("/geyser.Geyser/Subscribe", request, token)
+    }
+
+    /// Opens a stream with one request.
+    pub fn call<Q, A>(
+        &self,
+        path: &'static str,
+        request: Q,
+        token: &str,
+    ) -> Result<Streaming<A>, Status>
+    where
+        Q: Message + Send + Sync + Default + 'static,
+        A: Message + Send + Sync + Default + 'static,
+    {
         let uri = format!("http://{}", self.address);
         let token = token.parse().unwrap();
         self.runtime.block_on(async move {
@@ -86,8 +101,8 @@ impl Bench {
             let requests = futures::stream::iter([request]).chain(futures::stream::pending());
             let mut call = Request::new(requests);
             call.metadata_mut().insert("x-token", token);
-            let path = PathAndQuery::from_static("/geyser.Geyser/Subscribe");
-            let codec = ProstCodec::<SubscribeRequest, SubscribeUpdate>::default();
+            let path = PathAndQuery::from_static(path);
+            let codec = ProstCodec::<Q, A>::default();
             Ok(grpc.streaming(call, path, codec).await?.into_inner())
         })
     }
@@ -123,6 +138,13 @@ impl Bench {
                 while let Some(Ok(_)) = updates.next().await {}
             });
         }
+    }
+
+    pub fn next_of<A>(&self, mut answers: Streaming<A>) -> Result<A, Status> {
+        let next = self
+            .runtime
+            .block_on(async { timeout(PATIENCE, answers.next()).await });
+        next.expect("an answer in time").expect("no end")
     }
 
     pub fn next(&self, updates: &mut Updates) -> Result<SubscribeUpdate, Status> {

@@ -329,18 +329,17 @@ fn a_block_is_delivered_as_fast_as_its_parts() {
     let mut measure = |request: SubscribeRequest| {
         let mut updates = bench.subscribe(request, "token").unwrap();
         begin(&bench, &mut [&mut updates], slot);
-        let mut times: Vec<Duration> = (1..=5)
-            .map(|n| {
-                bench.store.apply(&of(slot + n)).unwrap();
-                let began = Instant::now();
-                bench.server.refresh(0).unwrap();
-                while name_of(&bench.next(&mut updates).unwrap()) != format!("meta {}", slot + n) {}
-                began.elapsed()
-            })
-            .collect();
+        // The shortest: what else the machine does meanwhile only adds to it.
+        let times = (1..=5).map(|n| {
+            bench.store.apply(&of(slot + n)).unwrap();
+            let began = Instant::now();
+            bench.server.refresh(0).unwrap();
+            while name_of(&bench.next(&mut updates).unwrap()) != format!("meta {}", slot + n) {}
+            began.elapsed()
+        });
+        let shortest = times.min().unwrap();
         slot += 6;
-        times.sort();
-        times[2]
+        shortest
     };
     let (parts, block) = (measure(parts), measure(with_blocks(vec![whole()])));
     let ratio = block.as_secs_f64() / parts.as_secs_f64();

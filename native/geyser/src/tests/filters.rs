@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use primitives::Pubkey;
 use primitives::encoding::encode_pubkey;
 use proptest::prelude::*;
-use store::Scope;
 use store::testing::{account, number, token_data};
+use store::{AccountUpdate, Scope};
 use yellowstone_grpc_proto::cuckoo::CuckooFilter;
 use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter::Filter as Test;
 use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_lamports::Cmp;
@@ -60,6 +60,9 @@ fn passes(filter: &SubscribeRequestFilterAccounts, row: &Row) -> bool {
     (filter.account.is_empty() || has(&filter.account, *key))
         && (filter.owner.is_empty() || has(&filter.owner, *owner))
         && filter
+            .nonempty_txn_signature
+            .is_none_or(|wanted| wanted == (lamports % 2 == 1))
+        && filter
             .filters
             .iter()
             .all(|one| match one.filter.as_ref().unwrap() {
@@ -110,8 +113,10 @@ fn filter() -> impl Strategy<Value = SubscribeRequestFilterAccounts> {
     let account = prop::collection::vec(0u64..12, 0..15);
     let owner = prop::collection::vec(50u64..53, 0..3);
     let conditions = prop::collection::vec(condition(), 0..3);
-    (account, owner, conditions).prop_map(|(account, owner, filters)| {
+    let signed = any::<Option<bool>>();
+    (account, owner, conditions, signed).prop_map(|(account, owner, filters, signed)| {
         SubscribeRequestFilterAccounts {
+            nonempty_txn_signature: signed,
             account: keys(&account),
             owner: keys(&owner),
             filters,
@@ -140,7 +145,9 @@ proptest! {
         let updates = unique
             .values()
             .map(|(key, owner, lamports, data)| {
-                account(number(*key), *lamports, number(*owner), data)
+                let is_signed = lamports % 2 == 1;
+                let update = account(number(*key), *lamports, number(*owner), data);
+                AccountUpdate { is_signed, ..update }
             })
             .collect();
         let content = content_of(updates);

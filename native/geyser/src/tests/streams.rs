@@ -11,6 +11,7 @@ use yellowstone_grpc_proto::geyser::*;
 
 use super::bench::{Bench, STALL, large, name_of, names, whole};
 use super::transaction;
+use crate::reflection::{Answer, Asked, Found, Question};
 use crate::status::Refusal;
 
 fn all(from_slot: Option<u64>) -> SubscribeRequest {
@@ -229,4 +230,36 @@ fn requests_without_end_delay_nobody() {
         beside.0 < Duration::from_millis(15),
         "idle {idle:?}, beside {beside:?}"
     );
+}
+
+#[test]
+fn a_tool_learns_the_calls() {
+    let bench = Bench::new();
+    let ask = |token: &str, asked: Asked| {
+        let question = Question {
+            host: String::new(),
+            asked: Some(asked),
+        };
+        let path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+        let answers = bench.call::<_, Answer>(path, question, token)?;
+        Ok::<_, tonic::Status>(bench.next_of(answers)?.found.unwrap())
+    };
+    let list = || Asked::ListServices(String::new());
+    let Found::Services(services) = ask("token", list()).unwrap() else {
+        panic!("no list");
+    };
+    assert_eq!(services.service[0].name, "geyser.Geyser");
+    let symbol = |name: &str| Asked::FileContainingSymbol(name.to_string());
+    let Found::Files(files) = ask("token", symbol("geyser.Geyser")).unwrap() else {
+        panic!("no files");
+    };
+    // A field of the newest messages that this build knows.
+    let has = |file: &Vec<u8>| file.windows(12).any(|bytes| bytes == b"block_footer");
+    assert!(files.file.len() == 3 && files.file.iter().any(has));
+    let unknown = ask("token", symbol("geyserx.Geyser")).unwrap();
+    assert!(matches!(unknown, Found::Error(error) if error.error_code == 5));
+    let refused = ask("wrong", list()).unwrap_err();
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    let long = ask("token", symbol(&"x".repeat(2_000))).unwrap_err();
+    assert_eq!(long.code(), Code::OutOfRange);
 }

@@ -124,6 +124,7 @@ impl Set {
 
 fn account(pubkey: Pubkey, owner: Pubkey, lamports: u64, data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports,
         rent_epoch: u64::MAX,

@@ -113,6 +113,7 @@ impl PendingBank {
 
 fn deletion_of(pubkey: Pubkey) -> AccountUpdate {
     AccountUpdate {
+        is_signed: true,
         pubkey,
         lamports: 0,
         rent_epoch: 0,

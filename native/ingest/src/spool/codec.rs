@@ -8,6 +8,9 @@ use store::{AccountUpdate, Block, TransactionCost, TransactionDetails, Transacti
 const HAS_TIME: u8 = 1;
 const HAS_ROOT: u8 = 2;
 const HAS_DETAILS: u8 = 4;
+/// Flags of an account.
+const IS_EXECUTABLE: u8 = 1;
+const IS_SIGNED: u8 = 2;
 /// Maximum list capacity to reserve before reading elements, so that a wrong length uses no memory.
 const RESERVED_MAX: usize = 1024;
 
@@ -32,7 +35,9 @@ pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&account.pubkey)?;
         to.write_all(&account.lamports.to_le_bytes())?;
         to.write_all(&account.rent_epoch.to_le_bytes())?;
-        to.write_all(&[u8::from(account.executable)])?;
+        let executable = if account.executable { IS_EXECUTABLE } else { 0 };
+        let signed = if account.is_signed { IS_SIGNED } else { 0 };
+        to.write_all(&[executable | signed])?;
         to.write_all(&account.owner)?;
         write_bytes(to, &account.data)?;
     }
@@ -102,11 +107,17 @@ pub fn decode(from: &mut impl Read) -> io::Result<Block> {
 }
 
 fn decode_account(from: &mut impl Read) -> io::Result<AccountUpdate> {
+    let (pubkey, lamports, rent_epoch) = (read_array(from)?, read_u64(from)?, read_u64(from)?);
+    let [flags] = read_array(from)?;
+    if flags & !(IS_EXECUTABLE | IS_SIGNED) != 0 {
+        return Err(malformed("flag"));
+    }
     Ok(AccountUpdate {
-        pubkey: read_array(from)?,
-        lamports: read_u64(from)?,
-        rent_epoch: read_u64(from)?,
-        executable: read_bool(from)?,
+        pubkey,
+        lamports,
+        rent_epoch,
+        executable: flags & IS_EXECUTABLE != 0,
+        is_signed: flags & IS_SIGNED != 0,
         owner: read_array(from)?,
         data: read_bytes(from)?,
     })

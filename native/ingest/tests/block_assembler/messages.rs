@@ -43,6 +43,7 @@ pub fn meta(slot: u64, parent_slot: u64) -> Update {
 
 pub fn account(slot: u64, key: u8, write_version: u64, data: usize) -> Update {
     let account = AccountUpdate {
+        is_signed: false,
         pubkey: [key; 32],
         lamports: write_version,
         rent_epoch: u64::MAX,

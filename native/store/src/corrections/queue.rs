@@ -36,6 +36,7 @@ impl Corrections {
         let correction = Correction {
             slot: row.account.slot,
             update: AccountUpdate {
+                is_signed: false,
                 pubkey: *row.pubkey,
                 lamports: row.account.lamports,
                 rent_epoch: row.account.rent_epoch,

@@ -11,6 +11,8 @@ const KIND_STATUS: u8 = 2;
 const KIND_TRANSACTION: u8 = 3;
 /// As a transaction; its protobuf in place of its log lines, which are in that.
 const KIND_FULL: u8 = 4;
+/// As an account, which a transaction wrote.
+const KIND_SIGNED: u8 = 5;
 const IS_VOTE: u8 = 1;
 
 /// One change of a slot; an account has its state after that slot.
@@ -20,6 +22,8 @@ pub enum Change<'a> {
     Account {
         pubkey: &'a Pubkey,
         account: AccountRef<'a>,
+        /// As in [`AccountUpdate`].
+        is_signed: bool,
     },
     /// A transaction with only its outcome; `error` as in [`TransactionUpdate`].
     Status {
@@ -85,11 +89,12 @@ pub(crate) fn first_length(bytes: &[u8]) -> Option<usize> {
 pub(crate) fn decode(bytes: &[u8]) -> Option<Change<'_>> {
     let (head, body) = bytes.split_first_chunk::<CHANGE_HEAD_BYTES>()?;
     match head[0] {
-        KIND_ACCOUNT => {
+        KIND_ACCOUNT | KIND_SIGNED => {
             let (pubkey, record) = body.split_first_chunk()?;
             Some(Change::Account {
                 pubkey,
                 account: record::decode(record).ok()?,
+                is_signed: head[0] == KIND_SIGNED,
             })
         }
         KIND_STATUS => {
@@ -151,7 +156,10 @@ pub(crate) fn push_account(out: &mut Vec<u8>, update: &AccountUpdate, slot: u64)
         out.extend_from_slice(&update.pubkey);
         out.extend_from_slice(&record::encode_head(&account));
         out.extend_from_slice(account.data);
-        KIND_ACCOUNT
+        match update.is_signed {
+            true => KIND_SIGNED,
+            false => KIND_ACCOUNT,
+        }
     });
 }
 
@@ -210,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_decode(kind in 0u8..6, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn any_bytes_decode(kind in 0u8..7, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let bytes = [&[kind][..], &bytes].concat();
             let _ = first_length(&bytes);
             if let Some(Change::Transaction { keys, logs, .. }) = decode(&bytes) {

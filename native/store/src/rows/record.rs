@@ -25,6 +25,9 @@ pub struct AccountUpdate {
     pub executable: bool,
     pub owner: Pubkey,
     pub data: Vec<u8>,
+    /// Whether the feed names a transaction that wrote it: the runtime writes some accounts itself.
+    /// Kept with what a slot changed only.
+    pub is_signed: bool,
 }
 
 impl AccountUpdate {

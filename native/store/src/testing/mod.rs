@@ -70,6 +70,7 @@ pub fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
 
 pub fn account(pubkey: Pubkey, lamports: u64, owner: Pubkey, data: &[u8]) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports,
         rent_epoch: u64::MAX,

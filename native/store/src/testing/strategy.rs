@@ -83,6 +83,7 @@ pub fn update() -> impl Strategy<Value = AccountUpdate> {
     )
         .prop_map(
             |(pubkey, lamports, rent_epoch, executable, owner, data)| AccountUpdate {
+                is_signed: false,
                 pubkey,
                 lamports,
                 rent_epoch,

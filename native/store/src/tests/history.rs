@@ -22,7 +22,9 @@ pub(super) fn feed(store: &Store, slot: u64) -> Option<(Seen, Vec<TransactionUpd
     let snapshot = store.snapshot().unwrap();
     let is_held = snapshot.feed(slot, &mut |change| {
         match change {
-            Change::Account { pubkey, account } => {
+            Change::Account {
+                pubkey, account, ..
+            } => {
                 assert_eq!(account.slot, slot);
                 accounts.push((
                     *pubkey,

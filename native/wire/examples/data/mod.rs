@@ -43,6 +43,7 @@ fn mint(index: u64) -> AccountUpdate {
 
 fn update(pubkey: Pubkey, data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 2_039_280,
         rent_epoch: u64::MAX,

@@ -91,6 +91,7 @@ mod mints;
 
 fn update(pubkey: [u8; 32], data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey,
         lamports: 1,
         rent_epoch: 0,

@@ -70,6 +70,7 @@ fn translate_state(
     let content = Content::Account {
         write_version: account.write_version,
         account: AccountUpdate {
+            is_signed: account.txn_signature.is_some(),
             pubkey: fixed(slot, "a pubkey", &account.pubkey)?,
             lamports: account.lamports,
             rent_epoch: account.rent_epoch,

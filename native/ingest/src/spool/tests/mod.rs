@@ -39,6 +39,7 @@ fn hash(fork: u8, slot: u64) -> [u8; 32] {
 /// A block that changes one account unique to it and one account common to all blocks.
 fn block_of(fork: u8, slot: u64, parent_slot: u64) -> Block {
     let account = |key: [u8; 32]| AccountUpdate {
+        is_signed: false,
         pubkey: key,
         lamports: slot,
         rent_epoch: u64::MAX,
@@ -259,6 +260,7 @@ fn balances(slot: u64, changes: impl Iterator<Item = (u64, u64)>) -> Block {
         data[64..72].copy_from_slice(&amount.to_le_bytes());
         data[108] = 1;
         AccountUpdate {
+            is_signed: false,
             pubkey: hash(8, number),
             lamports: 1,
             rent_epoch: u64::MAX,

@@ -8,6 +8,7 @@ fn accounts() -> impl Strategy<Value = Vec<AccountUpdate>> {
     let data = proptest::collection::vec(any::<u8>(), 0..300);
     let account = (any::<[u8; 32]>(), any::<u64>(), any::<bool>(), data);
     let account = account.prop_map(|(pubkey, lamports, executable, data)| AccountUpdate {
+        is_signed: executable != (lamports % 2 == 0),
         pubkey,
         lamports,
         rent_epoch: !lamports,

@@ -47,6 +47,7 @@ fn change(store: &Store, amount: u64) {
             block_height: tip.block_height + 1,
             root: Some(tip.slot),
             accounts: vec![AccountUpdate {
+                is_signed: false,
                 pubkey: HOLDER,
                 lamports: amount % 2,
                 rent_epoch: u64::MAX,

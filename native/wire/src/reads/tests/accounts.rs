@@ -88,6 +88,7 @@ fn a_balance_is_of_the_slot_that_its_context_names() {
     let closed = account(3, WALLET, Vec::new());
     let (_dir, store) = open(vec![steady, changed, closed], Scope::All);
     let with = |key, lamports| AccountUpdate {
+        is_signed: false,
         lamports,
         ..account(key, WALLET, Vec::new())
     };

@@ -35,6 +35,7 @@ const WALLET: Pubkey = [3; 32];
 
 fn account(key: u8, owner: Pubkey, data: Vec<u8>) -> AccountUpdate {
     AccountUpdate {
+        is_signed: false,
         pubkey: [key; 32],
         lamports: 1,
         rent_epoch: 0,
