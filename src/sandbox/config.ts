@@ -6,6 +6,7 @@ import { SANDBOX_CLUSTER } from './machines/ensure-cluster.js'
 import { machinesOf } from './machines/machines.js'
 import { portsFrom, type Ports } from './ports.js'
 import { SANDBOX_SEED } from './solana/keypair.js'
+import { SANDBOX_OPERATOR } from './identity/users.js'
 import { deriveTips, type Tips } from './upstreams/tips.js'
 
 /** Flags of `slotline sandbox`. */
@@ -184,6 +185,7 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       // Receivers run on this machine, and whoever writes one does not wait for long.
       webhooks: { allowLoopback: true, checkMs: 2_000, sendMs: 3_000, retryMs: 1_000 },
       identity: { issuer: urlOf(ports.identity), clientId, clientSecret },
+      operators: [SANDBOX_OPERATOR],
     },
     processes: {
       // No balancer is in front.

@@ -90,7 +90,11 @@ if (browser !== undefined)
       await page.getByRole('region', { name }).getByText(text).first().waitFor()
       await look(t, page, `operator-${name.toLowerCase()}`, VIEWS)
     }
-    await page.getByRole('radio', { name: 'Lanes' }).check()
+    t.match(page.url(), '#/operator/audit')
+    t.equal(await page.title(), 'Audit · Operator · Slotline')
+    await page.goto(`${dashboard.url}/#/operator/lanes`)
+    await page.reload()
+    t.ok(await page.getByRole('radio', { name: 'Lanes' }).isChecked())
     await page.getByRole('radio', { name: '7 days' }).check()
     const lanes = page.getByRole('region', { name: 'fast on main' })
     const cells = async (row: number): Promise<readonly string[]> => {

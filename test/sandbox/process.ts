@@ -71,7 +71,7 @@ const checkDescription = ({ description, dataDir, port }: Deployment, t: Test): 
   t.equal(description.metricsUrl, `${origin('http', 5)}/metrics`)
   t.equal(description.dashboardUrl, `${origin('http', 4)}/`)
   t.equal(description.identity.issuer, origin('http', 10))
-  t.equal(description.identity.users.length, 2)
+  t.equal(description.identity.users.length, 3)
   t.equal(description.geyserUrl, origin('http', 6))
   t.equal(description.upstreamRpcUrl, origin('http', 7))
   t.equal(description.landerUrl, origin('http', 8))

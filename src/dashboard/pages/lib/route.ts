@@ -128,3 +128,22 @@ export const useRoute = (): [Route, (next: Route) => void] => {
   }
   return [route, go]
 }
+
+/** Views of the operator's page, in display order. */
+export const OPERATOR_VIEWS = ['accesses', 'usage', 'lanes', 'nodes', 'incidents', 'audit'] as const
+export type OperatorView = (typeof OPERATOR_VIEWS)[number]
+
+/** The view of the operator's page in a fragment: `#/operator/lanes`. */
+export const parseOperatorView = (fragment: string): OperatorView => {
+  const [, second] = partsOf(fragment)
+  return OPERATOR_VIEWS.find(name => name === second) ?? 'accesses'
+}
+
+/** The view in the fragment of the URL, and a function to change it. */
+export const useOperatorView = (): [OperatorView, (view: OperatorView) => void] => {
+  const view = parseOperatorView(useFragment())
+  const go = (next: OperatorView): void => {
+    location.hash = `#/operator/${next}`
+  }
+  return [view, go]
+}

@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   formatAccess,
   formatRoute,
+  parseOperatorView,
   parsePage,
   parseQuery,
   parseRoute,
@@ -56,6 +57,13 @@ t.test('filters of a list are behind the choice', t => {
   ]
   for (const [query, filters] of hostile)
     t.strictSame(toFilters(parseQuery(`#/a${query}`)), { ...NO_FILTERS, ...filters }, query)
+  t.end()
+})
+
+t.test("a view of the operator's page is in the URL", t => {
+  t.equal(parseOperatorView('#/operator/lanes'), 'lanes')
+  for (const fragment of ['#/operator', '#/operator/', '#/operator/x', '#/operator/constructor'])
+    t.equal(parseOperatorView(fragment), 'accesses', fragment)
   t.end()
 })
 

@@ -4,6 +4,7 @@ import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { formatCount, formatMoment, formatPlural } from '../../lib/format.js'
 import { HEALTHS } from '../../lib/healths.js'
+import { OPERATOR_VIEWS, useOperatorView, type OperatorView } from '../../lib/route.js'
 import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -248,19 +249,15 @@ const VIEWS = {
   nodes: { name: 'Nodes', View: Nodes },
   incidents: { name: 'Incidents', View: Incidents },
   audit: { name: 'Audit', View: AuditLog },
-} as const
-type ViewName = keyof typeof VIEWS
-const NAMES = Object.keys(VIEWS) as ViewName[]
+} as const satisfies Record<OperatorView, { readonly name: string; readonly View: () => unknown }>
 
 /** What operators see of the whole service. It changes nothing. */
 export const OperatorPage = () => {
-  const [chosen, setChosen] = useState<ViewName>('accesses')
+  const [chosen, choose] = useOperatorView()
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
-    document.title = 'Operator · Slotline'
-    heading.current?.focus()
-  }, [])
   const { name, View } = VIEWS[chosen]
+  useEffect(() => heading.current?.focus(), [])
+  useEffect(() => void (document.title = `${name} · Operator · Slotline`), [name])
   return (
     <section class="stack page" aria-labelledby="operator-heading">
       <div>
@@ -275,9 +272,9 @@ export const OperatorPage = () => {
       <div class="operator-views">
         <Segments
           legend="View"
-          options={NAMES.map(id => ({ id, name: VIEWS[id].name }))}
+          options={OPERATOR_VIEWS.map(id => ({ id, name: VIEWS[id].name }))}
           chosen={chosen}
-          onChoose={id => setChosen(NAMES.find(one => one === id) ?? 'accesses')}
+          onChoose={id => choose(OPERATOR_VIEWS.find(one => one === id) ?? 'accesses')}
         />
       </div>
       <section class="card operator-view" aria-label={name}>
