@@ -3,6 +3,7 @@ import { RpcError } from '../shared/errors.js'
 import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { ApiKeyInfo, ApiKeyManager, NewApiKey } from './keys/key-manager.js'
 import type { Access, TokenScope } from './store/tables.js'
+import type { AlertRule } from './store/webhook-shape.js'
 import type { NewToken, TokenInfo, TokenManager } from './tokens/token-manager.js'
 
 /** How a change came into effect on the machines of a cluster. */
@@ -68,6 +69,8 @@ export type AccessService = Omit<
   /** Ends an API key: no machine answers a request with it any more. */
   revokeKey(accessId: string, keyId: string): Promise<Effective>
   keysOf(accessId: string): readonly ApiKeyInfo[]
+  /** Replaces the rules by which its holder is alerted, which no edge needs to know. */
+  setAlertRules(accessId: string, rules: readonly AlertRule[]): Promise<Access>
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
@@ -154,6 +157,7 @@ export const createAccessService = (options: {
     // Everywhere: the API of each machine takes it.
     revokeKey: (accessId, keyId) => acknowledged(keyManager.revoke(accessId, keyId), locations),
     keysOf: accessId => keyManager.list(accessId),
+    setAlertRules: (accessId, rules) => settled(accessManager.setAlertRules(accessId, rules)),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),

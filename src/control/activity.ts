@@ -28,6 +28,7 @@ import type {
 import type { DayQuery, UsageDays } from '../usage/days.js'
 import { createAccessFigures } from './access-figures.js'
 import { createLanes, createSummary, type LanesOf } from './lanes.js'
+import { createEvidence } from './evidence.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
 import { toPageView } from './submission-view.js'
@@ -135,7 +136,7 @@ export const openActivity = async (
   const ask = createAsk(own.ask, others?.peers.client)
   const ids = locations.map(({ id }) => id)
   return {
-    usage: createUsage(ask, Date.now),
+    usage: { ...createUsage(ask, Date.now), evidence: createEvidence(ask, Date.now) },
     submissions: others?.submissions ?? submissions,
     traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),

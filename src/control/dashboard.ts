@@ -37,6 +37,7 @@ import { createWatches } from '../dashboard/events/watches.js'
 import { createStatusRoutes } from '../dashboard/status/routes.js'
 import { createReadStatus } from '../dashboard/status/status.js'
 import { createReadWarnings } from '../dashboard/api/warnings.js'
+import { randomBase62 } from '../access/tokens/location-token.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import { createAuditRecord } from './accesses/audit-record.js'
@@ -80,6 +81,8 @@ export type ControlDashboardParts = {
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
   readonly machines?: (() => readonly MachineView[]) | undefined
 }
+
+const RULE_ID_CHARS = 12
 
 const openStreams = (parts: ControlDashboardParts, sessions: Pick<Sessions, 'isValid'>) =>
   new EventStreams({
@@ -145,7 +148,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       now,
     })
   const limits = createRateLimits(options)
-  const readWarnings = createReadWarnings(parts.usage, options.warnings, now)
+  const readWarnings = createReadWarnings({ ...parts, options: options.warnings })
   const streams = openStreams(parts, sessions)
   const locationIds = config.locations.map(({ id }) => id)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
@@ -157,6 +160,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
       exportBounds: config.submissionStore,
       docsUrl: options.docsUrl,
       readWarnings,
+      ruleId: () => `rule_${randomBase62(RULE_ID_CHARS, randomBytes)}`,
       webhookParts: { webhooks: parts.webhooks, deliveries, options: options.webhooks },
     }),
     ...createOperatorRoutes({ ...parts, locationIds }),

@@ -153,6 +153,13 @@ const rateOf = (minutes: readonly RowOf<'rate'>[], nowMs: number): number => {
   return ((admittedIn(newest) + admittedIn(newest - 1) * lastShare) * 1_000) / MINUTE_MS
 }
 
+export const meansOf = (use: RowOf<'use'> | undefined): AccessUsage['means'] => ({
+  requestsPerSecond: use?.requestsMean ?? 0,
+  requestsInFlight: use?.inFlightMean ?? 0,
+  sockets: use?.socketsMean ?? 0,
+  subscriptionsOfSocket: use?.subscriptionsMean ?? 0,
+})
+
 const readAccess = async (
   ask: Ask,
   accessId: string,
@@ -174,12 +181,7 @@ const readAccess = async (
     sockets: use?.sockets ?? 0,
     subscriptions: use?.subscriptions ?? 0,
     subscriptionsOfSocket: use?.subscriptionsOfSocket ?? 0,
-    means: {
-      requestsPerSecond: use?.requestsMean ?? 0,
-      requestsInFlight: use?.inFlightMean ?? 0,
-      sockets: use?.socketsMean ?? 0,
-      subscriptionsOfSocket: use?.subscriptionsMean ?? 0,
-    },
+    means: meansOf(use),
     peaks: peaks.rows
       .filter(({ perSecond }) => perSecond > 0)
       .map(({ startMs, atMs, perSecond }) => ({ startMs, atMs, perSecond: toDecimal(perSecond) })),
@@ -189,7 +191,7 @@ const readAccess = async (
 }
 
 /** A row of methods with its codes and latencies in place of their JSON. */
-const toCounts = <R extends { readonly codes: string; readonly latencies: string }>({
+export const toCounts = <R extends { readonly codes: string; readonly latencies: string }>({
   codes,
   latencies,
   ...counted
@@ -232,7 +234,7 @@ const readRange = async (
 }
 
 /** Usage for the dashboard, of all machines that are asked. */
-export const createUsage = (ask: Ask, now: () => number): Usage => ({
+export const createUsage = (ask: Ask, now: () => number): Omit<Usage, 'evidence'> => ({
   ofPlace: scope => readPlace(ask, scope, now()),
   ofPeriods: async (scope, { grain, fromMs, untilMs }) => {
     const [key, at] = [scopeOf(scope), [scope.location]]

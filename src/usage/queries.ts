@@ -46,6 +46,7 @@ const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
 const figures = <const N extends string>(names: readonly N[]): Record<N, typeof count> =>
   Object.fromEntries(names.map(name => [name, count])) as Record<N, typeof count>
 
+const place = { network: text, location: text }
 const minuteFigures = figures(SHOWN)
 const methodFigures = figures(METHOD_FIGURE_NAMES)
 
@@ -79,6 +80,14 @@ export const QUESTIONS = {
       FROM ${from('minute', `${SCOPE} AND minute >= ?4 AND minute < ?5`)} GROUP BY minute`,
     row: v.object({ startMs: count, ...minuteFigures }),
     add: { by: ['startMs'], sum: SHOWN, order: 'startMs' },
+  }),
+  /** Access, first minute and end: the minutes of each network and location. */
+  recent: question({
+    sql: `SELECT network, location, minute * 60000 AS startMs, ${sums(SHOWN)}
+      FROM ${from('minute', '?1 = access AND minute >= ?2 AND minute < ?3')}
+      GROUP BY network, location, minute`,
+    row: v.object({ ...place, startMs: count, ...minuteFigures }),
+    add: { by: ['network', 'location', 'startMs'], sum: SHOWN, order: 'startMs' },
   }),
   /**
    * Access, network and location, or empty texts for any, from and until in Unix milliseconds,
@@ -287,13 +296,7 @@ export const QUESTIONS = {
       )}
       GROUP BY access, network, location, method
       ORDER BY access, network, location, method LIMIT ${ROWS_MAX}`,
-    row: v.object({
-      accessId: text,
-      network: text,
-      location: text,
-      method: text,
-      ...methodFigures,
-    }),
+    row: v.object({ accessId: text, ...place, method: text, ...methodFigures }),
     add: { by: ['accessId', 'network', 'location', 'method'], sum: METHOD_FIGURE_NAMES },
     accesses: ([, access = '']) => (access === '' ? [] : [String(access)]),
   }),

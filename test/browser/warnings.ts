@@ -3,6 +3,7 @@ import { choose, look, openBrowser, openVisit, signIn } from '../fixtures/dashbo
 import {
   ADA,
   NO_ACCESS_USAGE,
+  NO_EVIDENCE,
   NO_PLACE_USAGE,
   startDashboard,
 } from '../fixtures/dashboard/dashboard.js'
@@ -24,19 +25,20 @@ if (browser !== undefined)
       pagesDir: repositoryPath('dist/dashboard/pages/'),
       usage: {
         ...NO_PLACE_USAGE,
-        ofPlace: ({ location }) => ({
+        evidence: () => ({
+          ...NO_EVIDENCE,
+          means,
           minutes: [
             {
+              network: 'main',
+              location: 'fra',
               startMs: Math.floor(dashboard.clock.nowMs / MINUTE_MS) * MINUTE_MS,
               requests: 120,
-              errors: location === 'fra' ? errors : 0,
+              errors,
               rateLimited: 0,
               refused: 0,
             },
           ],
-          refused: [],
-          clients: [],
-          replaced: [],
         }),
         ofAccess: () => ({ ...NO_ACCESS_USAGE, means }),
       },

@@ -26,6 +26,7 @@ const ACCESS: AccessDocument = {
   endedAtMs: null,
   tokens: [],
   formerTokens: [],
+  webhooks: [],
 }
 
 const openLog = async (t: Test) => {

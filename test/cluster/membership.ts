@@ -136,7 +136,13 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
     const { store } = machine
     await createLocalJournal({ store, randomBytes }).propose({
       accessId: 'acc_own',
-      update: () => ({ ...access, accessId: 'acc_own', tokens: [], formerTokens: [] }),
+      update: () => ({
+        ...access,
+        accessId: 'acc_own',
+        tokens: [],
+        formerTokens: [],
+        webhooks: [],
+      }),
     })
     await t.rejects(join(machine.parts), { message: /slotline cluster init takes them/ })
     const state = { epoch: 'other', instance: 'i', lastBeat: 0, added: 0, place: '' }

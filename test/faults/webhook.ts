@@ -40,10 +40,11 @@ t.test('a warning is delivered once, through 500, silence and kill -9', async t 
     validUntilMs: Date.now() + DAY_MS,
   })
   const accessId = String(granted.body['accessId'])
-  const path = `/api/accesses/${accessId}/webhook`
+  const path = `/api/accesses/${accessId}/webhooks`
   const deliveries = async (): Promise<readonly unknown[]> => {
     const answer = await client.ask(path, { headers: { connection: 'close' } })
-    return membersOf(membersOf(answer.json)['webhook'])['deliveries'] as readonly unknown[]
+    const [webhook] = membersOf(answer.json)['webhooks'] as readonly unknown[]
+    return membersOf(webhook)['deliveries'] as readonly unknown[]
   }
 
   // The first attempt fails, the second one is cut off by a kill of control.
@@ -52,7 +53,7 @@ t.test('a warning is delivered once, through 500, silence and kill -9', async t 
     const status = answers.shift()
     if (status !== undefined) response.writeHead(status).end()
   }
-  const made = await client.call('PUT', path, { url: receiver.url }, { connection: 'close' })
+  const made = await client.call('POST', path, { url: receiver.url }, { connection: 'close' })
   t.equal(made.status, 200)
   const secret = String(membersOf(made.json)['secret'])
   await until('the second attempt waits for an answer', () => receiver.received.length === 2)

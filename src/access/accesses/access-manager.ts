@@ -3,6 +3,7 @@ import type { Limits } from '../../shared/access-limits.js'
 import type { AccessJournal } from '../journal/access-journal.js'
 import type { AccessStore } from '../store/access-store.js'
 import type { Access, AccessDocument, StoredAccess, TokenScope } from '../store/tables.js'
+import type { AlertRule } from '../store/webhook-shape.js'
 import { withFormerTokens } from '../tokens/former-tokens.js'
 import { randomBase62, type RandomBytes } from '../tokens/location-token.js'
 
@@ -40,6 +41,8 @@ export type AccessManager = {
   relabel(accessId: string, label: string): Promise<Access>
   /** Sets until when parameters of its failed calls are kept; 0: they are not. */
   keepParams(accessId: string, untilMs: number): Promise<Access>
+  /** Replaces the rules by which its holder is alerted. */
+  setAlertRules(accessId: string, rules: readonly AlertRule[]): Promise<Access>
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
@@ -95,7 +98,7 @@ export const requireScope = <A extends Access>(found: A | undefined, scope: Toke
 const withoutTokens = (
   stored: AccessDocument & Partial<Pick<StoredAccess, 'changeId' | 'revision'>>,
 ): Access => {
-  const { tokens: _tokens, formerTokens: _former, webhook: _webhook, ...rest } = stored
+  const { tokens: _tokens, formerTokens: _former, webhooks: _webhooks, ...rest } = stored
   const { apiKeys: _keys, changeId: _changeId, revision: _revision, ...access } = rest
   return access
 }
@@ -146,6 +149,7 @@ export const createAccessManager = (options: {
           endedAtMs: null,
           tokens: [],
           formerTokens: [],
+          webhooks: [],
         }
       }
       return withoutTokens(await journal.propose({ accessId, update: create }))
@@ -164,6 +168,8 @@ export const createAccessManager = (options: {
       update(accessId, ({ paramsUntilMs: _former, ...access }) =>
         untilMs === 0 ? access : { ...access, paramsUntilMs: untilMs },
       ),
+    setAlertRules: (accessId, alertRules) =>
+      update(accessId, access => ({ ...access, alertRules })),
     find: accessId => {
       const stored = store.accesses.get(accessId)
       return stored && withoutTokens(stored)

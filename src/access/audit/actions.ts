@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'remove-webhook',
   'make-api-key',
   'revoke-api-key',
+  'set-alerts',
   'sign-in',
   'sign-out',
   'end-session',

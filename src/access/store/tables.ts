@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
 import { apiKey } from './key-shape.js'
 import type { TableRow } from './table.js'
-import { webhook } from './webhook-shape.js'
+import { alertRule, webhook } from './webhook-shape.js'
 
 const id = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))
 const bytes = v.custom<Uint8Array>(value => value instanceof Uint8Array)
@@ -61,7 +61,7 @@ const formerToken = v.object({
 })
 
 /** Everything about one access, so that every change of it is one write. */
-const access = v.object({
+const document = v.object({
   accessId: id,
   /** The holder: the `sub` claim of the identity provider. */
   subject: v.string(),
@@ -87,15 +87,27 @@ const access = v.object({
   tokens: v.pipe(v.array(token), v.readonly()),
   /** Tokens that it had, the newest first; empty in a store of an older build. */
   formerTokens: v.optional(v.pipe(v.array(formerToken), v.readonly()), []),
-  /** Absent if the holder has set none. */
+  /** Only in a store of an older build, which had one. */
   webhook: v.optional(webhook),
   /** Keys for the API of the dashboard, the newest last; absent if it never had one. */
   apiKeys: v.optional(v.pipe(v.array(apiKey), v.readonly())),
+  /** In the order in which the holder added them; absent in a store of an older build. */
+  webhooks: v.optional(v.pipe(v.array(webhook), v.readonly())),
+  /** Absent: those of every access. */
+  alertRules: v.optional(v.pipe(v.array(alertRule), v.readonly())),
   /** Of the change that made this document, which knows it again by it. */
   changeId: id,
   /** Of this change, among all changes of all accesses. */
   revision: count,
 })
+
+const access = v.pipe(
+  document,
+  v.transform(({ webhook: only, webhooks, ...rest }) => ({
+    ...rest,
+    webhooks: webhooks ?? (only === undefined ? [] : [only]),
+  })),
+)
 
 /** An empty value: all the information is in the key. */
 const mark = v.object({})
@@ -113,7 +125,7 @@ const keyOwner = v.object({ accessId: id, keyId: id })
 /** The right of a person to use the service: a pass they own or a rental they pay for. */
 export type Access = Omit<
   StoredAccess,
-  'tokens' | 'formerTokens' | 'webhook' | 'apiKeys' | 'changeId' | 'revision'
+  'tokens' | 'formerTokens' | 'webhooks' | 'apiKeys' | 'changeId' | 'revision'
 >
 /** A location token as an access contains it. */
 export type TokenRecord = Readonly<v.InferOutput<typeof token>>

@@ -9,7 +9,7 @@ const instantMs = count
 const message = v.object({
   /** The same at each attempt, so that a receiver recognises a repetition. */
   messageId: id,
-  /** A kind of warning, or `test`. */
+  /** The kind of a rule, the same with `.resolved`, or `test`. */
   kind: id,
   createdAtMs: instantMs,
   /** What is sent; empty once nothing is sent any more. */
@@ -24,9 +24,46 @@ const message = v.object({
   problem: v.string(),
 })
 
-const place = v.object({ kind: id, network: v.nullable(id), location: v.nullable(id) })
+/** A store of an older build has the kind, which is the id of the default rule of that kind. */
+const byRule = <E extends v.ObjectEntries>(entries: E) =>
+  v.pipe(
+    v.object({ rule: v.optional(id), kind: v.optional(id), ...entries }),
+    v.check(({ rule, kind }) => (rule ?? kind) !== undefined),
+    v.transform(({ rule, kind = '', ...rest }) => ({ ...rest, rule: rule ?? kind })),
+  )
 
-/** Where the warnings of an access are sent, and what was and will be sent. */
+const place = byRule({
+  network: v.nullable(id),
+  location: v.nullable(id),
+  /** When it was reported; absent in a store of an older build. */
+  sinceMs: v.optional(instantMs),
+})
+
+/** A rule of the holder's. */
+export const alertRule = v.object({
+  ruleId: id,
+  kind: id,
+  isOn: v.boolean(),
+  /** In the unit of its kind. */
+  threshold: count,
+  /** The time that is looked at; 0 if the kind has none. */
+  windowMinutes: count,
+  /** With fewer than this in that time the rule finds nothing; 0 if the kind has none. */
+  countMin: count,
+  /** Only if the share is twice that of the hour before. */
+  onlyRising: v.boolean(),
+  /** Calls of this method only; empty for all. */
+  method: v.string(),
+  /** Ids of the webhooks that it is sent to; null: every one. */
+  webhooks: v.nullable(v.pipe(v.array(id), v.readonly())),
+  /** Whether its end is sent, too. */
+  sendsResolved: v.boolean(),
+})
+
+/** When a holder is alerted, and over which webhooks. */
+export type AlertRule = Readonly<v.InferOutput<typeof alertRule>>
+
+/** Where alerts of an access are sent, and what was and will be sent. */
 export const webhook = v.object({
   webhookId: id,
   /** Scheme, host and port of the URL; its path may be a secret. */
@@ -39,8 +76,8 @@ export const webhook = v.object({
   goneAtMs: v.nullable(instantMs),
   /** Warnings that last and were reported. */
   reported: v.pipe(v.array(place), v.readonly()),
-  /** When the last message of each kind was made. */
-  lastOfKind: v.pipe(v.array(v.object({ kind: id, atMs: instantMs })), v.readonly()),
+  /** When the last message of each rule was made. */
+  lastOfKind: v.pipe(v.array(byRule({ atMs: instantMs })), v.readonly()),
   /** The newest messages, the oldest first. */
   messages: v.pipe(v.array(message), v.readonly()),
 })

@@ -16,9 +16,7 @@ export const mapSealed = (
   access: AccessDocument,
   map: (sealed: Uint8Array, context: string) => Uint8Array,
 ): AccessDocument => {
-  const { accessId, tokens, webhook } = access
-  const ofWebhook = (sealed: Uint8Array, what: 'url' | 'secret'): Uint8Array =>
-    map(sealed, webhookContext(accessId, webhook?.webhookId ?? '', what))
+  const { accessId, tokens, webhooks } = access
   return {
     ...access,
     tokens: tokens.map(token => {
@@ -26,14 +24,14 @@ export const mapSealed = (
       const context = tokenContext({ accessId, network, location }, tokenId)
       return Object.assign({}, token, { sealed: map(sealed, context) })
     }),
-    ...(webhook === undefined
-      ? {}
-      : {
-          webhook: {
-            ...webhook,
-            sealedUrl: ofWebhook(webhook.sealedUrl, 'url'),
-            sealedSecret: ofWebhook(webhook.sealedSecret, 'secret'),
-          },
-        }),
+    webhooks: webhooks.map(webhook => {
+      const { webhookId, sealedUrl, sealedSecret } = webhook
+      const ofWebhook = (sealed: Uint8Array, what: 'url' | 'secret'): Uint8Array =>
+        map(sealed, webhookContext(accessId, webhookId, what))
+      return Object.assign({}, webhook, {
+        sealedUrl: ofWebhook(sealedUrl, 'url'),
+        sealedSecret: ofWebhook(sealedSecret, 'secret'),
+      })
+    }),
   }
 }

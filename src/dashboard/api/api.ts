@@ -19,6 +19,7 @@ import { createUsageRoutes } from './usage/routes.js'
 import type { Peak, Usage } from './usage.js'
 import { toAccessView } from './views.js'
 import { createWarningRoute, type ReadWarnings } from './warnings.js'
+import { createAlertRoutes } from './webhook/alert-routes.js'
 import { createWebhookRoutes, type WebhookParts } from './webhook/routes.js'
 
 /** What the API is made of. */
@@ -37,7 +38,9 @@ export type ApiParts = {
   readonly summary: SummaryOf
   readonly figures: FiguresOf
   readonly readWarnings: ReadWarnings
-  readonly webhookParts: WebhookParts
+  readonly webhookParts: Omit<WebhookParts, 'now'>
+  /** Makes the id of an alert rule. */
+  readonly ruleId: () => string
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
   /** The machines of the cluster; undefined on a machine by itself, which has no such route. */
@@ -189,12 +192,13 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     addressRoute,
     locationRoute(parts),
     createWarningRoute(parts.readWarnings),
-    ...createWebhookRoutes(parts.webhookParts),
+    ...createAlertRoutes({ ...parts, ...parts.webhookParts }),
+    ...createWebhookRoutes({ now, ...parts.webhookParts }),
     ...createKeyRoutes(parts),
     createMetricsRoute(parts),
     ...createOverviewRoutes({
       ...parts,
-      hasWebhook: id => parts.webhookParts.webhooks.find(id) !== undefined,
+      hasWebhook: id => parts.webhookParts.webhooks.of(id).length > 0,
     }),
     createIncidentRoute(parts),
     ...createTokenRoutes(parts),

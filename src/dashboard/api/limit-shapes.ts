@@ -27,6 +27,7 @@ export const warnings = v.object({
   warnings: v.pipe(
     v.array(
       v.object({
+        rule: described(text, 'Id of the alert rule that found it'),
         kind: v.picklist(WARNING_KINDS),
         network: described(v.nullable(text), 'Null where it is about the whole access'),
         location: v.nullable(text),

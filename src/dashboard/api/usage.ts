@@ -152,7 +152,7 @@ export type PlaceUsage = {
 /** The highest requests in one second of a quarter-hour. */
 export type Peak = { readonly startMs: number; readonly perSecond: number; readonly atMs: number }
 
-/** Mean use of limits over `dashboard.warnings.limitSeconds`. */
+/** Mean use of limits over a minute. */
 export type Means = {
   readonly requestsPerSecond: number
   readonly requestsInFlight: number
@@ -178,6 +178,32 @@ export type AccessUsage = {
   readonly refused: Limits
 }
 
+/** What alert rules need of the usage of an access: nothing else is read. */
+export type EvidenceQuery = {
+  readonly locations: readonly string[]
+  readonly needsMeans: boolean
+  /** Whole minutes until now by network and location; 0 for none. */
+  readonly minutes: number
+  /** Times whose calls are read by method, in minutes. */
+  readonly calls: readonly number[]
+  /** Times whose submissions are read, in minutes: whole hours. */
+  readonly landings: readonly number[]
+}
+
+/** What alert rules look at of the usage of an access. */
+export type Evidence = {
+  readonly means: Means
+  /** Those with counts. */
+  readonly minutes: readonly (UsageMinute & {
+    readonly network: string
+    readonly location: string
+  })[]
+  /** By the length of the time, in minutes. */
+  readonly calls: ReadonlyMap<number, readonly Pick<MethodUsage, 'method' | 'latencies'>[]>
+  /** The same: submissions whose end is known, and those that landed. */
+  readonly landings: ReadonlyMap<number, { readonly known: number; readonly landed: number }>
+}
+
 /** Usage of accesses, as counted by the edges. */
 export type Usage = {
   ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
@@ -200,4 +226,5 @@ export type Usage = {
   ): Awaitable<Failures & Missing>
   /** `locations` are those of the access. */
   ofAccess(accessId: string, locations: readonly string[]): Awaitable<AccessUsage & Missing>
+  evidence(accessId: string, query: EvidenceQuery): Awaitable<Evidence & Missing>
 }

@@ -6,7 +6,8 @@ import type { WebhookManager } from '../../access/webhooks/webhook-manager.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
 import { createLogThrottle, LOG_PAUSE_MS } from '../../shared/log-throttle.js'
-import type { ReadWarnings } from '../api/warnings.js'
+import { rulesOf, type ReadWarnings } from '../api/warnings.js'
+import type { Warning } from '../warnings/rules.js'
 import {
   claim,
   nextDueMs,
@@ -35,33 +36,43 @@ export type DeliveryParts = {
 /** Time after which a machine that may not change accesses tries again: its role may be new. */
 const DENIED_MS = 600_000
 
-/** Bounds of the requests that are sent at once: in all, of a person, and one of an access. */
-class SendLimits {
-  private readonly max: number
-  private readonly perPersonMax: number
-  private readonly taken = new Map<string, string>()
+/** A webhook of an access. */
+type Target = { readonly accessId: string; readonly webhookId: string }
 
-  constructor({ inFlightMax, inFlightPerPersonMax }: Options) {
-    this.max = inFlightMax
-    this.perPersonMax = inFlightPerPersonMax
+const keyOf = ({ accessId, webhookId }: Target): string => `${accessId}/${webhookId}`
+
+/** Bounds of the requests at once: in all, of a person and an access, and one of a webhook. */
+class SendLimits {
+  private readonly options: Options
+  private readonly taken = new Map<
+    string,
+    { readonly accessId: string; readonly subject: string }
+  >()
+
+  constructor(options: Options) {
+    this.options = options
   }
 
-  /** False if another request for the access or its person would exceed a limit. */
-  take(accessId: string, subject: string): boolean {
-    if (this.taken.size >= this.max || this.taken.has(accessId)) return false
-    const own = [...this.taken.values()].filter(other => other === subject).length
-    if (own >= this.perPersonMax) return false
-    this.taken.set(accessId, subject)
+  /** False if another request for the webhook, its access or its person would exceed a limit. */
+  take(target: Target, subject: string): boolean {
+    const { inFlightMax, inFlightPerPersonMax, inFlightPerAccessMax } = this.options
+    if (this.taken.size >= inFlightMax || this.taken.has(keyOf(target))) return false
+    const { accessId } = target
+    const others = [...this.taken.values()]
+    const ofPerson = others.filter(other => other.subject === subject).length
+    const ofAccess = others.filter(other => other.accessId === accessId).length
+    if (ofPerson >= inFlightPerPersonMax || ofAccess >= inFlightPerAccessMax) return false
+    this.taken.set(keyOf(target), { accessId, subject })
     return true
   }
 
-  release(accessId: string): void {
-    this.taken.delete(accessId)
+  release(target: Target): void {
+    this.taken.delete(keyOf(target))
   }
 }
 
 /**
- * Looks at the warnings of all accesses with a webhook, one after the other, and sends what is due.
+ * Looks at the rules of all accesses with a webhook, one after the other, and sends what is due.
  * What is to be sent is in the documents of the accesses, so a further process, here or on another
  * machine, continues where this one ends.
  */
@@ -70,8 +81,8 @@ export class Deliveries {
   private readonly stopping = new AbortController()
   private readonly limits: SendLimits
   private readonly checking = new Set<Promise<void>>()
-  /** Accesses with a message that is due, in the order in which that was found. */
-  private readonly waiting = new Set<string>()
+  /** Webhooks with a message that is due, by their keys, in the order in which that was found. */
+  private readonly waiting = new Map<string, Target>()
   private readonly sending = new Set<Promise<void>>()
   private readonly timers = new Map<string, NodeJS.Timeout>()
   private readonly throttled = createLogThrottle(LOG_PAUSE_MS, () => performance.now())
@@ -95,24 +106,36 @@ export class Deliveries {
     await Promise.all([...this.checking, ...this.sending])
   }
 
-  /** Sends a test message now. Rejects with an RpcError over a limit. */
-  async test(access: Access, webhook: WebhookRecord): Promise<SendResult> {
+  /**
+   * Sends a test message now, or what `warning` of a rule would look like. Rejects with an RpcError
+   * over a limit.
+   */
+  async test(access: Access, webhook: WebhookRecord, warning?: Warning): Promise<SendResult> {
     const { webhooks, send, id, now, options } = this.parts
     const { accessId, subject } = access
-    if (!this.limits.take(accessId, subject)) throw new RpcError('unavailable')
+    const { webhookId, createdAtMs } = webhook
+    const target = { accessId, webhookId }
+    if (!this.limits.take(target, subject)) throw new RpcError('unavailable')
     try {
       const sent = { messageId: id(), createdAtMs: now() }
-      const body = toBody(access, { kind: TEST_KIND, warnings: [], atMs: sent.createdAtMs })
-      const target = await webhooks.reveal(accessId, webhook)
-      const result = await send(target, { messageId: sent.messageId, body }, this.stopping.signal)
-      await webhooks.change(accessId, current =>
-        current.webhookId === webhook.webhookId
+      const atMs = sent.createdAtMs
+      const body = toBody(
+        access,
+        warning === undefined
+          ? { kind: TEST_KIND, warnings: [], atMs }
+          : { kind: warning.kind, rule: warning.rule, warnings: [warning], isTest: true, atMs },
+      )
+      const where = await webhooks.reveal(accessId, webhook)
+      const result = await send(where, { messageId: sent.messageId, body }, this.stopping.signal)
+      await webhooks.change(accessId, webhookId, current =>
+        // Its URL may have been replaced meanwhile.
+        current.createdAtMs === createdAtMs
           ? withTest(current, sent, result, { nowMs: now(), messagesMax: options.messagesMax })
           : undefined,
       )
       return result
     } finally {
-      this.limits.release(accessId)
+      this.limits.release(target)
       this.sendWaiting()
     }
   }
@@ -139,50 +162,54 @@ export class Deliveries {
 
   private async check(accessId: string): Promise<void> {
     const { webhooks, find, readWarnings, id, now, options } = this.parts
-    const [access, webhook] = [find(accessId), webhooks.find(accessId)]
-    if (access === undefined || webhook === undefined) return
-    let current = webhook
-    if (webhook.goneAtMs === null && stateOf(access, now()) === 'active') {
+    const access = find(accessId)
+    let current = webhooks.of(accessId)
+    if (access === undefined) return
+    const isOn = current.some(({ goneAtMs }) => goneAtMs === null)
+    if (isOn && stateOf(access, now()) === 'active') {
       const { warnings, missing = [] } = await readWarnings(access)
-      const found = { access, warnings, isWhole: missing.length === 0 }
+      const found = { access, rules: rulesOf(access), warnings, isWhole: missing.length === 0 }
       const look = (one: WebhookRecord) => withWarnings(one, found, { id, nowMs: now(), options })
       // Most often nothing has changed, which needs no transaction.
-      if (look(webhook) !== undefined) current = (await webhooks.change(accessId, look)) ?? webhook
+      if (current.some(one => look(one) !== undefined))
+        current = (await webhooks.changeAll(accessId, look)) ?? current
     }
-    this.schedule(accessId, current)
+    for (const webhook of current) this.schedule(accessId, webhook)
   }
 
-  /** Sends the next message of an access when it is due. */
+  /** Sends the next message to a webhook when it is due. */
   private schedule(accessId: string, webhook: WebhookRecord): void {
-    clearTimeout(this.timers.get(accessId))
-    this.timers.delete(accessId)
+    const target = { accessId, webhookId: webhook.webhookId }
+    const key = keyOf(target)
+    clearTimeout(this.timers.get(key))
+    this.timers.delete(key)
     const dueMs = nextDueMs(webhook)
     if (dueMs === undefined || this.stopping.signal.aborted) return
     const waitMs = dueMs - this.parts.now()
     const enqueue = (): void => {
-      this.timers.delete(accessId)
-      this.waiting.add(accessId)
+      this.timers.delete(key)
+      this.waiting.set(key, target)
       this.sendWaiting()
     }
     if (waitMs <= 0) enqueue()
     // What is due later is found by a later round.
     else if (waitMs <= 2 * this.parts.options.checkMs)
-      this.timers.set(accessId, setTimeout(enqueue, waitMs))
+      this.timers.set(key, setTimeout(enqueue, waitMs))
   }
 
   /** Begins to send what the limits allow. */
   private sendWaiting(): void {
     if (this.stopping.signal.aborted) return
-    for (const accessId of this.waiting) {
-      const access = this.parts.find(accessId)
-      if (access !== undefined && !this.limits.take(accessId, access.subject)) continue
-      this.waiting.delete(accessId)
+    for (const [key, target] of this.waiting) {
+      const access = this.parts.find(target.accessId)
+      if (access !== undefined && !this.limits.take(target, access.subject)) continue
+      this.waiting.delete(key)
       if (access === undefined) continue
-      const sending = this.deliver(accessId)
+      const sending = this.deliver(target)
         .catch((error: unknown) => this.onError(error))
         .finally(() => {
           this.sending.delete(sending)
-          this.limits.release(accessId)
+          this.limits.release(target)
           this.sendWaiting()
         })
       this.sending.add(sending)
@@ -190,17 +217,17 @@ export class Deliveries {
   }
 
   /** Makes one attempt to send what is due first. */
-  private async deliver(accessId: string): Promise<void> {
+  private async deliver({ accessId, webhookId }: Target): Promise<void> {
     const { webhooks, now, options } = this.parts
     let claimed: Claim | undefined
-    await webhooks.change(accessId, current => {
+    await webhooks.change(accessId, webhookId, current => {
       claimed = claim(current, now(), options)
       return claimed?.webhook
     })
     if (claimed === undefined) return
     const made = claimed
     const result = await this.send(accessId, made)
-    const settled = await webhooks.change(accessId, current =>
+    const settled = await webhooks.change(accessId, webhookId, current =>
       settle(current, made, result, { nowMs: now(), options }),
     )
     if (settled !== undefined) this.schedule(accessId, settled)
@@ -227,7 +254,7 @@ export class Deliveries {
       this.deniedUntilMs = now() + DENIED_MS
     else
       this.throttled(suppressedCount =>
-        log.error({ err: error, suppressedCount }, 'warnings were not sent to a webhook'),
+        log.error({ err: error, suppressedCount }, 'alerts were not sent to a webhook'),
       )
   }
 }

@@ -1,6 +1,5 @@
 import type { Access } from '../../access/store/tables.js'
-import type { WebhookMessage, WebhookRecord } from '../../access/store/webhook-shape.js'
-import { WARNING_KINDS, type WarningKind } from '../warnings/kinds.js'
+import type { AlertRule, WebhookMessage, WebhookRecord } from '../../access/store/webhook-shape.js'
 import type { Warning } from '../warnings/rules.js'
 import type { Options } from './options.js'
 import type { SendResult } from './send.js'
@@ -12,17 +11,33 @@ const GONE = 410
 
 /** The kind of messages that the holder asks for. */
 export const TEST_KIND = 'test'
+/** Follows the kind of a rule in messages of an end. */
+const RESOLVED = '.resolved'
+
+type NamedAccess = Pick<Access, 'accessId' | 'holderLabel'>
+
+/** A place that a rule has found, as it is sent. */
+type SentWarning = {
+  readonly network: string | null
+  readonly location: string | null
+  readonly values: Readonly<Record<string, number | string>>
+}
 
 /** The body of a message, in the shape of Standard Webhooks. */
 export const toBody = (
-  access: Pick<Access, 'accessId' | 'holderLabel'>,
+  access: NamedAccess,
   {
     kind,
+    rule,
     warnings,
+    isTest = false,
     atMs,
   }: {
     readonly kind: string
-    readonly warnings: readonly Warning[]
+    /** Absent of a test of the webhook itself. */
+    readonly rule?: string
+    readonly warnings: readonly SentWarning[]
+    readonly isTest?: boolean
     readonly atMs: number
   },
 ): string =>
@@ -32,13 +47,16 @@ export const toBody = (
     data: {
       accessId: access.accessId,
       label: access.holderLabel ?? '',
+      ...(rule === undefined ? {} : { rule }),
+      ...(isTest ? { test: true } : {}),
       warnings: warnings.map(({ network, location, values }) => ({ network, location, values })),
     },
   })
 
 /** What was found of an access. */
 export type Found = {
-  readonly access: Pick<Access, 'accessId' | 'holderLabel'>
+  readonly access: NamedAccess
+  readonly rules: readonly AlertRule[]
   readonly warnings: readonly Warning[]
   /** Every machine was asked and answered: what is not there has ended. */
   readonly isWhole: boolean
@@ -46,9 +64,14 @@ export type Found = {
 
 type Place = WebhookRecord['reported'][number]
 
-const toPlace = ({ kind, network, location }: Place): Place => ({ kind, network, location })
-const keyOf = ({ kind, network, location }: Place): string =>
-  JSON.stringify([kind, network, location])
+const keyOf = ({ rule, network, location }: Omit<Place, 'sinceMs'>): string =>
+  JSON.stringify([rule, network, location])
+
+/** Whether what a rule finds is sent to the webhook. */
+const isSentTo = (
+  { isOn, webhooks }: AlertRule,
+  { webhookId }: Pick<WebhookRecord, 'webhookId'>,
+): boolean => isOn && (webhooks === null || webhooks.includes(webhookId))
 
 const addMessages = (
   before: WebhookRecord['messages'],
@@ -68,19 +91,31 @@ const addMessages = (
   return all
 }
 
+type Look = {
+  readonly id: () => string
+  readonly nowMs: number
+  readonly options: Pick<Options, 'perKindMs' | 'messagesMax' | 'warningsMax'>
+}
+
 const create = (
-  id: () => string,
-  found: Found,
-  { kind, nowMs }: { readonly kind: WarningKind; readonly nowMs: number },
-  { warningsMax }: Pick<Options, 'warningsMax'>,
+  access: NamedAccess,
+  {
+    kind,
+    rule,
+    warnings,
+  }: {
+    readonly kind: string
+    readonly rule: string
+    readonly warnings: readonly SentWarning[]
+  },
+  { id, nowMs, options }: Look,
 ): WebhookMessage => ({
   messageId: id(),
   kind,
   createdAtMs: nowMs,
-  body: toBody(found.access, {
-    kind,
-    warnings: found.warnings.filter(warning => warning.kind === kind).slice(0, warningsMax),
-    atMs: nowMs,
+  body: toBody(access, {
+    ...{ kind, rule, atMs: nowMs },
+    warnings: warnings.slice(0, options.warningsMax),
   }),
   state: 'pending',
   attempts: 0,
@@ -89,49 +124,72 @@ const create = (
   problem: '',
 })
 
+/** A message for each rule that sends its ends and has some. */
+const toResolved = (
+  rules: readonly AlertRule[],
+  ended: readonly Place[],
+  access: NamedAccess,
+  look: Look,
+): readonly WebhookMessage[] =>
+  rules.flatMap(({ ruleId: rule, kind, sendsResolved }) => {
+    const own = ended.filter(place => sendsResolved && place.rule === rule)
+    if (own.length === 0) return []
+    const warnings = own.map(({ network, location, sinceMs = 0 }) => ({
+      ...{ network, location, values: { reportedAtMs: sinceMs } },
+    }))
+    return [create(access, { kind: `${kind}${RESOLVED}`, rule, warnings }, look)]
+  })
+
 /**
- * The webhook after its access was looked at, with a message of each kind that has a warning which
- * was not reported, unless there was one of the kind within `perKindMs`. Undefined where nothing
- * has changed.
+ * The webhook after its access was looked at, with a message of each rule that has a warning which
+ * was not reported, unless there was one of the rule within `perKindMs`; and one of each rule whose
+ * ends are sent. Undefined where nothing has changed.
  */
 export const withWarnings = (
   webhook: WebhookRecord,
-  found: Found,
-  {
-    id,
-    nowMs,
-    options,
-  }: {
-    readonly id: () => string
-    readonly nowMs: number
-    readonly options: Pick<Options, 'perKindMs' | 'messagesMax' | 'warningsMax'>
-  },
+  { access, rules, warnings, isWhole }: Found,
+  look: Look,
 ): WebhookRecord | undefined => {
   if (webhook.goneAtMs !== null) return undefined
-  const present = new Set(found.warnings.map(keyOf))
-  const lasting = found.isWhole
-    ? webhook.reported.filter(place => present.has(keyOf(place)))
-    : webhook.reported
+  const { nowMs, options } = look
+  const own = rules.filter(rule => isSentTo(rule, webhook))
+  const ids = new Set(own.map(({ ruleId }) => ruleId))
+  const found = warnings.filter(({ rule }) => ids.has(rule))
+  const present = new Set(found.map(keyOf))
+  // What belongs to a rule that is gone or off is forgotten, and comes back as new.
+  const lasting = webhook.reported.filter(
+    place => ids.has(place.rule) && (!isWhole || present.has(keyOf(place))),
+  )
+  const ended = webhook.reported.filter(place => ids.has(place.rule) && !lasting.includes(place))
   const reported = new Set(lasting.map(keyOf))
-  const fresh = found.warnings.filter(warning => !reported.has(keyOf(warning)))
-  const kinds = WARNING_KINDS.filter(kind => {
-    const last = webhook.lastOfKind.find(one => one.kind === kind)
-    // A clock that was set back must not silence a kind for longer.
+  const fresh = found.filter(warning => !reported.has(keyOf(warning)))
+  const due = own.filter(({ ruleId }) => {
+    const last = webhook.lastOfKind.find(one => one.rule === ruleId)
+    // A clock that was set back must not silence a rule for longer.
     const isDue = last === undefined || Math.abs(nowMs - last.atMs) >= options.perKindMs
-    return isDue && fresh.some(warning => warning.kind === kind)
+    return isDue && fresh.some(({ rule }) => rule === ruleId)
   })
-  if (kinds.length === 0 && lasting.length === webhook.reported.length) return undefined
-  const sent = fresh.filter(({ kind }) => kinds.includes(kind))
+  if (due.length === 0 && lasting.length === webhook.reported.length) return undefined
+  const sent = fresh.filter(({ rule }) => due.some(({ ruleId }) => ruleId === rule))
+  const messages = due.map(({ ruleId: rule, kind }) =>
+    create(access, { kind, rule, warnings: found.filter(one => one.rule === rule) }, look),
+  )
   return {
     ...webhook,
-    reported: [...lasting, ...sent.map(toPlace)],
+    reported: [
+      ...lasting,
+      ...sent.map(({ rule, network, location }) => ({ rule, network, location, sinceMs: nowMs })),
+    ],
     lastOfKind: [
-      ...webhook.lastOfKind.filter(one => !kinds.some(kind => kind === one.kind)),
-      ...kinds.map(kind => ({ kind, atMs: nowMs })),
+      ...webhook.lastOfKind.filter(
+        ({ rule, atMs }) =>
+          Math.abs(nowMs - atMs) < options.perKindMs && due.every(({ ruleId }) => ruleId !== rule),
+      ),
+      ...due.map(({ ruleId }) => ({ rule: ruleId, atMs: nowMs })),
     ],
     messages: addMessages(
       webhook.messages,
-      kinds.map(kind => create(id, found, { kind, nowMs }, options)),
+      [...messages, ...toResolved(own, ended, access, look)],
       options.messagesMax,
     ),
   }

@@ -57,7 +57,7 @@ t.test('everything is sealed with a new key, and nothing with the former one', a
   const tokens = await fill(control, 150)
   const webhooks = createWebhookManager({ store, journal, sealing, randomBytes, now: () => NOW_MS })
   const { accessId } = await accessManager.grant(NEW_ACCESS)
-  const webhook = await webhooks.set(accessId, new URL('https://example.com/hook?key=canary'))
+  const webhook = await webhooks.add(accessId, new URL('https://example.com/hook?key=canary'))
   const { secret } = await webhooks.reveal(accessId, webhook)
   const former = keysIn(keyFile)
 
@@ -67,7 +67,7 @@ t.test('everything is sealed with a new key, and nothing with the former one', a
   t.notSame(keysIn(keyFile), former)
   t.equal(ended.keyId, readSealingKeyId(keyFile))
   t.strictSame(await shown(control, tokens), tokens)
-  const after = webhooks.find(accessId)
+  const [after] = webhooks.of(accessId)
   if (after === undefined) return t.fail('the webhook is gone')
   const target = await webhooks.reveal(accessId, after)
   t.equal(target.secret.reveal(), secret.reveal())

@@ -2,19 +2,36 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Packr } from 'msgpackr'
 import t, { type Test } from 'tap'
 import { backUpAccess } from '../../../src/access/store/backup.js'
 import { defaults } from '../../../src/access/store/options.js'
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openReader, openReaderAt, storePath } from '../../../src/access/store/store.js'
-import { encodeValue, openRoot } from '../../../src/access/store/table.js'
+import { decodeValue, encodeValue, openRoot } from '../../../src/access/store/table.js'
 import { SCHEMA, TABLES } from '../../../src/access/store/tables.js'
+import type { AlertRule } from '../../../src/access/store/webhook-shape.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
 import { closeLmdbWriter, openLmdbTable } from '../../../src/storage/lmdb.js'
+import { mapSealed } from '../../../src/access/tokens/sealed-parts.js'
+import { WEBHOOKS_MAX } from '../../../src/access/webhooks/bounds.js'
 import { createWebhookManager } from '../../../src/access/webhooks/webhook-manager.js'
 import { RpcError } from '../../../src/shared/errors.js'
 import { NEW_ACCESS, NOW_MS, openControl } from '../../fixtures/access/access.js'
 import { scriptPath } from '../../fixtures/repository.js'
+
+const RULE: AlertRule = {
+  ruleId: 'rule_1',
+  kind: 'limit-near',
+  isOn: true,
+  threshold: 80,
+  windowMinutes: 0,
+  countMin: 0,
+  onlyRising: false,
+  method: '',
+  webhooks: null,
+  sendsResolved: false,
+}
 
 const HOOK = new URL('https://hooks.example.com/path-canary?query-canary')
 
@@ -31,7 +48,7 @@ const openAll = async (t: Test, dir = t.testdir()) => {
 
 t.test('a webhook is sealed in the document of its access', async t => {
   const { webhooks, accessId, accessManager, store } = await openAll(t)
-  const made = await webhooks.set(accessId, HOOK)
+  const made = await webhooks.add(accessId, HOOK)
   t.match(made, { origin: 'https://hooks.example.com', createdAtMs: NOW_MS, messages: [] })
   const { url, secret } = await webhooks.reveal(accessId, made)
   t.equal(url.reveal(), HOOK.href)
@@ -39,7 +56,7 @@ t.test('a webhook is sealed in the document of its access', async t => {
   const stored = store.accesses.getBytes(accessId)?.toString('latin1') ?? ''
   t.ok(stored.includes('https://hooks.example.com'))
   t.notOk(stored.includes('canary'))
-  t.notOk('webhook' in (accessManager.find(accessId) ?? {}), 'an access as others see it')
+  t.notOk('webhooks' in (accessManager.find(accessId) ?? {}), 'an access as others see it')
   const other = { ...made, sealedSecret: made.sealedUrl }
   await t.rejects(webhooks.reveal(accessId, other), 'one sealed text in place of the other')
 })
@@ -47,27 +64,27 @@ t.test('a webhook is sealed in the document of its access', async t => {
 t.test('it is kept by other changes of the access, and listed', async t => {
   const { webhooks, accessId, accessManager, tokenManager } = await openAll(t)
   t.strictSame(webhooks.list(), [])
-  const made = await webhooks.set(accessId, HOOK)
+  const made = await webhooks.add(accessId, HOOK)
   await accessManager.relabel(accessId, 'Bot')
   await accessManager.amend(accessId, access => ({ ...access, locations: ['fra'] }))
   await tokenManager.generate({ accessId, network: 'main', location: 'fra' })
   await accessManager.end(accessId)
-  t.strictSame(webhooks.find(accessId), made)
+  t.strictSame(webhooks.of(accessId), [made])
   t.strictSame(webhooks.list(), [accessId])
-  await webhooks.remove(accessId)
-  t.equal(webhooks.find(accessId), undefined)
+  await webhooks.remove(accessId, made.webhookId)
+  t.equal(webhooks.find(accessId, made.webhookId), undefined)
   t.strictSame(webhooks.list(), [])
-  await t.rejects(webhooks.remove(accessId), new RpcError('noWebhook'))
-  await t.rejects(webhooks.set('acc_none', HOOK), new RpcError('noSuchAccess'))
+  await t.rejects(webhooks.remove(accessId, made.webhookId), new RpcError('noWebhook'))
+  await t.rejects(webhooks.add('acc_none', HOOK), new RpcError('noSuchAccess'))
 })
 
 t.test('of changes at once each sees the one before', async t => {
   const { webhooks, accessId } = await openAll(t)
-  t.equal(await webhooks.change(accessId, one => one), undefined, 'there is none')
-  await webhooks.set(accessId, HOOK)
+  t.equal(await webhooks.changeAll(accessId, one => one), undefined, 'there is none')
+  const { webhookId } = await webhooks.add(accessId, HOOK)
   const gone = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
-      webhooks.change(accessId, one =>
+      webhooks.change(accessId, webhookId, one =>
         one.goneAtMs === null ? { ...one, goneAtMs: index } : undefined,
       ),
     ),
@@ -77,7 +94,7 @@ t.test('of changes at once each sees the one before', async t => {
 
 t.test('replaced, it keeps when its last messages were, and drops what was pending', async t => {
   const { webhooks, accessId } = await openAll(t)
-  const first = await webhooks.set(accessId, HOOK)
+  const first = await webhooks.add(accessId, HOOK)
   const message = {
     messageId: 'msg_1',
     kind: 'limit-near',
@@ -89,30 +106,34 @@ t.test('replaced, it keeps when its last messages were, and drops what was pendi
     status: 500,
     problem: 'answered 500',
   }
-  await webhooks.change(accessId, one => ({
+  await webhooks.change(accessId, first.webhookId, one => ({
     ...one,
     goneAtMs: NOW_MS,
-    reported: [{ kind: 'limit-near', network: null, location: null }],
-    lastOfKind: [{ kind: 'limit-near', atMs: NOW_MS }],
+    reported: [{ rule: 'limit-near', network: null, location: null }],
+    lastOfKind: [{ rule: 'limit-near', atMs: NOW_MS }],
     messages: [message],
   }))
-  const second = await webhooks.set(accessId, new URL('https://other.example.com/'))
+  const second = await webhooks.replace(
+    accessId,
+    first.webhookId,
+    new URL('https://other.example.com/'),
+  )
   t.match(second, {
     origin: 'https://other.example.com',
     goneAtMs: null,
     reported: [],
-    lastOfKind: [{ kind: 'limit-near', atMs: NOW_MS }],
+    lastOfKind: [{ rule: 'limit-near', atMs: NOW_MS }],
     messages: [{ state: 'failed', body: '', attempts: 1, problem: 'the webhook was replaced' }],
   })
-  t.not(second.webhookId, first.webhookId)
+  t.equal(second.webhookId, first.webhookId, 'rules name it still')
 })
 
 t.test('it is in a backup, and a reader of another process sees it', async t => {
   const { webhooks, accessId, dir } = await openAll(t)
-  const made = await webhooks.set(accessId, HOOK)
+  const made = await webhooks.add(accessId, HOOK)
   const reader = await openReader(dir)
   t.teardown(() => reader.close())
-  t.strictSame(reader.accesses.get(accessId)?.webhook, made)
+  t.strictSame(reader.accesses.get(accessId)?.webhooks, [made])
   const target = join(dir, 'backup')
   await backUpAccess(target, {
     dataDir: dir,
@@ -122,7 +143,7 @@ t.test('it is in a backup, and a reader of another process sees it', async t => 
   })
   const copy = await openReaderAt(target, defaults)
   t.teardown(() => copy.close())
-  t.strictSame(copy.accesses.get(accessId)?.webhook, made)
+  t.strictSame(copy.accesses.get(accessId)?.webhooks, [made])
   t.strictSame(
     Array.from(copy.webhooks()?.from('') ?? [], ([id]) => id),
     [accessId],
@@ -148,4 +169,53 @@ t.test('a store of a build without webhooks is read, and gets the index from a w
   const index = reader.webhooks()
   t.ok(index, 'it is there now')
   t.strictSame([...(index?.from('') ?? [])], [])
+})
+
+t.test('an access has up to eight, and rules do not name one that was removed', async t => {
+  const { webhooks, accessId, accessManager } = await openAll(t)
+  const made = []
+  for (let index = 0; index < WEBHOOKS_MAX; index++) made.push(await webhooks.add(accessId, HOOK))
+  await t.rejects(webhooks.add(accessId, HOOK), new RpcError('webhooksFull', { max: 8 }))
+  const ids = made.map(({ webhookId }) => webhookId)
+  t.strictSame(
+    webhooks.of(accessId).map(({ webhookId }) => webhookId),
+    ids,
+  )
+  const [first = '', second = ''] = ids
+  await accessManager.setAlertRules(accessId, [
+    { ...RULE, webhooks: [first, second] },
+    { ...RULE, ruleId: 'rule_2' },
+  ])
+  await webhooks.remove(accessId, first)
+  t.match(accessManager.find(accessId)?.alertRules, [{ webhooks: [second] }, { webhooks: null }])
+  await t.rejects(webhooks.replace(accessId, first, HOOK), new RpcError('noWebhook'))
+})
+
+t.test('the one webhook of a store of an older build is read, sealed again and kept', async t => {
+  const { webhooks, accessId, store, accessManager } = await openAll(t)
+  const made = await webhooks.add(accessId, HOOK)
+  const current = store.accesses.get(accessId)
+  if (current === undefined) return t.fail('no access')
+  // As the older build has written it.
+  const { webhooks: _webhooks, ...rest } = current
+  const reported = [{ kind: 'limit-near', network: null, location: null }]
+  const lastOfKind = [{ kind: 'limit-near', atMs: NOW_MS }]
+  const old = { ...rest, webhook: { ...made, reported, lastOfKind } }
+  const read = decodeValue(TABLES.accesses, new Packr({ useRecords: false }).pack(old))
+  t.match(read.webhooks, [
+    {
+      webhookId: made.webhookId,
+      reported: [{ rule: 'limit-near', network: null, location: null }],
+      lastOfKind: [{ rule: 'limit-near', atMs: NOW_MS }],
+    },
+  ])
+  t.notOk('webhook' in read)
+  t.equal(mapSealed(read, sealed => sealed).webhooks.length, 1)
+  await store.transaction(() => store.putAccess(read))
+  const [found] = webhooks.of(accessId)
+  t.equal(found && (await webhooks.reveal(accessId, found)).url.reveal(), HOOK.href)
+  await accessManager.relabel(accessId, 'Bot')
+  t.equal(webhooks.of(accessId).length, 1)
+  const broken = { ...old, webhook: { ...made, reported: [{ network: null, location: null }] } }
+  t.throws(() => decodeValue(TABLES.accesses, new Packr({ useRecords: false }).pack(broken)))
 })

@@ -7,6 +7,7 @@ import { createLocalJournal } from '../../../src/access/journal/local-journal.js
 import { openControlStore } from '../../../src/access/store/control-store.js'
 import { openWriter } from '../../../src/access/store/store.js'
 import type { Access } from '../../../src/access/store/tables.js'
+import type { WebhookRecord } from '../../../src/access/store/webhook-shape.js'
 import { createSealing } from '../../../src/access/tokens/sealing.js'
 import {
   createWebhookManager,
@@ -25,6 +26,7 @@ import { openReceiver, signatureOf, type Receiver } from '../../fixtures/dashboa
 import { until } from '../../fixtures/until.js'
 
 const limitNear: Warning = {
+  rule: 'limit-near',
   kind: 'limit-near',
   network: null,
   location: null,
@@ -53,7 +55,9 @@ type Harness = {
   grant(receiver: Pick<Receiver, 'url'>, subject?: string): Promise<Access>
   /** Starts a process that sends. */
   open(options?: Partial<Options>): Deliveries
-  messagesOf(access: Access): NonNullable<ReturnType<WebhookManager['find']>>['messages']
+  firstOf(access: Access): WebhookRecord | undefined
+  /** Those of the first webhook. */
+  messagesOf(access: Access): WebhookRecord['messages']
 }
 
 const openHarness = async (t: Test): Promise<Harness> => {
@@ -84,7 +88,7 @@ const openHarness = async (t: Test): Promise<Harness> => {
 
     grant: async ({ url }, subject = 'ada') => {
       const access = await accesses.grant({ ...NEW_ACCESS, subject, validFromMs: 0 })
-      await webhooks.set(access.accessId, new URL(url))
+      await webhooks.add(access.accessId, new URL(url))
       return access
     },
     open: more => {
@@ -104,7 +108,8 @@ const openHarness = async (t: Test): Promise<Harness> => {
       t.teardown(() => deliveries.stop())
       return deliveries
     },
-    messagesOf: ({ accessId }) => webhooks.find(accessId)?.messages ?? [],
+    firstOf: ({ accessId }) => webhooks.of(accessId)[0],
+    messagesOf: ({ accessId }) => webhooks.of(accessId)[0]?.messages ?? [],
   }
   return harness
 }
@@ -124,7 +129,7 @@ t.test('a warning is sent once, signed; by one of two processes', async t => {
   await sleep(2 * OPTIONS.perKindMs)
   t.match(receiver.received, [{ body: { type: 'access.limit-near' } }])
   t.equal(receiver.received.length, 1)
-  const webhook = harness.webhooks.find(access.accessId)
+  const webhook = harness.firstOf(access)
   const [first] = receiver.received
   if (webhook === undefined || first === undefined) return
   const { secret } = await harness.webhooks.reveal(access.accessId, webhook)
@@ -166,10 +171,15 @@ t.test('a failed attempt is repeated with the same id, and 410 ends it', async t
   t.match(harness.messagesOf(access), [{ attempts: 4, status: 204, problem: '' }])
 
   receiver.answer = response => response.writeHead(410).end()
-  harness.warnings.set(access.accessId, [limitNear, { ...limitNear, kind: 'rental-ending' }])
-  const goneAt = () => harness.webhooks.find(access.accessId)?.goneAtMs ?? null
+  harness.warnings.set(access.accessId, [
+    limitNear,
+    { ...limitNear, rule: 'rental-ending', kind: 'rental-ending' },
+  ])
+  const goneAt = () => harness.firstOf(access)?.goneAtMs ?? null
   await until('it is off', () => goneAt() !== null)
-  harness.warnings.set(access.accessId, [{ ...limitNear, kind: 'errors-rising' }])
+  harness.warnings.set(access.accessId, [
+    { ...limitNear, rule: 'errors-rising', kind: 'errors-rising' },
+  ])
   await sleep(100)
   t.equal(receiver.received.length, 5)
 })
@@ -216,7 +226,7 @@ t.test('a test is sent at once and kept; there is one at a time', async t => {
   const receiver = await openReceiver(t)
   const access = await harness.grant(receiver)
   const deliveries = harness.open()
-  const webhook = harness.webhooks.find(access.accessId)
+  const webhook = harness.firstOf(access)
   if (webhook === undefined) return t.fail('no webhook')
   receiver.answer = response => void setTimeout(() => response.writeHead(418).end(), 50)
   const tested = deliveries.test(access, webhook)
@@ -231,7 +241,8 @@ t.test('nothing of an access that has ended, or without a webhook', async t => {
   const receiver = await openReceiver(t)
   const access = await harness.grant(receiver)
   harness.open()
-  await harness.webhooks.remove(access.accessId)
+  const { webhookId = '' } = harness.firstOf(access) ?? {}
+  await harness.webhooks.remove(access.accessId, webhookId)
   harness.warnings.set(access.accessId, [limitNear])
   await sleep(100)
   t.equal(receiver.received.length, 0)
@@ -242,7 +253,7 @@ t.test('in a cluster a warning has ended when every machine says so', async t =>
   const harness = await openHarness(t)
   const receiver = await openReceiver(t)
   const access = await harness.grant(receiver)
-  const isReported = (): boolean => harness.webhooks.find(access.accessId)?.reported.length === 1
+  const isReported = (): boolean => harness.firstOf(access)?.reported.length === 1
   harness.missing = []
   harness.warnings.set(access.accessId, [limitNear])
   harness.open()
@@ -259,7 +270,7 @@ t.test('a message that cannot be unsealed fails after its attempts', async t => 
   const harness = await openHarness(t)
   const receiver = await openReceiver(t)
   const access = await harness.grant(receiver)
-  await harness.webhooks.change(access.accessId, one => ({
+  await harness.webhooks.changeAll(access.accessId, one => ({
     ...one,
     sealedSecret: new Uint8Array(60),
   }))
@@ -269,6 +280,55 @@ t.test('a message that cannot be unsealed fails after its attempts', async t => 
   t.match(harness.messagesOf(access), [
     { attempts: 2, problem: 'the service cannot read the URL and the secret now' },
   ])
-  t.match(harness.lines[0], 'warnings were not sent to a webhook')
+  t.match(harness.lines[0], 'alerts were not sent to a webhook')
   t.equal(receiver.received.length, 0)
+})
+
+t.test('each of several webhooks gets what is for it; a slow one delays no other', async t => {
+  const harness = await openHarness(t)
+  const [slow, quick] = [await openReceiver(t), await openReceiver(t)]
+  slow.answer = () => {}
+  const access = await harness.grant(slow)
+  await harness.webhooks.add(access.accessId, new URL(quick.url))
+  harness.warnings.set(access.accessId, [limitNear])
+  harness.open({ checkMs: 50 })
+  await until('the quick one has it', () => quick.received.length === 1)
+  await until('the slow one was tried', () => slow.received.length === 1)
+  t.match(harness.webhooks.of(access.accessId), [
+    { messages: [{ state: 'pending', attempts: 1 }] },
+    { messages: [{ kind: 'limit-near' }] },
+  ])
+  t.equal(quick.received[0]?.body.type, 'access.limit-near')
+})
+
+t.test('of one access two are sent at once, whatever it has', async t => {
+  const harness = await openHarness(t)
+  const slow = await openReceiver(t)
+  slow.answer = () => {}
+  const access = await harness.grant(slow)
+  for (let index = 1; index < 8; index++)
+    await harness.webhooks.add(access.accessId, new URL(slow.url))
+  harness.warnings.set(access.accessId, [limitNear])
+  harness.open()
+  await until('two wait for an answer', () => slow.received.length === 2)
+  await sleep(100)
+  t.equal(slow.received.length, 2)
+})
+
+t.test('the test of a rule is what it would send, and says so', async t => {
+  const harness = await openHarness(t)
+  const receiver = await openReceiver(t)
+  const access = await harness.grant(receiver)
+  const webhook = harness.firstOf(access)
+  if (webhook === undefined) return t.fail('no webhook')
+  await harness.open().test(access, webhook, limitNear)
+  t.match(receiver.received, [
+    {
+      body: {
+        type: 'access.limit-near',
+        data: { rule: 'limit-near', test: true, warnings: [{ values: { percent: 85 } }] },
+      },
+    },
+  ])
+  t.match(harness.messagesOf(access), [{ kind: 'test', state: 'delivered' }])
 })

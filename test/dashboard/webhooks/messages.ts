@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import type { WebhookRecord } from '../../../src/access/store/webhook-shape.js'
+import type { AlertRule, WebhookRecord } from '../../../src/access/store/webhook-shape.js'
 import {
   claim,
   nextDueMs,
@@ -10,7 +10,7 @@ import {
   type Claim,
 } from '../../../src/dashboard/webhooks/messages.js'
 import { defaults } from '../../../src/dashboard/webhooks/options.js'
-import { WARNING_KINDS } from '../../../src/dashboard/warnings/kinds.js'
+import { DEFAULT_RULES, defaultRule, WARNING_KINDS } from '../../../src/dashboard/warnings/kinds.js'
 import type { Warning } from '../../../src/dashboard/warnings/rules.js'
 
 const NOW_MS = 1_900_000_000_000
@@ -30,20 +30,24 @@ const WEBHOOK: WebhookRecord = {
 }
 
 const limitNear: Warning = {
+  rule: 'limit-near',
   kind: 'limit-near',
   network: null,
   location: null,
   values: { percent: 85 },
 }
 const errorsAt = (location: string): Warning => ({
+  rule: 'errors-rising',
   kind: 'errors-rising',
   network: 'main',
   location,
   values: { errors: 42 },
 })
 
+const ALL_ON: readonly AlertRule[] = DEFAULT_RULES.map(rule => ({ ...rule, isOn: true }))
+
 /** Looks at an access at some time; the webhook after it, and what was added to it. */
-const createLook = (options = defaults) => {
+const createLook = (options = defaults, rules: readonly AlertRule[] = ALL_ON) => {
   let ids = 0
   return (
     webhook: WebhookRecord,
@@ -51,7 +55,7 @@ const createLook = (options = defaults) => {
     warnings: readonly Warning[],
     isWhole = true,
   ): { readonly webhook: WebhookRecord; readonly added: readonly unknown[] } => {
-    const found = { access: ACCESS, warnings, isWhole }
+    const found = { access: ACCESS, rules, warnings, isWhole }
     const next = withWarnings(webhook, found, { id: () => `msg_${++ids}`, nowMs, options })
     if (next === undefined) return { webhook, added: [] }
     const known = new Set(webhook.messages.map(({ messageId }) => messageId))
@@ -69,6 +73,7 @@ t.test('a message has all warnings of its kind', async t => {
       data: {
         accessId: 'acc_1',
         label: 'Bot',
+        rule: 'limit-near',
         warnings: [{ network: null, location: null, values: { percent: 85 } }],
       },
     },
@@ -78,6 +83,7 @@ t.test('a message has all warnings of its kind', async t => {
       data: {
         accessId: 'acc_1',
         label: 'Bot',
+        rule: 'errors-rising',
         warnings: [
           { network: 'main', location: 'fra', values: { errors: 42 } },
           { network: 'main', location: 'nyc', values: { errors: 42 } },
@@ -131,12 +137,13 @@ t.test('a clock that was set back silences a kind for an hour at most', async t 
   t.equal(look(webhook, NOW_MS - 48 * HOUR_MS, [limitNear]).added.length, 1)
 })
 
-const anyWarning = fc.record({
-  kind: fc.constantFrom(...WARNING_KINDS),
-  network: fc.constantFrom(null, 'main', 'dev'),
-  location: fc.constantFrom(null, 'fra', 'nyc'),
-  values: fc.constant({}),
-})
+const anyWarning = fc
+  .record({
+    kind: fc.constantFrom(...WARNING_KINDS),
+    network: fc.constantFrom(null, 'main', 'dev'),
+    location: fc.constantFrom(null, 'fra', 'nyc'),
+  })
+  .map((found): Warning => ({ ...found, rule: found.kind, values: {} }))
 const anyLook = fc.record({
   waitMs: fc.oneof(fc.integer({ min: 0, max: 2 * HOUR_MS }), fc.constant(HOUR_MS - 1)),
   warnings: fc.uniqueArray(anyWarning, {
@@ -264,4 +271,73 @@ t.test('tests are kept, and push out no message that is still to be sent', async
   t.equal(webhook.messages.length, 3)
   const sent = { messageId: 'msg_t5', createdAtMs: NOW_MS }
   t.equal(withTest(webhook, sent, { status: 410, problem: 'gone' }, times).goneAtMs, NOW_MS)
+})
+
+const CUSTOM: AlertRule = {
+  ...defaultRule('p99-high'),
+  ruleId: 'rule_1',
+  isOn: true,
+  webhooks: ['whk_1'],
+  sendsResolved: true,
+}
+const slowAt = (location: string): Warning => ({
+  rule: 'rule_1',
+  kind: 'p99-high',
+  network: 'main',
+  location,
+  values: { p99Ms: 300 },
+})
+
+t.test('a rule is sent to its webhooks only, and each rule has its own hour', async t => {
+  const look = createLook(defaults, [CUSTOM, { ...CUSTOM, ruleId: 'rule_2', webhooks: [] }])
+  const both = [slowAt('fra'), { ...slowAt('fra'), rule: 'rule_2' }]
+  t.match(look(WEBHOOK, NOW_MS, both).added, [{ data: { rule: 'rule_1' } }])
+  t.equal(look(WEBHOOK, NOW_MS, both).added.length, 1)
+  t.equal(look({ ...WEBHOOK, webhookId: 'whk_2' }, NOW_MS, both).added.length, 0)
+  const all = createLook(defaults, [CUSTOM, { ...CUSTOM, ruleId: 'rule_2' }])
+  t.equal(all(WEBHOOK, NOW_MS, both).added.length, 2)
+  const off = createLook(defaults, [{ ...CUSTOM, isOn: false }])
+  t.equal(off(WEBHOOK, NOW_MS, both).added.length, 0)
+})
+
+t.test('the end of what was sent is sent once, if the rule says so', async t => {
+  const look = createLook(defaults, [CUSTOM])
+  let { webhook } = look(WEBHOOK, NOW_MS, [slowAt('fra'), slowAt('nyc')])
+  const unknown = look(webhook, NOW_MS + 1_000, [slowAt('nyc')], false)
+  t.equal(unknown.added.length, 0, 'a machine did not answer')
+  const ended = look(webhook, NOW_MS + 2_000, [slowAt('nyc')])
+  t.match(ended.added, [
+    {
+      type: 'access.p99-high.resolved',
+      data: {
+        rule: 'rule_1',
+        warnings: [{ network: 'main', location: 'fra', values: { reportedAtMs: NOW_MS } }],
+      },
+    },
+  ])
+  t.equal(ended.added.length, 1)
+  ;({ webhook } = ended)
+  t.equal(look(webhook, NOW_MS + 3_000, [slowAt('nyc')]).webhook, webhook)
+  const quiet = createLook(defaults, [{ ...CUSTOM, sendsResolved: false }])
+  t.equal(quiet(webhook, NOW_MS + 4_000, []).added.length, 0)
+})
+
+t.test('what belongs to a rule that was removed is forgotten, and not sent', async t => {
+  const { webhook } = createLook(defaults, [CUSTOM])(WEBHOOK, NOW_MS, [slowAt('fra')])
+  const after = createLook(defaults, [])(webhook, NOW_MS + 1_000, [])
+  t.match(after.webhook, { reported: [], messages: [{ kind: 'p99-high' }] })
+  t.equal(after.added.length, 0)
+})
+
+t.test('eight webhooks with messages of all their warnings fit into an access', async t => {
+  const values = Object.fromEntries(
+    ['limit', 'used', 'max', 'percent', 'windowMs'].map(name => [name, 'requestsPerSecondMax']),
+  )
+  const warnings = Array.from({ length: 64 }, (_, index) => ({ ...slowAt(`loc-${index}`), values }))
+  const rules = Array.from({ length: 32 }, (_, index) => ({ ...CUSTOM, ruleId: `rule_${index}` }))
+  const look = createLook(defaults, rules)
+  const all = rules.flatMap(({ ruleId }) => warnings.map(one => ({ ...one, rule: ruleId })))
+  const { webhook } = look(WEBHOOK, NOW_MS, all.slice(0, 64 * 32))
+  const bytes = JSON.stringify({ messages: webhook.messages }).length
+  t.ok(8 * bytes < 512 * 1024, `${bytes} bytes of messages of a webhook`)
 })

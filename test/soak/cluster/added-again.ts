@@ -37,6 +37,7 @@ const access = (accessId: string): AccessDocument => ({
   endedAtMs: null,
   tokens: [],
   formerTokens: [],
+  webhooks: [],
 })
 
 const openCluster = async (t: Test) => {

@@ -37,7 +37,7 @@ soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, asyn
     kind: 'rental',
     validUntilMs: Date.now() + DAY_MS,
   })
-  const path = `/api/accesses/${String(body['accessId'])}/webhook`
+  const path = `/api/accesses/${String(body['accessId'])}/webhooks`
   const [here, there] = urls.map(url => new DashboardClient(url))
   if (here === undefined || there === undefined) return
   await here.signIn(ADA)
@@ -45,14 +45,14 @@ soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, asyn
 
   const receiver = await openReceiver(t)
   receiver.answer = response => response.writeHead(500).end()
-  t.equal((await here.call('PUT', path, { url: receiver.url })).status, 200)
+  t.equal((await here.call('POST', path, { url: receiver.url })).status, 200)
   await until('it was tried', () => receiver.received.length > 0)
   // Whichever has tried it: the other one does it again.
   for (const pid of service.pidsOf('control')) process.kill(pid, 'SIGKILL')
   receiver.answer = response => response.writeHead(204).end()
   const state = async (): Promise<unknown> => {
-    const { webhook } = Object((await there.ask(path)).json)
-    return webhook?.deliveries[0]?.state
+    const { webhooks } = Object((await there.ask(path)).json)
+    return webhooks?.[0]?.deliveries[0]?.state
   }
   await until('it is delivered', async () => (await state()) === 'delivered')
   const count = receiver.received.length
@@ -60,6 +60,6 @@ soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, asyn
   t.equal(receiver.received.length, count, 'neither sends it again')
   t.equal(new Set(receiver.received.map(({ id }) => id)).size, 1)
   t.match((await there.ask(path)).json, {
-    webhook: { url: receiver.url, deliveries: [{ kind: 'rental-ending', attempts: count }] },
+    webhooks: [{ url: receiver.url, deliveries: [{ kind: 'rental-ending', attempts: count }] }],
   })
 })

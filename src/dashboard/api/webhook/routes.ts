@@ -6,19 +6,25 @@ import { ok, route, type Route } from '../../http/route.js'
 import type { Deliveries } from '../../webhooks/deliveries.js'
 import type { Options } from '../../webhooks/options.js'
 import { parseTargetUrl } from '../../webhooks/target-url.js'
+import { defaults as warningOptions } from '../../warnings/options.js'
+import { sampleOf } from '../../warnings/rules.js'
 import { CHANGE_ERRORS } from '../change-errors.js'
+import { rulesOf } from '../warnings.js'
 import * as shapes from './shapes.js'
 
 export type WebhookParts = {
   readonly webhooks: WebhookManager
   readonly deliveries: Pick<Deliveries, 'test'>
   readonly options: Options
+  readonly now: () => number
 }
 
-const PATH = '/api/accesses/:accessId/webhook'
+const PATH = '/api/accesses/:accessId/webhooks'
+const ONE = `${PATH}/:webhookId` as const
 
 const createViewOf =
   (webhooks: WebhookManager) => async (accessId: string, webhook: WebhookRecord) => ({
+    webhookId: webhook.webhookId,
     url: (await webhooks.reveal(accessId, webhook)).url.reveal(),
     createdAtMs: webhook.createdAtMs,
     goneAtMs: webhook.goneAtMs,
@@ -40,9 +46,13 @@ const originOf = (text: unknown): string => {
   return url === null || url.origin === 'null' ? '' : url.origin
 }
 
-/** The webhook of an access. Throws an RpcError if there is none. */
-const demandWebhook = ({ webhooks }: WebhookParts, { accessId }: Access): WebhookRecord => {
-  const webhook = webhooks.find(accessId)
+/** The webhook of an access with this id. Throws an RpcError if there is none. */
+const demandWebhook = (
+  { webhooks }: WebhookParts,
+  { accessId }: Access,
+  webhookId: string,
+): WebhookRecord => {
+  const webhook = webhooks.find(accessId, webhookId)
   if (webhook === undefined) throw new RpcError('noWebhook')
   return webhook
 }
@@ -50,53 +60,71 @@ const demandWebhook = ({ webhooks }: WebhookParts, { accessId }: Access): Webhoo
 const settingRoutes = (parts: WebhookParts): readonly Route[] => {
   const { webhooks, options } = parts
   const viewOf = createViewOf(webhooks)
+  const parse = (text: string): URL => {
+    const parsed = parseTargetUrl(text, options)
+    if ('url' in parsed) return parsed.url
+    throw new RpcError('wrongInput', { field: 'body.url', problem: parsed.problem })
+  }
+  const toMade = async (accessId: string, made: WebhookRecord) => {
+    const { secret } = await webhooks.reveal(accessId, made)
+    return ok({ webhook: await viewOf(accessId, made), secret: secret.reveal() })
+  }
+  const setting = {
+    guard: 'session',
+    isRateLimited: true,
+    needsRecentSignIn: true,
+    audit: 'set-webhook',
+    auditRequest: (body: unknown) => ({ origin: originOf(Object(body).url) }),
+    body: shapes.wanted,
+    answers: { 200: { description: 'The webhook with its secret', body: shapes.made } },
+  } as const
   return [
     route({
       method: 'GET',
       path: PATH,
       guard: 'session',
-      summary: 'Where the warnings of an access are sent, and the newest messages',
-      answers: { 200: { description: 'The webhook, or null', body: shapes.found } },
+      summary: 'Where the alerts of an access are sent, and the newest messages',
+      answers: { 200: { description: 'In the order in which they were added', body: shapes.list } },
       errors: ['sealingKey'],
-      handle: async ({ access }) => {
-        const { accessId } = access
-        const webhook = webhooks.find(accessId)
-        return ok({ webhook: webhook === undefined ? null : await viewOf(accessId, webhook) })
+      handle: async ({ access: { accessId } }) => {
+        const shown = webhooks.of(accessId).map(one => viewOf(accessId, one))
+        return ok({ webhooks: await Promise.all(shown) })
       },
     }),
     route({
-      method: 'PUT',
+      ...setting,
+      method: 'POST',
       path: PATH,
-      guard: 'session',
-      isRateLimited: true,
-      needsRecentSignIn: true,
-      summary: 'Set the webhook of an access, in place of another one; its secret is a new one',
-      audit: 'set-webhook',
-      auditRequest: body => ({ origin: originOf(Object(body).url) }),
-      body: shapes.wanted,
-      answers: { 200: { description: 'The webhook with its secret', body: shapes.made } },
-      errors: ['sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ access, body }) => {
+      summary: 'Add a webhook to an access; up to eight',
+      errors: ['webhooksFull', 'sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access: { accessId }, body }) => {
+        return toMade(accessId, await webhooks.add(accessId, parse(body.url)))
+      },
+    }),
+    route({
+      ...setting,
+      method: 'PUT',
+      path: ONE,
+      summary: 'Replace the URL of a webhook; its secret is a new one',
+      errors: ['noWebhook', 'sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access, params, body }) => {
         const { accessId } = access
-        const parsed = parseTargetUrl(body.url, options)
-        if ('problem' in parsed)
-          throw new RpcError('wrongInput', { field: 'body.url', problem: parsed.problem })
-        const made = await webhooks.set(accessId, parsed.url)
-        const { secret } = await webhooks.reveal(accessId, made)
-        return ok({ webhook: await viewOf(accessId, made), secret: secret.reveal() })
+        const { webhookId } = demandWebhook(parts, access, params.webhookId)
+        return toMade(accessId, await webhooks.replace(accessId, webhookId, parse(body.url)))
       },
     }),
     route({
       method: 'DELETE',
-      path: PATH,
+      path: ONE,
       guard: 'session',
       isRateLimited: true,
-      summary: 'Remove the webhook of an access; what was not sent is dropped',
+      summary: 'Remove a webhook; what was not sent is dropped, and rules do not name it any more',
       audit: 'remove-webhook',
-      answers: { 204: { description: 'Nothing is sent any more' } },
+      answers: { 204: { description: 'Nothing is sent to it any more' } },
       errors: ['noWebhook', ...CHANGE_ERRORS],
-      handle: async ({ access }) => {
-        await webhooks.remove(access.accessId)
+      handle: async ({ access, params }) => {
+        const webhook = demandWebhook(parts, access, params.webhookId)
+        await webhooks.remove(access.accessId, webhook.webhookId)
         return { status: 204 }
       },
     }),
@@ -105,53 +133,62 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
 
 /** Routes of the webhooks of the signed-in person's accesses. */
 export const createWebhookRoutes = (parts: WebhookParts): readonly Route[] => {
-  const { webhooks, deliveries } = parts
+  const { webhooks, deliveries, now } = parts
   const viewOf = createViewOf(webhooks)
   return [
     ...settingRoutes(parts),
     route({
       method: 'POST',
-      path: `${PATH}/reveal-secret`,
+      path: `${ONE}/reveal-secret`,
       guard: 'session',
       isRateLimited: true,
       needsRecentSignIn: true,
-      summary: 'Reveal the signing secret of the webhook',
+      summary: 'Reveal the signing secret of a webhook',
       audit: 'reveal-webhook',
       answers: { 200: { description: 'The secret', body: shapes.revealed } },
       errors: ['noWebhook', 'sealingKey'],
-      handle: async ({ access }) => {
-        const webhook = demandWebhook(parts, access)
+      handle: async ({ access, params }) => {
+        const webhook = demandWebhook(parts, access, params.webhookId)
         const { secret } = await webhooks.reveal(access.accessId, webhook)
         return ok({ secret: secret.reveal() })
       },
     }),
     route({
       method: 'POST',
-      path: `${PATH}/test`,
+      path: `${ONE}/test`,
       guard: 'session',
       isRateLimited: true,
-      summary: 'Send a test message to the webhook, and wait for its answer',
+      summary: 'Send a test, or what an alert rule would send, and wait for the answer',
       audit: 'test-webhook',
+      body: shapes.test,
       answers: { 200: { description: 'How it was answered', body: shapes.tested } },
-      errors: ['noWebhook', 'sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ access }) => {
-        const webhook = demandWebhook(parts, access)
-        return ok(await deliveries.test(access, webhook))
+      errors: ['noWebhook', 'noAlertRule', 'sealingKey', ...CHANGE_ERRORS],
+      handle: async ({ access, params, body }) => {
+        const webhook = demandWebhook(parts, access, params.webhookId)
+        if (body?.ruleId === undefined) return ok(await deliveries.test(access, webhook))
+        const rule = rulesOf(access).find(({ ruleId }) => ruleId === body.ruleId)
+        const [network = null] = access.networks
+        const [location = null] = access.locations
+        const warning = rule && sampleOf(rule, access, { network, location }, now(), warningOptions)
+        if (warning === undefined) throw new RpcError('noAlertRule')
+        return ok(await deliveries.test(access, webhook, warning))
       },
     }),
     route({
       method: 'POST',
-      path: `${PATH}/resume`,
+      path: `${ONE}/resume`,
       guard: 'session',
       isRateLimited: true,
       summary: 'Send again to a webhook that was turned off by the answer 410 Gone',
       audit: 'resume-webhook',
       answers: { 200: { description: 'It is on', body: shapes.found } },
       errors: ['noWebhook', 'sealingKey', ...CHANGE_ERRORS],
-      handle: async ({ access }) => {
-        const webhook = demandWebhook(parts, access)
-        const resumed = await webhooks.change(access.accessId, one => ({ ...one, goneAtMs: null }))
-        return ok({ webhook: await viewOf(access.accessId, resumed ?? webhook) })
+      handle: async ({ access, params }) => {
+        const webhook = demandWebhook(parts, access, params.webhookId)
+        const { accessId } = access
+        const resume = (one: WebhookRecord) => ({ ...one, goneAtMs: null })
+        const resumed = await webhooks.change(accessId, webhook.webhookId, resume)
+        return ok({ webhook: await viewOf(accessId, resumed ?? webhook) })
       },
     }),
   ]

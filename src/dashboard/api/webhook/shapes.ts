@@ -13,7 +13,7 @@ export const wanted = v.strictObject({
 
 const delivery = v.object({
   messageId: described(text, 'The header `webhook-id` of every attempt'),
-  kind: described(text, 'A kind of warning, or `test`'),
+  kind: described(text, 'A kind of rule, the same with `.resolved`, or `test`'),
   createdAtMs: instantMs,
   state: v.picklist(['pending', 'delivered', 'failed']),
   attempts: count,
@@ -23,6 +23,7 @@ const delivery = v.object({
 })
 
 const webhook = v.object({
+  webhookId: text,
   url: text,
   createdAtMs: instantMs,
   goneAtMs: described(
@@ -32,7 +33,15 @@ const webhook = v.object({
   deliveries: described(v.pipe(v.array(delivery), v.readonly()), 'The newest first'),
 })
 
-export const found = v.object({ webhook: v.nullable(webhook) })
+export const found = v.object({ webhook })
+
+export const list = v.object({ webhooks: v.array(webhook) })
+
+export const test = v.optional(
+  v.strictObject({
+    ruleId: described(v.optional(text), 'What this rule would send, with `test`: true'),
+  }),
+)
 
 export const made = v.object({
   webhook,

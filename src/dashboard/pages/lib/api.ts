@@ -9,8 +9,10 @@ import * as shapes from '../../api/shapes.js'
 import { submissions, summary } from '../../api/submissions/shapes.js'
 import * as failureShapes from '../../api/usage/failure-shapes.js'
 import * as usageShapes from '../../api/usage/shapes.js'
+import * as alertShapes from '../../api/webhook/alert-shapes.js'
 import * as webhookShapes from '../../api/webhook/shapes.js'
 import { learnClock } from './clock.js'
+import type { WantedAlertRule } from './wire.js'
 
 /** What a token is for. */
 export type TokenScope = {
@@ -138,20 +140,33 @@ const scopePath = ({ accessId, network, location }: TokenScope): string => {
   return `${accessPath(accessId)}/networks/${of}/locations/${at}`
 }
 
-/** The webhook of an access. */
-const createWebhookCalls = (read: Read, ask: Ask) => {
-  const pathOf = (accessId: string): string => `${accessPath(accessId)}/webhook`
+/** The webhooks of an access, and the rules by which its holder is alerted. */
+const createAlertCalls = (read: Read, ask: Ask) => {
+  const pathOf = (accessId: string, webhookId: string): string =>
+    `${accessPath(accessId)}/webhooks/${encodeURIComponent(webhookId)}`
   return {
-    webhook: (accessId: string) => read(webhookShapes.found, 'GET', pathOf(accessId)),
-    setWebhook: (accessId: string, url: string) =>
-      read(webhookShapes.made, 'PUT', pathOf(accessId), { url }),
-    removeWebhook: (accessId: string) => ask('DELETE', pathOf(accessId)),
-    revealWebhookSecret: (accessId: string) =>
-      read(webhookShapes.revealed, 'POST', `${pathOf(accessId)}/reveal-secret`, {}),
-    testWebhook: (accessId: string) =>
-      read(webhookShapes.tested, 'POST', `${pathOf(accessId)}/test`, {}),
-    resumeWebhook: (accessId: string) =>
-      read(webhookShapes.found, 'POST', `${pathOf(accessId)}/resume`, {}),
+    webhooks: (accessId: string) =>
+      read(webhookShapes.list, 'GET', `${accessPath(accessId)}/webhooks`),
+    addWebhook: (accessId: string, url: string) =>
+      read(webhookShapes.made, 'POST', `${accessPath(accessId)}/webhooks`, { url }),
+    replaceWebhook: (accessId: string, webhookId: string, url: string) =>
+      read(webhookShapes.made, 'PUT', pathOf(accessId, webhookId), { url }),
+    removeWebhook: (accessId: string, webhookId: string) =>
+      ask('DELETE', pathOf(accessId, webhookId)),
+    revealWebhookSecret: (accessId: string, webhookId: string) =>
+      read(webhookShapes.revealed, 'POST', `${pathOf(accessId, webhookId)}/reveal-secret`, {}),
+    testWebhook: (accessId: string, webhookId: string, ruleId?: string) =>
+      read(
+        webhookShapes.tested,
+        'POST',
+        `${pathOf(accessId, webhookId)}/test`,
+        ruleId === undefined ? {} : { ruleId },
+      ),
+    resumeWebhook: (accessId: string, webhookId: string) =>
+      read(webhookShapes.found, 'POST', `${pathOf(accessId, webhookId)}/resume`, {}),
+    alerts: (accessId: string) => read(alertShapes.rules, 'GET', `${accessPath(accessId)}/alerts`),
+    setAlerts: (accessId: string, rules: readonly WantedAlertRule[]) =>
+      read(alertShapes.rules, 'PUT', `${accessPath(accessId)}/alerts`, { rules }),
   }
 }
 
@@ -252,7 +267,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     session: () => read(shapes.session, 'GET', '/api/session'),
     signOut: () => read(shapes.signedOut, 'POST', '/api/sign-out', {}),
     ...createOperatorCalls(read),
-    ...createWebhookCalls(read, ask),
+    ...createAlertCalls(read, ask),
     ...createKeyCalls(read, ask),
     sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
     endSession: (sessionId: string) =>

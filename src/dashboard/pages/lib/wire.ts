@@ -7,6 +7,7 @@ import type * as keyShapes from '../../api/keys/shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions, summary } from '../../api/submissions/shapes.js'
+import type * as alertShapes from '../../api/webhook/alert-shapes.js'
 import type * as webhookShapes from '../../api/webhook/shapes.js'
 import type { failures } from '../../api/usage/failure-shapes.js'
 import type * as usageShapes from '../../api/usage/shapes.js'
@@ -43,6 +44,9 @@ export type Effect = NonNullable<InferOutput<typeof shapes.removal>>
 export type Submissions = InferOutput<typeof submissions>
 export type SubmissionSummary = InferOutput<typeof summary>
 export type Submission = Submissions['submissions'][number]
-export type Webhook = NonNullable<InferOutput<typeof webhookShapes.found>['webhook']>
+export type Webhook = InferOutput<typeof webhookShapes.list>['webhooks'][number]
+export type AlertRule = InferOutput<typeof alertShapes.rules>['rules'][number]
+/** A rule that is set; a new one has no id yet. */
+export type WantedAlertRule = Omit<AlertRule, 'ruleId'> & Partial<Pick<AlertRule, 'ruleId'>>
 export type ApiKey = InferOutput<typeof keyShapes.keys>['keys'][number]
 export type WebhookDelivery = Webhook['deliveries'][number]

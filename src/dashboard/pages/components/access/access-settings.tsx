@@ -1,11 +1,11 @@
+import { AlertCards } from '../alerts/alert-cards.js'
 import { KeysCard } from '../keys/keys-card.js'
-import { WebhookCard } from '../webhook/webhook-card.js'
 import type { Access } from '../../lib/wire.js'
 
 /** What the holder sets for an access as a whole: one card each. */
 export const AccessSettings = ({ access: { accessId } }: { readonly access: Access }) => (
   <div class="stack is-columns">
-    <WebhookCard key={accessId} accessId={accessId} />
+    <AlertCards key={accessId} accessId={accessId} />
     <KeysCard key={`keys ${accessId}`} accessId={accessId} />
   </div>
 )

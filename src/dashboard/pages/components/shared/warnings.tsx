@@ -2,15 +2,15 @@ import { serviceNow } from '../../lib/clock.js'
 import { useEffect, useRef } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
-import { toWarningText } from '../../lib/warning-text.js'
+import { toWarningText } from '../../lib/alerts/warning-text.js'
 import type { Access, Warning } from '../../lib/wire.js'
 import { Icon } from './icon.js'
 
 /** How often warnings are loaded again. */
 const REFRESH_MS = 15_000
 
-const keyOf = ({ kind, network, location }: Warning): string =>
-  [kind, network ?? '', location ?? ''].join(' ')
+const keyOf = ({ rule, network, location }: Warning): string =>
+  [rule, network ?? '', location ?? ''].join(' ')
 
 /** Warnings of an access, with what to do. A new one is announced to screen readers. */
 export const Warnings = ({ access }: { readonly access: Access }) => {

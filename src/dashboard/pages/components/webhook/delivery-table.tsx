@@ -1,15 +1,9 @@
 import { StackedTable } from '../shared/stacked-table.js'
+import { nameOfMessage } from '../../lib/alerts/alert-text.js'
 import { formatMoment } from '../../lib/format.js'
 import type { WebhookDelivery } from '../../lib/wire.js'
 
 const COLUMNS = ['State', 'Answer', 'Attempts'] as const
-
-const KINDS: Readonly<Record<string, string>> = {
-  'limit-near': 'Limit nearly used up',
-  'errors-rising': 'Errors are rising',
-  'rental-ending': 'Rental ends soon',
-  test: 'Test',
-}
 
 const STATES = { pending: 'Waiting', delivered: 'Delivered', failed: 'Failed' } as const
 
@@ -26,8 +20,7 @@ const Row = ({ delivery }: { readonly delivery: WebhookDelivery }) => {
   return (
     <tr>
       <th scope="row">
-        {formatMoment(delivery.createdAtMs)}{' '}
-        <span class="sub">{KINDS[delivery.kind] ?? delivery.kind}</span>
+        {formatMoment(delivery.createdAtMs)} <span class="sub">{nameOfMessage(delivery.kind)}</span>
       </th>
       {cells.map((cell, index) => (
         <td key={COLUMNS[index]} class="is-wrapping" data-label={COLUMNS[index]}>

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks'
-import { useWebhook } from '../../hooks/use-webhook.js'
+import { WEBHOOKS_MAX } from '../../../../access/webhooks/bounds.js'
+import { useWebhook, type MadeWebhook } from '../../hooks/use-webhook.js'
+import { originOf } from '../../lib/alerts/alert-text.js'
 import { formatMoment } from '../../lib/format.js'
 import type { Webhook } from '../../lib/wire.js'
 import { ConfirmDialog } from '../connect/confirm-dialog.js'
@@ -8,19 +10,14 @@ import { Icon } from '../shared/icon.js'
 import { DeliveryTable } from './delivery-table.js'
 import { WebhookForm } from './webhook-form.js'
 
-/** What the person confirms before the webhook is removed. */
+/** What the person confirms before a webhook is removed. */
 const CONFIRM_REMOVE = {
   title: 'Remove the webhook?',
   effects: [
-    'Warnings for this access are no longer sent, and pending retries are dropped.',
-    'The list of its messages and the signing secret are removed. Warnings stay on this page.',
+    'Alerts of this access are no longer sent to it, and pending retries are dropped.',
+    'The list of its messages and the signing secret are removed. Rules that name it are kept.',
   ],
   action: 'Remove webhook',
-}
-
-const badgeOf = (webhook: Webhook | null): readonly [tone: string, text: string] => {
-  if (webhook === null) return ['is-none', 'Not set']
-  return webhook.goneAtMs === null ? ['is-active', 'On'] : ['is-ended', 'Off']
 }
 
 const GoneNotice = ({
@@ -42,41 +39,107 @@ const GoneNotice = ({
   </div>
 )
 
-/** Sends the warnings of an access to a receiver of its holder. */
-export const WebhookCard = ({ accessId }: { readonly accessId: string }) => {
-  const control = useWebhook(accessId)
-  const { webhook, failure, reload, resume, remove } = control
+type ItemProps = {
+  readonly accessId: string
+  readonly webhook: Webhook
+  /** The secret of one that was just added. */
+  readonly made: string | undefined
+  readonly reload: () => Promise<void>
+}
+
+/** One webhook: where it sends, and what it has sent. */
+const WebhookItem = ({ accessId, webhook, made, reload }: ItemProps) => {
+  const control = useWebhook({ accessId, webhook, made, reload, onMade: () => {} })
   const [isAsking, setAsking] = useState(false)
-  const [tone, state] = badgeOf(webhook ?? null)
+  const { goneAtMs, deliveries } = webhook
+  const headingId = `${webhook.webhookId}-heading`
   return (
-    <section class="card webhook" aria-labelledby="webhook-heading">
+    <section class="webhook" aria-labelledby={headingId}>
       <div class="card-head">
-        <h2 id="webhook-heading">Alert webhook</h2>
-        {webhook !== undefined && <span class={`badge ${tone}`}>{state}</span>}
+        <h3 id={headingId}>{originOf(webhook)}</h3>
+        <span class={`badge ${goneAtMs === null ? 'is-active' : 'is-ended'}`}>
+          {goneAtMs === null ? 'On' : 'Off'}
+        </span>
       </div>
-      <p class="muted">
-        Sends each new warning of {accessId} as a signed request, at most one of a kind an hour.
-      </p>
-      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      {webhook?.goneAtMs !== undefined && webhook.goneAtMs !== null && (
-        <GoneNotice goneAtMs={webhook.goneAtMs} onResume={() => void resume()} />
+      {goneAtMs !== null && (
+        <GoneNotice goneAtMs={goneAtMs} onResume={() => void control.resume()} />
       )}
-      {webhook !== undefined && <WebhookForm control={control} onRemove={() => setAsking(true)} />}
-      {webhook !== undefined && webhook !== null && (
-        <>
-          <h3>Messages</h3>
-          {webhook.deliveries.length === 0 ? (
-            <p class="muted">Nothing sent yet.</p>
-          ) : (
-            <DeliveryTable deliveries={webhook.deliveries} />
-          )}
-        </>
+      <WebhookForm control={control} onRemove={() => setAsking(true)} />
+      <h4>Messages</h4>
+      {deliveries.length === 0 ? (
+        <p class="muted">Nothing sent yet.</p>
+      ) : (
+        <DeliveryTable deliveries={deliveries} />
       )}
       {isAsking && (
         <ConfirmDialog
-          confirmation={{ ...CONFIRM_REMOVE, run: remove }}
+          confirmation={{ ...CONFIRM_REMOVE, run: control.remove }}
           onClose={() => setAsking(false)}
         />
+      )}
+    </section>
+  )
+}
+
+const NewWebhook = ({
+  accessId,
+  reload,
+  onMade,
+}: Pick<ItemProps, 'accessId' | 'reload'> & {
+  readonly onMade: (made: MadeWebhook) => void
+}) => {
+  const control = useWebhook({ accessId, webhook: undefined, made: undefined, reload, onMade })
+  return <WebhookForm control={control} onRemove={() => {}} />
+}
+
+/** Sends the alerts of an access to receivers of its holder. */
+export const WebhooksCard = ({
+  accessId,
+  webhooks,
+  failure,
+  reload,
+}: Pick<ItemProps, 'accessId' | 'reload'> & {
+  readonly webhooks: readonly Webhook[] | undefined
+  readonly failure: string | undefined
+}) => {
+  const [made, setMade] = useState<MadeWebhook>()
+  const [isAdding, setAdding] = useState(false)
+  const count = webhooks?.length ?? 0
+  return (
+    <section class="card" aria-labelledby="webhooks-heading">
+      <div class="card-head">
+        <h2 id="webhooks-heading">Alert webhooks</h2>
+        {webhooks !== undefined && count === 0 && <span class="badge is-none">Not set</span>}
+      </div>
+      <p class="muted">
+        Each new alert of {accessId} is sent as a signed request to the webhooks of its rule.
+      </p>
+      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
+      {webhooks?.map(webhook => (
+        <WebhookItem
+          key={webhook.webhookId}
+          accessId={accessId}
+          webhook={webhook}
+          made={made?.webhookId === webhook.webhookId ? made.secret : undefined}
+          reload={reload}
+        />
+      ))}
+      {webhooks !== undefined && (count === 0 || isAdding) && (
+        <NewWebhook
+          accessId={accessId}
+          reload={reload}
+          onMade={one => {
+            setMade(one)
+            setAdding(false)
+          }}
+        />
+      )}
+      {count > 0 && count < WEBHOOKS_MAX && !isAdding && (
+        <div class="webhook-buttons">
+          <button type="button" class="button" onClick={() => setAdding(true)}>
+            Add a webhook
+          </button>
+        </div>
       )}
     </section>
   )

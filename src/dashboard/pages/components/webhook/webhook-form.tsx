@@ -16,7 +16,7 @@ const SigningSecret = ({ secret }: Pick<WebhookControl, 'secret'>) => (
   </div>
 )
 
-/** Where warnings are sent: the URL, its signing secret, and a test. */
+/** Where alerts are sent: the URL, its signing secret, and a test. */
 export const WebhookForm = ({
   control,
   onRemove,
@@ -25,7 +25,8 @@ export const WebhookForm = ({
   readonly onRemove: () => void
 }) => {
   const { webhook, secret, url, edit, outcome, isBusy, field, save, test } = control
-  const isSet = webhook !== null && webhook !== undefined
+  const isSet = webhook !== undefined
+  const id = webhook?.webhookId ?? 'new-webhook'
   const isWrong = outcome !== undefined && !outcome.isGood
   return (
     <form
@@ -35,11 +36,11 @@ export const WebhookForm = ({
         void save()
       }}
     >
-      <label for="webhook-url">URL</label>
+      <label for={`${id}-url`}>URL</label>
       <div class="field-row">
         <input
           ref={field}
-          id="webhook-url"
+          id={`${id}-url`}
           class="field"
           inputMode="url"
           autoComplete="off"
@@ -47,14 +48,14 @@ export const WebhookForm = ({
           placeholder="https://"
           value={url}
           aria-invalid={outcome?.isUrlWrong === true}
-          aria-describedby="webhook-help webhook-outcome"
+          aria-describedby={`${id}-help ${id}-outcome`}
           onInput={event => edit(event.currentTarget.value)}
         />
         <button class="button is-primary" aria-busy={isBusy} aria-disabled={isBusy}>
           {isSet ? 'Replace' : 'Save'}
         </button>
       </div>
-      <p id="webhook-help" class="muted">
+      <p id={`${id}-help`} class="muted">
         An https URL at a public address. {isSet ? 'Replacing it' : 'Saving it'} makes a new signing
         secret.
       </p>
@@ -70,7 +71,7 @@ export const WebhookForm = ({
         </div>
       )}
       <p
-        id="webhook-outcome"
+        id={`${id}-outcome`}
         class={isWrong ? 'field-error' : 'field-good'}
         role={isWrong ? 'alert' : undefined}
       >
