@@ -6,7 +6,7 @@ import { repositoryPath } from '../../fixtures/repository.js'
 
 const BUILT = repositoryPath('dist/dashboard/pages/')
 /** Maximum compressed size of all files of the page. */
-const BYTES_MAX = 150_000
+const BYTES_MAX = 120_000
 
 const files = readdirSync(BUILT, { recursive: true, encoding: 'utf8' })
   .filter(name => /\.\w+$/.test(name))

@@ -67,7 +67,7 @@ export const LocationView = (options: {
   return (
     <section class="location-view" aria-labelledby="page-heading">
       <StateNotice state={access.state} />
-      <Warnings access={access} />
+      <Warnings access={access} hasIncidents={false} />
       <LastingIncident accessId={access.accessId} location={location} />
       <Tabs label="Location" tabs={tabs} chosen={tab} onChoose={onTab} />
       <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>

@@ -12,13 +12,26 @@ const REFRESH_MS = 15_000
 const keyOf = ({ rule, network, location }: Warning): string =>
   [rule, network ?? '', location ?? ''].join(' ')
 
-/** Warnings of an access, with what to do. A new one is announced to screen readers. */
-export const Warnings = ({ access }: { readonly access: Access }) => {
+/**
+ * Warnings of an access, with what to do. A new one is announced to screen readers. The page of a
+ * location shows the incident of that location itself, and none of the others.
+ */
+export const Warnings = ({
+  access,
+  hasIncidents = true,
+}: {
+  readonly access: Access
+  readonly hasIncidents?: boolean
+}) => {
   const { announce, api } = useServices()
   const { accessId } = access
   // What cannot be loaded is shown by the parts of the page that need it, too.
   const { value } = useLoaded(accessId, () => api.warnings(accessId), REFRESH_MS)
-  const shown = (value?.warnings ?? []).map(warning => {
+  const wanted = (value?.warnings ?? []).filter(
+    ({ kind, values }) =>
+      hasIncidents || kind !== 'location-behind' || values['states'] === undefined,
+  )
+  const shown = wanted.map(warning => {
     const { title, advice } = toWarningText(warning, access, serviceNow())
     return { key: keyOf(warning), title, advice }
   })
