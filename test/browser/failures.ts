@@ -10,6 +10,7 @@ import {
   openVisit,
   signIn,
   viewsOf,
+  untilCount,
 } from '../fixtures/dashboard/browser.js'
 import { sendFrom } from '../fixtures/server/send-from.js'
 import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
@@ -78,7 +79,7 @@ if (browser !== undefined)
     t.equal(await countOf(/9\.9\.9\.9/), '2', 'the bot that is over its limit has an address')
     await groups.getByRole('button', { name: '8.8.8.8' }).press('Enter')
     await rows.nth(6).waitFor()
-    await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
+    await untilCount(page, '.failures > li', 7)
     t.match(page.url(), /address=8\.8\.8\.8/)
 
     await card.getByRole('button', { name: 'Keep parameters for 24 hours' }).press('Enter')

@@ -99,11 +99,11 @@ if (browser !== undefined) {
 
     const marks = used.locator('.badge')
     await marks.filter({ hasText: 'Behind' }).press('Enter')
-    await page.waitForFunction("document.activeElement?.id === 'incidents-heading'")
+    await page.locator('#incidents-heading:focus').waitFor()
     t.match(page.url(), `#/access/${ids[0]}?at=incidents`)
     await page.goBack()
     await marks.filter({ hasText: '1 refused attempt' }).press('Enter')
-    await page.waitForFunction("document.activeElement?.id === 'refused-heading'")
+    await page.locator('#refused-heading:focus').waitFor()
     t.match(page.url(), `#/${ids[0]}/main/nyc/usage?at=refused`)
     await page.goBack()
     await page.getByRole('region', { name: 'Bot 1' }).getByRole('link', { name: 'Bot 1' }).click()

@@ -13,6 +13,7 @@ import {
   signIn,
   untilFocused,
   viewsOf,
+  untilCount,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard, SUBMISSION_VIEW } from '../fixtures/dashboard/dashboard.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
@@ -213,7 +214,7 @@ if (browser !== undefined) {
     await field.fill(batch[0].signature)
     await page.keyboard.press('Enter')
     await itemOf(batch[0].signature).waitFor()
-    await page.waitForFunction("document.querySelectorAll('.submission').length === 1")
+    await untilCount(page, '.submission', 1)
     t.equal(await page.getByRole('alert').count(), 0)
     const [file] = await Promise.all([
       page.waitForEvent('download'),

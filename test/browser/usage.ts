@@ -9,6 +9,7 @@ import {
   openVisit,
   show,
   signIn,
+  untilCount,
 } from '../fixtures/dashboard/browser.js'
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
@@ -152,16 +153,16 @@ if (browser !== undefined) {
     await errors.getByRole('button', { name: '-32007' }).press('Enter')
     const list = page.getByRole('list', { name: 'Failed requests', exact: true })
     await list.locator('> li').nth(6).waitFor()
-    await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
+    await untilCount(page, '.failures > li', 7)
     await choose(page, 'New York')
     await page.getByRole('tab', { name: 'Usage' }).click()
     await ofBlock.waitFor()
     t.equal(await page.title(), 'Usage · New York · Slotline')
     t.equal(await page.getByRole('heading', { name: 'Limits in use' }).count(), 0)
     await errors.getByRole('button', { name: '-32007' }).press('Enter')
-    await page.waitForFunction("document.activeElement?.id === 'failures-heading'")
+    await page.locator('#failures-heading:focus').waitFor()
     t.match(page.url(), `#/access/${accessId}?code=-32007&location=nyc&at=failures`)
-    await page.waitForFunction("document.querySelectorAll('.failures > li').length === 7")
+    await untilCount(page, '.failures > li', 7)
     await choose(page, 'Frankfurt')
     await page.getByRole('tab', { name: 'Usage' }).click()
     await methods.locator('tbody tr').filter({ hasText: 'getSlot' }).waitFor()

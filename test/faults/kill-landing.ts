@@ -65,9 +65,10 @@ t.test('a killed sender still finds what landed and what expired', { timeout: 90
     submitter.lander(unknown),
   ])
   const sent = [landing, relayed, expiring, unknown]
-  await until('all are stored', async () => {
+  // A record of the answer follows the answer.
+  await until('all answers are stored', async () => {
     const states = await Promise.all(sent.map(({ signature }) => stateOf(signature)))
-    return states.every(state => state !== undefined)
+    return states.every(state => ![undefined, 'received', 'written'].includes(state))
   })
   const sender = requirePid(deployment.pidsOf('sender')[0])
   process.kill(sender, 'SIGKILL')

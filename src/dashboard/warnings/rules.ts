@@ -56,7 +56,7 @@ const MEANS: readonly (readonly [limit: LimitName, mean: keyof Means])[] = [
   ['subscriptionsPerSocketMax', 'subscriptionsOfSocket'],
 ]
 
-const percentOf = (part: number, whole: number): number => (whole === 0 ? 0 : (part / whole) * 100)
+const percentOf = (part: number, whole: number): number => (whole === 0 ? 0 : (part * 100) / whole)
 
 /** One decimal, and never a number that the threshold would not have found. */
 const toDecimal = (value: number): number => Math.round(value * 10) / 10
