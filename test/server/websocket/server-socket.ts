@@ -326,16 +326,9 @@ t.test('a client that does not read', async t => {
   })
 
   t.test('over the bound of all sockets: those with the longest queues are closed', async t => {
-    const { port, sockets, server } = await openEcho(
-      t,
-      {},
-      {
-        ...bounds,
-        socketQueueBytesMax: 10 ** 9,
-        socketsQueuedBytesMax: 4_000_000,
-        socketStallMs: 60_000,
-      },
-    )
+    const most = { socketQueueBytesMax: 10 ** 9, socketsQueuedBytesMax: 4_000_000 }
+    const options = { ...bounds, ...most, socketStallMs: 60_000 }
+    const { port, sockets, server } = await openEcho(t, {}, options)
     const clients = []
     for (let index = 0; index < 4; index++) {
       const client = await openSocket(port, { path: `/${index}` })
