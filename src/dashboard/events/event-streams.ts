@@ -150,8 +150,8 @@ export class EventStreams {
   }
 
   private sendWatching(stream: Stream): void {
-    const places = stream.watched.map(({ index }) => index)
-    this.send(stream, formatEvent('watching', JSON.stringify(places)))
+    const positions = stream.watched.map(({ index }) => index)
+    this.send(stream, formatEvent('watching', JSON.stringify(positions)))
   }
 
   /** Reads those answers of a page that are due, one after the other. */

@@ -13,7 +13,7 @@ export type Watch = {
 const ACCESS = '/api/accesses/:accessId'
 
 /** What can be watched, and how often it is read. Whatever else a page shows, it asks for. */
-const INTERVALS: ReadonlyMap<string, number> = new Map([
+export const INTERVALS: ReadonlyMap<string, number> = new Map([
   ['/api/overview', 10_000],
   ['/api/sessions', 10_000],
   [`${ACCESS}/failures`, 10_000],
@@ -25,7 +25,7 @@ const INTERVALS: ReadonlyMap<string, number> = new Map([
   [`${ACCESS}/usage`, 2_000],
   [`${ACCESS}/usage/range`, 10_000],
   [`${ACCESS}/warnings`, 10_000],
-  [`${ACCESS}/webhook`, 5_000],
+  [`${ACCESS}/webhooks`, 5_000],
   [`${ACCESS}/networks/:network/locations/:location/clients`, 10_000],
   ['/api/operator/nodes', 5_000],
 ])

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { EventStreams } from '../../../src/dashboard/events/event-streams.js'
 import { defaults } from '../../../src/dashboard/events/options.js'
+import { INTERVALS } from '../../../src/dashboard/events/watches.js'
 import {
   ADA,
   BEN,
@@ -10,6 +12,7 @@ import {
   type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 import { isSoak } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
@@ -98,6 +101,14 @@ const answersOf = (page: Page): { readonly path: string; readonly body: unknown 
   [...page.text().matchAll(/^event: answer\ndata: (.+)$/gm)].map(([, data = '']) =>
     JSON.parse(data),
   )
+
+t.test('every path that can be watched is one of the API', t => {
+  const text = readFileSync(repositoryPath('docs/openapi.json'), 'utf8')
+  const { paths } = JSON.parse(text) as { readonly paths: Readonly<Record<string, object>> }
+  for (const path of INTERVALS.keys())
+    t.ok('get' in (paths[path.replace(/:(\w+)/g, '{$1}')] ?? {}), path)
+  t.end()
+})
 
 t.test('answers that a page watches are sent when they have changed', async t => {
   const events = { ...defaults, checkMs: 20, watchedMax: 3, watchedBytesMax: 4_000 }
