@@ -61,9 +61,34 @@ const toJobs = files => {
   return [...jobs.values()].toSorted((one, other) => order(one) - order(other))
 }
 
-/** tap's own `spawn` names its preload in NODE_OPTIONS: `env` sets what the caller had. */
+/** Process groups of the jobs that run, by the process of each. */
+const running = new Set()
+const endGroup = pid => {
+  running.delete(pid)
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Nothing of it is left.
+  }
+}
+t.on('spawn', spawned => {
+  spawned.on('preprocess', options => (options.detached = true))
+  // The services of a file that did not end would take the processors from the others.
+  spawned.on('process', ({ pid }) => {
+    running.add(pid)
+    spawned.on('end', () => endGroup(pid))
+  })
+})
+process.on('exit', () => [...running].forEach(endGroup))
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+/**
+ * Runs the files of a job; returns their rows, and those of the others that one which did not end
+ * has kept from running. tap's own `spawn` names its preload in NODE_OPTIONS: `env` sets what the
+ * caller had.
+ */
 const runJob = async ({ name, files }) => {
-  const isOne = name === files[0]
+  const isOne = name.endsWith('.ts')
   const script = isOne
     ? [join('dist', 'test', name.replace(/\.ts$/, '.js'))]
     : [join('scripts', 'run-test-files.mjs'), ...files]
@@ -82,14 +107,18 @@ const runJob = async ({ name, files }) => {
   const results = new Map()
   spawned.subtest.parser.on('assert', result => results.set(result.name, result))
   const { ok: hasPassed } = await spawned
-  const whole = { file: name, hasPassed, seconds: (Date.now() - started) / 1000 }
-  if (isOne) return [whole]
-  const rows = files.map(file => {
-    const { ok = false, time } = results.get(file) ?? {}
-    return { file, hasPassed: ok, hasEnded: results.has(file), seconds: (time ?? 0) / 1000 }
+  const seconds = (Date.now() - started) / 1000
+  if (isOne) return { rows: [{ file: name, hasPassed, seconds }], rest: [] }
+  const ended = files.filter(file => results.has(file))
+  const rows = ended.map(file => {
+    const { ok, time } = results.get(file)
+    return { file, hasPassed: ok, seconds: (time ?? 0) / 1000 }
   })
-  const isElsewhere = !hasPassed && rows.every(({ hasPassed }) => hasPassed)
-  return isElsewhere ? [...rows, whole] : rows
+  const rest = files.slice(ended.length)
+  if (hasPassed || rows.some(({ hasPassed }) => !hasPassed)) return { rows, rest }
+  // It ended within a file, or after all of them.
+  const last = { file: rest.shift() ?? name, hasPassed, seconds }
+  return { rows: [...rows, last], rest }
 }
 
 /** The failures within TAP: the file, the failed line, and the diagnostics below it. */
@@ -151,7 +180,9 @@ const work = async (...sources) => {
   for (;;) {
     const group = sources.find(({ waiting }) => waiting.length > 0)
     if (group === undefined) return
-    const rows = await runJob(group.waiting.shift())
+    const job = group.waiting.shift()
+    const { rows, rest } = await runJob(job)
+    if (rest.length > 0) group.waiting.unshift({ ...job, files: rest })
     times.push(...rows)
     group.failed.push(...rows.filter(({ hasPassed }) => !hasPassed))
     group.seconds = Math.round((Date.now() - started) / 1000)
@@ -177,8 +208,7 @@ for (const failure of failuresIn(output)) process.stdout.write(`${failure}\n`)
 for (const { name, count, failed, seconds } of groups) {
   const result = failed.length === 0 ? 'passed' : `${failed.length} FAILED`
   process.stdout.write(`# ${name}: ${count} files, ${result}, after ${seconds} s\n`)
-  for (const { file, hasEnded = true } of failed)
-    process.stdout.write(`#   ${file} ${hasEnded ? 'failed' : 'did not end, or was not run'}\n`)
+  for (const { file } of failed) process.stdout.write(`#   ${file} failed\n`)
 }
 writeSlowest(times)
 rmSync(usageDir, { recursive: true })

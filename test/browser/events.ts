@@ -3,7 +3,7 @@ import { choose, openBrowser, openVisit, signIn } from '../fixtures/dashboard/br
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
-import { isSoak } from '../fixtures/soak.js'
+import { isSoak, latencyMax } from '../fixtures/soak.js'
 import { openUsage, usageIn } from '../fixtures/usage/usage.js'
 
 /** How long the requests of a page are counted. */
@@ -75,7 +75,7 @@ if (browser !== undefined) {
     const within5s = async (text: RegExp): Promise<void> => {
       const startMs = performance.now()
       await page.getByText(text).first().waitFor()
-      t.ok(performance.now() - startMs < 5_000, String(text))
+      t.ok(performance.now() - startMs < latencyMax(5_000), String(text))
     }
     await dashboard.accessService.revoke(scope)
     await within5s(/^No token yet for Frankfurt/)

@@ -4,6 +4,7 @@ import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { until } from '../fixtures/until.js'
 
+/** At least: they go on until the edge was busy beside them. */
 const CHANGES = 100
 /** Accesses whose token is generated and revoked at the same time. */
 const ACCESSES = 5
@@ -34,7 +35,8 @@ t.test('an edge that is only busy confirms every change and is not restarted', a
   const times: number[] = []
   const change = async (): Promise<void> => {
     const { tokenPath } = await grantScope(deployment)
-    for (let nth = 0; nth < CHANGES / ACCESSES; nth++) {
+    const isBusyEnough = async () => (await refused()) - before > BUSY_REFUSALS
+    for (let nth = 0; nth < CHANGES / ACCESSES || !(await isBusyEnough()); nth++) {
       const generated = await askAdmin(deployment, 'POST', tokenPath)
       const startMs = performance.now()
       const revoked = await askAdmin(deployment, 'DELETE', tokenPath)
@@ -45,8 +47,9 @@ t.test('an edge that is only busy confirms every change and is not restarted', a
   }
   await Promise.all(Array.from({ length: ACCESSES }, change))
   const sorted = times.toSorted((a, b) => a - b).map(Math.round)
-  t.comment(`${CHANGES} revocations took ${sorted[CHANGES / 2]} ms, at most ${sorted.at(-1)} ms`)
-  t.ok((sorted[CHANGES / 2] ?? NaN) < CONFIRM_MS, 'confirmed in time')
+  const median = sorted[Math.floor(sorted.length / 2)] ?? NaN
+  t.comment(`${sorted.length} revocations took ${median} ms, at most ${sorted.at(-1)} ms`)
+  t.ok(sorted.length >= CHANGES && median < CONFIRM_MS, 'confirmed in time')
   const during = (await refused()) - before
   t.ok(during > BUSY_REFUSALS, `${during} requests were refused meanwhile`)
   t.strictSame(deployment.pidsOf('edge'), [edge], 'by the same process')

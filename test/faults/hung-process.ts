@@ -8,14 +8,11 @@ import { base64, TIPS } from '../fixtures/sandbox/tipping.js'
 import { GOOD, single } from '../fixtures/submission/lander.js'
 import { answer, openRawUpstream } from '../fixtures/submission/raw-upstream.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { isSoak, soakTest } from '../fixtures/soak.js'
+import { isSoak, latencyMax, soakTest } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
-/**
- * A page or a command must answer within this beside a process that is stopped. Other suites run
- * beside this one in `npm test`: starting a command then takes up to a second.
- */
-const ANSWER_MS = isSoak ? 2_000 : 5_000
+/** A page or a command must answer within this beside a process that is stopped. */
+const ANSWER_MS = latencyMax(2_000)
 /** From the stop of a process to the end of its restart: five pings, and its start. */
 const RECOVERY_MS = 15_000
 /** Longer than the commands beside a stopped indexer take together on a busy machine. */

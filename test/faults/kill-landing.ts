@@ -5,14 +5,14 @@ import { startDeployment } from '../fixtures/processes/deployment.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
 import { openSubscriber, type Subscriber } from '../fixtures/pubsub/subscriber.js'
-import { isSoak } from '../fixtures/soak.js'
+import { latencyMax } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
 const EXPIRY_MS = 30_000
 
 /** From a kill of the sender to the answer of the next race; of a busy machine in `npm test`. */
-const SERVED_MS = isSoak ? 1_000 : 20_000
+const SERVED_MS = latencyMax(1_000)
 
 /** States after which nothing more is told of a transaction. */
 const ENDS = ['final', 'failed', 'expired', 'replaced', 'unseen']

@@ -21,7 +21,7 @@ import {
 import { base64, sendBundle, toBundle, TIPS } from '../fixtures/submission/relay.js'
 import { FLOOR, tipping, TIPS as LANDER_TIPS } from '../fixtures/sandbox/tipping.js'
 import { openQuicClient } from '../fixtures/server/quic.js'
-import { isSoak } from '../fixtures/soak.js'
+import { isSoak, latencyMax } from '../fixtures/soak.js'
 import { until } from '../fixtures/until.js'
 
 /** Least submissions, and how many a second. Both are exceeded until every fault has happened. */
@@ -29,7 +29,7 @@ const SUBMISSIONS = isSoak ? 10_000 : 600
 const PER_SECOND = isSoak ? 500 : 50
 const ROUNDS = isSoak ? 3 : 1
 /** From the kill of the sender to the first answer of its successor, on a machine by itself. */
-const SERVED_MS = isSoak ? 1_000 : 20_000
+const SERVED_MS = latencyMax(1_000)
 /** Submissions at once: a client that falls behind sends less. */
 const IN_FLIGHT_MAX = PER_SECOND / 2
 /** Time of an upstream to answer, as configured. */

@@ -8,7 +8,7 @@ import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { hasProxy, PROXIES, startProxy, type Proxy } from '../../fixtures/server/proxies.js'
 import { ownDir } from '../../fixtures/own-dir.js'
-import { isSoak } from '../../fixtures/soak.js'
+import { latencyMax } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
 /** Time-outs of the proxies, which are 150 s in the document. */
@@ -16,7 +16,7 @@ const TIMEOUT_MS = 1_000
 /** Of the events and heartbeats, which are 1 s and 10 s by default. */
 const EVENTS = { ...defaults, checkMs: 50, heartbeatMs: 300, streamsPerSessionMax: 1 }
 /** An event that is at once; other tests run beside those of `npm test`. */
-const AT_ONCE_MS = isSoak ? 700 : 5_000
+const AT_ONCE_MS = latencyMax(700)
 
 const openStream = async (t: Test, url: string, cookie: string) => {
   // As a browser: HTTP/2 where the proxy speaks it.

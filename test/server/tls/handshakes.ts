@@ -6,6 +6,7 @@ import tls, { type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { closedConnections } from '../../../src/server/compiled/closed.js'
 import { measureTurns } from '../../../src/server/compiled/turns.js'
+import { TURN_MS_MAX } from '../../fixtures/count-turns.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import { readHello } from '../../fixtures/server/hello.js'
 import { openTestServer, post, replyCount } from '../../fixtures/server/server.js'
@@ -13,8 +14,6 @@ import { until } from '../../fixtures/until.js'
 
 const take = measureTurns(Float64Array.of(0.005))
 
-/** See test/server/compiled/turns.ts: beside other tests each step takes several times as long. */
-const TURN_MS_MAX = 25
 const HALF_OPEN = 1_000
 
 const open = async (t: Test, connectionsMax = 4_096) => {
