@@ -24,7 +24,7 @@ type StoredAccount = {
   readonly data: readonly [string, string]
 }
 
-const SLOT_MS = 50
+const SLOT_MS = 100
 const TOKEN = bs58.encode(ADDRESSES.token)
 const SHORT_TIMEOUTS = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
 const SECTIONS = {
@@ -199,7 +199,7 @@ const end = async (
       if (repair !== undefined) shown.set(repair.step, repair.reason)
       return isHealthy === true && bootstrap?.kind === kind && bootstrap.state === 'done'
     },
-    40_000,
+    60_000,
   ).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${service.output().slice(-3_000)}`)
   })
