@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '../shared/errors.js'
 import type { AccessManager, NewAccess } from './accesses/access-manager.js'
 import type { ApiKeyInfo, ApiKeyManager, NewApiKey } from './keys/key-manager.js'
+import type { AccessPerson } from './members/members.js'
+import type { MemberRole } from './store/member-shape.js'
 import type { Access, TokenScope } from './store/tables.js'
 import type { AlertRule } from './store/webhook-shape.js'
 import type { NewToken, TokenInfo, TokenManager } from './tokens/token-manager.js'
@@ -71,9 +73,18 @@ export type AccessService = Omit<
   keysOf(accessId: string): readonly ApiKeyInfo[]
   /** Replaces the rules by which its holder is alerted, which no edge needs to know. */
   setAlertRules(accessId: string, rules: readonly AlertRule[]): Promise<Access>
+  /** Adds a member with this e-mail address, as `foldEmail` returns it. */
+  addMember(accessId: string, email: string, role: MemberRole): Promise<Access>
+  /** Replaces the role of a member: no machine lets them do more any more. */
+  setMemberRole(accessId: string, email: string, role: MemberRole): Promise<Access & Effective>
+  /** Removes a member: no machine answers them anything of the access any more. */
+  removeMember(accessId: string, email: string): Promise<Access & Effective>
+  /** By the newest commit. */
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
+  /** The accesses of a person, and after them those of others of which they are a member. */
+  listFor(person: AccessPerson): readonly Access[]
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
 }
@@ -82,8 +93,10 @@ export type AccessService = Omit<
  * Answers that show what an earlier change took away: it may be one whose own answer was lost, made
  * by this process, an earlier one or another machine.
  */
-const isFoundGone = (error: unknown): error is RpcError<'noToken' | 'noSuchApiKey'> =>
-  error instanceof RpcError && (error.name === 'noToken' || error.name === 'noSuchApiKey')
+const isFoundGone = (
+  error: unknown,
+): error is RpcError<'noToken' | 'noSuchApiKey' | 'noSuchMember'> =>
+  error instanceof RpcError && ['noToken', 'noSuchApiKey', 'noSuchMember'].includes(error.name)
 
 /** What the answer says of the machines on which it is gone. */
 const toProof = ({ revision, atMs, machines }: ChangeEffect): object => ({
@@ -158,8 +171,15 @@ export const createAccessService = (options: {
     revokeKey: (accessId, keyId) => acknowledged(keyManager.revoke(accessId, keyId), locations),
     keysOf: accessId => keyManager.list(accessId),
     setAlertRules: (accessId, rules) => settled(accessManager.setAlertRules(accessId, rules)),
+    addMember: (accessId, email, role) => settled(accessManager.addMember(accessId, email, role)),
+    // Everywhere: the dashboard of each machine answers members.
+    setMemberRole: (accessId, email, role) =>
+      acknowledged(accessManager.setMemberRole(accessId, email, role), locations),
+    removeMember: (accessId, email) =>
+      acknowledged(accessManager.removeMember(accessId, email), locations),
     find: accessId => accessManager.find(accessId),
     listOf: subject => accessManager.listOf(subject),
+    listFor: person => accessManager.listFor(person),
     page: (afterId, countMax) => accessManager.page(afterId, countMax),
     generate: scope => announced(scope.location, tokenManager.generate(scope)),
     regenerate: (scope, overlapMs) =>

@@ -1,6 +1,5 @@
 import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import { openLimitTable } from '../access/limiter/limit-table.js'
-import type { AccessService } from '../access/service.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'
 import type { ControlConfig } from '../config/child-config.js'
@@ -59,7 +58,6 @@ export type Activity = {
 }
 
 export type ActivityParts = {
-  readonly accessService: Pick<AccessService, 'find' | 'listOf'>
   /** Of the cluster; undefined of a machine by itself. */
   readonly machines: MachineDirectory | undefined
   /** Long answers to other machines. */
@@ -91,7 +89,7 @@ export const openActivity = async (
   parts: ActivityParts,
 ): Promise<Activity> => {
   const { cluster, dataDir, locations, submissionStore: options } = config
-  const { accessService, machines } = parts
+  const { machines } = parts
   const table = openLimitTable(dataDir, edgeSlotsOf(config), config.access.limits)
   const own = openOwnUsage(config, table, parts.log)
   const reader = new StoreReader(dataDir, options)
@@ -138,7 +136,7 @@ export const openActivity = async (
   return {
     usage: { ...createUsage(ask, Date.now), evidence: createEvidence(ask, Date.now) },
     submissions: others?.submissions ?? submissions,
-    traffic: keepTraffic(createTraffic(ask, accessService, Date.now), Date.now),
+    traffic: keepTraffic(createTraffic(ask, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
     lanes: createLanes(ask, parts.laneStates, ids, Date.now),
     summary: createSummary(ask, Date.now),

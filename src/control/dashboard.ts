@@ -118,11 +118,14 @@ const createRateLimits = (options: ControlConfig['dashboard']) => ({
 })
 
 /** Finds what a page watches of these routes. */
-const openWatches = ({ accessService, config }: ControlDashboardParts, routes: readonly Route[]) =>
+const openWatches = (parts: ControlDashboardParts, routes: readonly Route[]) =>
   createWatches(
     routes,
-    config.dashboard.operators,
-    createOwnAccess(accessId => accessService.find(accessId)),
+    parts.config.dashboard.operators,
+    createOwnAccess({
+      findAccess: accessId => parts.accessService.find(accessId),
+      isCurrent: () => parts.isCurrent(),
+    }),
   )
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */

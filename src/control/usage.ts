@@ -1,5 +1,4 @@
 import { keyOfAccess } from '../access/limiter/limit-table.js'
-import type { AccessService } from '../access/service.js'
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import type { AccessUsage, RangeQuery, Usage } from '../dashboard/api/usage.js'
@@ -269,22 +268,23 @@ export const createUsage = (ask: Ask, now: () => number): Omit<Usage, 'evidence'
   ofAccess: (accessId, locations) => readAccess(ask, accessId, locations, now()),
 })
 
-/** How long what was read for a person is shown to all of their pages. */
+/** How long what was read of accesses is shown to all pages that show the same ones. */
 const KEPT_MS = 4_000
-/** Persons for whom it is kept. */
+/** Sets of accesses of which it is kept. */
 const KEPT_MAX = 256
 
-/** Reads once for all pages of a person that ask within a few seconds. */
+/** Reads once for all pages that ask for the same accesses within a few seconds. */
 export const keepTraffic = (read: TrafficOf, now: () => number): TrafficOf => {
   const kept = new Map<string, { readonly atMs: number; readonly answer: ReturnType<TrafficOf> }>()
-  return subject => {
-    const last = kept.get(subject)
+  return accesses => {
+    const key = accesses.map(({ accessId }) => accessId).join()
+    const last = kept.get(key)
     if (last !== undefined && now() - last.atMs < KEPT_MS) return last.answer
-    kept.delete(subject)
+    kept.delete(key)
     const [oldest] = kept.keys()
     if (kept.size >= KEPT_MAX && oldest !== undefined) kept.delete(oldest)
-    const answer = read(subject)
-    kept.set(subject, { atMs: now(), answer })
+    const answer = read(accesses)
+    kept.set(key, { atMs: now(), answer })
     return answer
   }
 }
@@ -296,11 +296,10 @@ const add = <T extends Readonly<Record<keyof typeof NO_COUNTS, number>>>(rows: r
   refused: rows.reduce((sum, { refused }) => sum + refused, 0),
 })
 
-/** Traffic of all scopes of a person: the last hour, the last 24, and each of these. */
+/** Traffic of all scopes of accesses: the last hour, the last 24, and each of these. */
 export const createTraffic =
-  (ask: Ask, accessService: Pick<AccessService, 'listOf'>, now: () => number): TrafficOf =>
-  async subject => {
-    const accesses = accessService.listOf(subject)
+  (ask: Ask, now: () => number): TrafficOf =>
+  async accesses => {
     const minute = Math.floor(now() / MINUTE_MS)
     const found: Answers<'traffic'>[] = []
     const steps: Answers<'steps'>[] = []

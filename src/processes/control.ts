@@ -102,7 +102,6 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
     .catch((error: unknown) => log.error({ err: error }, 'an edge may not know of the last change'))
 
   const activity = await openActivity(config, {
-    accessService,
     machines,
     streams: [openPeerCopies(config, log)],
     ...{ listeners, laneStates: createLaneStates(config) },

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { foldEmail } from '../../src/access/members/members.js'
 import { parseRestriction } from '../../src/access/tokens/restriction.js'
 import { isTokenShaped } from '../../src/access/tokens/location-token.js'
 import { toBrowserName } from '../../src/dashboard/auth/browser-name.js'
@@ -71,6 +72,7 @@ const HEADS: readonly Work['run'][] = [
   text => submissionToken(requestOf(text) as never),
   text => scanHeaders(new HttpRequest(text)),
   text => isTokenShaped(text),
+  text => foldEmail(text),
   text => attempt(() => parseRestriction(text)),
   text => [isEncoded({ 'content-encoding': text }), toReplyHead(200, { 'retry-after': text })],
   text => toReplyHead(200, { 'content-type': text }),

@@ -1,7 +1,15 @@
 import { RpcError } from '../../shared/errors.js'
 import type { Limits } from '../../shared/access-limits.js'
 import type { AccessJournal } from '../journal/access-journal.js'
+import {
+  roleOf,
+  withMember,
+  withMemberRole,
+  withoutMember,
+  type AccessPerson,
+} from '../members/members.js'
 import type { AccessStore } from '../store/access-store.js'
+import type { MemberRole } from '../store/member-shape.js'
 import type { Access, AccessDocument, StoredAccess, TokenScope } from '../store/tables.js'
 import type { AlertRule } from '../store/webhook-shape.js'
 import { withFormerTokens } from '../tokens/former-tokens.js'
@@ -43,14 +51,29 @@ export type AccessManager = {
   keepParams(accessId: string, untilMs: number): Promise<Access>
   /** Replaces the rules by which its holder is alerted. */
   setAlertRules(accessId: string, rules: readonly AlertRule[]): Promise<Access>
+  /** Adds a member with this e-mail address, as `foldEmail` returns it. */
+  addMember(accessId: string, email: string, role: MemberRole): Promise<Access>
+  /** Replaces the role of a member. Rejected if there is none. */
+  setMemberRole(accessId: string, email: string, role: MemberRole): Promise<Access>
+  /** Removes a member. Rejected if there is none. */
+  removeMember(accessId: string, email: string): Promise<Access>
+  /** By the newest commit. */
   find(accessId: string): Access | undefined
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]
   /** All accesses of one subject at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
+  /**
+   * The accesses of a person by the newest commit, and after them up to 256 of others of which they
+   * are a member; both in the order of their ids.
+   */
+  listFor(person: AccessPerson): readonly Access[]
 }
 
 const ACCESS_ID_CHARS = 12
+
+/** Whoever has many accesses must not make the pages of others slow by adding them. */
+const MEMBERSHIPS_MAX = 256
 
 /** The first instant after the access; infinity if it has no end. */
 export const endOf = (access: Access): number =>
@@ -103,6 +126,22 @@ const withoutTokens = (
   return access
 }
 
+/** The accesses of others of which a person is a member. */
+const sharedWith = (store: AccessStore, person: AccessPerson): readonly Access[] => {
+  const { verifiedEmail } = person
+  const shared: Access[] = []
+  if (verifiedEmail === '') return shared
+  for (const [[email, accessId]] of store.members()?.from([verifiedEmail, '']) ?? []) {
+    if (email !== verifiedEmail || shared.length >= MEMBERSHIPS_MAX) break
+    const stored = store.accesses.get(accessId)
+    const role = stored && roleOf(stored, person)
+    // The owner has it already. An earlier build may have dropped a member, and left the index.
+    if (stored !== undefined && role !== undefined && role !== 'owner')
+      shared.push(withoutTokens(stored))
+  }
+  return shared
+}
+
 /** The terms with those tokens of the access that are within them. */
 const withTokensOf = (access: AccessDocument, terms: Access, nowMs: number): AccessDocument => {
   const tokens = access.tokens.filter(
@@ -110,6 +149,40 @@ const withTokensOf = (access: AccessDocument, terms: Access, nowMs: number): Acc
       terms.networks.includes(network) && terms.locations.includes(location),
   )
   return withFormerTokens(access, { ...access, ...terms, tokens }, nowMs)
+}
+
+/** What is read of accesses. */
+const createReads = (
+  store: AccessStore,
+): Pick<AccessManager, 'find' | 'page' | 'listOf' | 'listFor'> => {
+  const listOf = (subject: string): readonly Access[] => {
+    const accesses: Access[] = []
+    for (const [[owner, accessId]] of store.subjects.from([subject, ''])) {
+      if (owner !== subject) break
+      accesses.push(withoutTokens(requireAccess(store.accesses.get(accessId))))
+    }
+    return accesses
+  }
+  return {
+    find: accessId => {
+      store.resetRead()
+      const stored = store.accesses.get(accessId)
+      return stored && withoutTokens(stored)
+    },
+    page: (afterId, countMax) => {
+      const accesses: Access[] = []
+      for (const [accessId, stored] of store.accesses.from(afterId)) {
+        if (accesses.length >= countMax) break
+        if (accessId !== afterId) accesses.push(withoutTokens(stored))
+      }
+      return accesses
+    },
+    listOf,
+    listFor: person => {
+      store.resetRead()
+      return [...listOf(person.subject), ...sharedWith(store, person)]
+    },
+  }
 }
 
 export const createAccessManager = (options: {
@@ -170,25 +243,11 @@ export const createAccessManager = (options: {
       ),
     setAlertRules: (accessId, alertRules) =>
       update(accessId, access => ({ ...access, alertRules })),
-    find: accessId => {
-      const stored = store.accesses.get(accessId)
-      return stored && withoutTokens(stored)
-    },
-    page: (afterId, countMax) => {
-      const accesses: Access[] = []
-      for (const [accessId, stored] of store.accesses.from(afterId)) {
-        if (accesses.length >= countMax) break
-        if (accessId !== afterId) accesses.push(withoutTokens(stored))
-      }
-      return accesses
-    },
-    listOf: subject => {
-      const accesses: Access[] = []
-      for (const [[owner, accessId]] of store.subjects.from([subject, ''])) {
-        if (owner !== subject) break
-        accesses.push(withoutTokens(requireAccess(store.accesses.get(accessId))))
-      }
-      return accesses
-    },
+    addMember: (accessId, email, role) =>
+      update(accessId, access => withMember(access, { email, role, addedAtMs: now() })),
+    setMemberRole: (accessId, email, role) =>
+      update(accessId, access => withMemberRole(access, email, role)),
+    removeMember: (accessId, email) => update(accessId, access => withoutMember(access, email)),
+    ...createReads(store),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What is recorded: every change of accesses, tokens, webhooks, API keys and secrets of the
- * service, every sight, and sign-ins.
+ * What is recorded: every change of accesses, tokens, webhooks, API keys, members and secrets of
+ * the service, every sight, and sign-ins.
  */
 export const AUDIT_ACTIONS = [
   'grant',
@@ -23,6 +23,9 @@ export const AUDIT_ACTIONS = [
   'make-api-key',
   'revoke-api-key',
   'set-alerts',
+  'add-member',
+  'set-member-role',
+  'remove-member',
   'sign-in',
   'sign-out',
   'end-session',

@@ -5,6 +5,7 @@ import {
   TABLES,
   type AccessDocument,
   type ClusterState,
+  type MemberKey,
   type StoredAccess,
   type SubjectKey,
 } from './tables.js'
@@ -24,6 +25,7 @@ export class AccessStore extends TableStore {
   readonly digests: Table<Uint8Array, typeof TABLES.digests>
   private webhookTable: Table<string, typeof TABLES.webhooks> | undefined
   private apiKeyTable: Table<Uint8Array, typeof TABLES.apiKeys> | undefined
+  private memberTable: Table<MemberKey, typeof TABLES.members> | undefined
 
   constructor(root: Lmdb) {
     super(root)
@@ -33,6 +35,7 @@ export class AccessStore extends TableStore {
     this.digests = this.openTable(TABLES.digests)
     this.webhookTable = this.findTable(TABLES.webhooks)
     this.apiKeyTable = this.findTable(TABLES.apiKeys)
+    this.memberTable = this.findTable(TABLES.members)
   }
 
   /**
@@ -46,6 +49,11 @@ export class AccessStore extends TableStore {
   /** Index of API keys; undefined of a store that no build with keys has written yet. */
   apiKeys(): Table<Uint8Array, typeof TABLES.apiKeys> | undefined {
     return (this.apiKeyTable ??= this.findTable(TABLES.apiKeys))
+  }
+
+  /** Index of members; undefined of a store that no build with members has written yet. */
+  members(): Table<MemberKey, typeof TABLES.members> | undefined {
+    return (this.memberTable ??= this.findTable(TABLES.members))
   }
 
   /** Of the last change that the store contains. */
@@ -75,6 +83,8 @@ export class AccessStore extends TableStore {
     for (const { digest } of before?.apiKeys ?? []) this.apiKeys()?.remove(digest)
     for (const { digest, keyId } of access.apiKeys ?? [])
       this.apiKeys()?.put(digest, { accessId, keyId })
+    for (const { email } of before?.members ?? []) this.members()?.remove([email, accessId])
+    for (const { email } of access.members ?? []) this.members()?.put([email, accessId], {})
     this.accesses.put(accessId, access)
     this.setRevision(revision)
   }
@@ -86,6 +96,7 @@ export class AccessStore extends TableStore {
     this.digests.clear()
     this.webhooks()?.clear()
     this.apiKeys()?.clear()
+    this.members()?.clear()
     for (const access of accesses) this.putAccess(access)
     this.setRevision(revision)
   }

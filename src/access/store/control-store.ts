@@ -17,6 +17,8 @@ const session = v.object({
   /** The `sub` claim of the identity provider. */
   subject: v.string(),
   email: v.string(),
+  /** The address if it is verified, in the form that is compared; empty if not, or if unknown. */
+  verifiedEmail: v.optional(v.string(), ''),
   name: v.string(),
   createdAtMs: instantMs,
   /** Last use, stored at intervals. */

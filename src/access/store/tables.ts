@@ -2,6 +2,7 @@ import type { TokenScope } from '../../usage/scope.js'
 import * as v from 'valibot'
 import { mapLimits } from '../../shared/access-limits.js'
 import { apiKey } from './key-shape.js'
+import { member } from './member-shape.js'
 import type { TableRow } from './table.js'
 import { alertRule, webhook } from './webhook-shape.js'
 
@@ -91,6 +92,8 @@ const document = v.object({
   webhook: v.optional(webhook),
   /** Keys for the API of the dashboard, the newest last; absent if it never had one. */
   apiKeys: v.optional(v.pipe(v.array(apiKey), v.readonly())),
+  /** Who else may use the dashboard for it, the newest last; absent if it never had one. */
+  members: v.optional(v.pipe(v.array(member), v.readonly())),
   /** In the order in which the holder added them; absent in a store of an older build. */
   webhooks: v.optional(v.pipe(v.array(webhook), v.readonly())),
   /** Absent: those of every access. */
@@ -143,6 +146,8 @@ export type { TokenScope }
 
 /** Key of the index of accesses by subject. */
 export type SubjectKey = [subject: string, accessId: string]
+/** Key of the index of accesses by the e-mail addresses of their members. */
+export type MemberKey = [email: string, accessId: string]
 
 /** The token of this network and location. */
 export const findToken = (
@@ -166,4 +171,5 @@ export const TABLES = {
   digests:  { name: 'digests',  key: 'binary',         value: digest,   meaning: 'index of tokens: SHA-256 of a token → its scope, and when it ended; absent means 401' },
   webhooks: { name: 'webhooks', key: 'ordered-binary', value: mark,     meaning: 'index of accesses with a webhook: access id → empty' },
   apiKeys:  { name: 'apiKeys',  key: 'binary',         value: keyOwner, meaning: 'index of API keys: SHA-256 of a key → its access' },
+  members:  { name: 'members',  key: 'ordered-binary', value: mark,     meaning: 'index of accesses by member: e-mail address, access id → empty' },
 } as const satisfies Record<string, TableRow>

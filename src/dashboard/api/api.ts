@@ -1,5 +1,6 @@
 import type { AccessService } from '../../access/service.js'
 import { parseRestriction } from '../../access/tokens/restriction.js'
+import { createOwnAccesses } from '../http/guard.js'
 import { ok, route, type Route } from '../http/route.js'
 import type { Catalog } from './catalog.js'
 import type { CheckUrl } from './check.js'
@@ -7,6 +8,7 @@ import { toScope } from './own-access.js'
 import type { FiguresOf } from './metrics/figures.js'
 import { createMetricsRoute } from './metrics/routes.js'
 import { createKeyRoutes } from './keys/routes.js'
+import { createMemberRoutes } from './members/routes.js'
 import * as limitShapes from './limit-shapes.js'
 import { createIncidentRoute, type ListIncidents } from './incidents/incidents.js'
 import { createOverviewRoutes, type TrafficOf } from './overview/overview.js'
@@ -30,6 +32,8 @@ export type ApiParts = {
   readonly checkUrl: CheckUrl
   readonly usage: Usage
   readonly now: () => number
+  /** Whether this machine can prove that its accesses are current. */
+  readonly isCurrent: () => boolean
   readonly docsUrl: string | undefined
   /** Live states of locations with these ids. */
   readonly locationStates: (ids: readonly string[]) => readonly shapes.LocationView[]
@@ -58,6 +62,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'Usage of the network at the location per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
@@ -72,6 +77,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/clients',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'Addresses that use the token, and which of them a restriction would refuse',
     query: shapes.clientsQuery,
@@ -93,6 +99,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     method: 'GET',
     path: '/api/accesses/:accessId/usage',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'Limits of an access and their current utilisation',
     answers: {
@@ -114,6 +121,7 @@ const machineRoutes = ({ machines }: ApiParts): readonly Route[] =>
           method: 'GET',
           path: '/api/accesses/:accessId/machines',
           guard: 'session',
+          accessRole: 'view',
           apiKeyScope: 'usage:read',
           summary: 'The machines of the locations of an access',
           answers: {
@@ -136,6 +144,7 @@ const locationRoute = ({ locationStates }: ApiParts): Route =>
     method: 'GET',
     path: '/api/accesses/:accessId/locations',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'Live states of the locations of an access',
     answers: { 200: { description: 'In the order of the access', body: shapes.locations } },
@@ -170,21 +179,25 @@ const addressRoute: Route = route({
   handle: ({ client }) => ok({ address: client, isRestrictable: isRestrictable(client) }),
 })
 
-/** The API of the page. A signed-in person can only see their own accesses. */
+/** The API of the page. A signed-in person can only see accesses that are theirs or shared. */
 export const createApi = (parts: ApiParts): readonly Route[] => {
   const { accessService, docsUrl, machines, now } = parts
+  const ownAccesses = createOwnAccesses(accessService, parts.isCurrent)
   return [
     route({
       method: 'GET',
       path: '/api/accesses',
       guard: 'session',
-      summary: 'Passes and rentals of the signed-in person',
-      answers: { 200: { description: 'In the order of their ids', body: shapes.accesses } },
+      summary: 'Passes and rentals of the signed-in person, and those that they are a member of',
+      answers: {
+        200: {
+          description: 'Those of the person first, each in the order of their ids',
+          body: shapes.accesses,
+        },
+      },
       handle: ({ session }) =>
         ok({
-          accesses: accessService
-            .listOf(session.subject)
-            .map(access => toAccessView(parts, access, now())),
+          accesses: ownAccesses(session).map(own => toAccessView(parts, own, now())),
           ...(machines === undefined ? {} : { hasMachines: true }),
           docsUrl,
         }),
@@ -195,6 +208,7 @@ export const createApi = (parts: ApiParts): readonly Route[] => {
     ...createAlertRoutes({ ...parts, ...parts.webhookParts }),
     ...createWebhookRoutes({ now, ...parts.webhookParts }),
     ...createKeyRoutes(parts),
+    ...createMemberRoutes(parts),
     createMetricsRoute(parts),
     ...createOverviewRoutes({
       ...parts,

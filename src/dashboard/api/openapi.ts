@@ -1,7 +1,7 @@
 import { toJsonSchema as convert } from '@valibot/to-json-schema'
 import type { GenericSchema } from 'valibot'
 import { ERRORS, type ErrorName, type Row } from '../../shared/errors.js'
-import { route, type Guard, type Route } from '../http/route.js'
+import { route, type Route } from '../http/route.js'
 import { failure } from './shapes.js'
 
 type JsonSchema = Omit<ReturnType<typeof convert>, '$schema'>
@@ -94,16 +94,17 @@ const parametersOf = ({ apiKeyScope, path, query, guard, method }: Route): reado
   return [...inPath, ...inQuery, ...guardHeader]
 }
 
-const SECURITY: Readonly<Record<Guard, readonly unknown[]>> = {
-  open: [],
-  session: [{ session: [] }],
-  admin: [{ adminToken: [] }],
+/** Who may call a route; with a session of a person who has this role in the access of the path. */
+const securityOf = ({ accessRole, guard }: Route): readonly unknown[] => {
+  if (guard === 'open') return []
+  if (guard === 'admin') return [{ adminToken: [] }]
+  return [{ session: accessRole === undefined ? [] : [accessRole] }]
 }
 
 const operationOf = (route: Route) => ({
   summary: route.summary,
   security: [
-    ...SECURITY[route.guard],
+    ...securityOf(route),
     ...(route.apiKeyScope === undefined ? [] : [{ apiKey: [route.apiKeyScope] }]),
   ],
   parameters: parametersOf(route),
@@ -137,7 +138,7 @@ const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> 
       title: 'Slotline dashboard',
       version: '1',
       description:
-        'Changes under /api need the session cookie, the header x-slotline: 1 and the Origin of the dashboard, or an API key with the scope that security names.',
+        'Changes under /api need the session cookie, the header x-slotline: 1 and the Origin of the dashboard, or an API key with the scope that security names. The entry session has the role that the person needs in the access.',
     },
     paths,
     components: {

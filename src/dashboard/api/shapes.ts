@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { ACCESS_ROLES } from '../../access/store/member-shape.js'
 import { SUBMISSION_PATHS } from './catalog.js'
 import { effect, effectEntry } from './effect-shape.js'
 import { count, described, instantMs, limits, missing, text } from './shape-parts.js'
@@ -8,6 +9,10 @@ const named = v.object({ id: text, name: text })
 export const session = v.object({
   subject: described(text, 'The `sub` claim of the identity provider'),
   email: described(text, 'Empty if the provider has none'),
+  isEmailVerified: described(
+    v.boolean(),
+    'Whether the provider says so; else the person is a member of nothing',
+  ),
   name: text,
   expiresAtMs: instantMs,
   recentUntilMs: described(
@@ -28,6 +33,10 @@ export const accesses = v.object({
   accesses: v.array(
     v.object({
       accessId: text,
+      role: described(
+        v.picklist(ACCESS_ROLES),
+        'What the person may do: `owner`, or the role of a member',
+      ),
       kind: v.picklist(['pass', 'rental']),
       state: v.picklist(['active', 'ended', 'upcoming']),
       product: v.object({ id: text, name: text, kind: text }),

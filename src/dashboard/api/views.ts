@@ -1,7 +1,8 @@
 import type { AccessService } from '../../access/service.js'
 import { stateOf } from '../../access/accesses/access-manager.js'
-import type { Access, TokenScope } from '../../access/store/tables.js'
+import type { TokenScope } from '../../access/store/tables.js'
 import type { NewToken, TokenInfo } from '../../access/tokens/token-manager.js'
+import type { OwnAccess } from '../http/guard.js'
 import type { Catalog } from './catalog.js'
 
 /** Placeholder for the hidden characters of a token. */
@@ -40,10 +41,11 @@ export const toNewPanel = (catalog: Catalog, made: NewToken) => {
 /** An access as the page shows it. */
 export const toAccessView = (
   { accessService, catalog }: { readonly accessService: AccessService; readonly catalog: Catalog },
-  access: Access,
+  { access, role }: OwnAccess,
   nowMs: number,
 ) => ({
   accessId: access.accessId,
+  role,
   kind: access.kind,
   state: stateOf(access, nowMs),
   product: catalog.product(access.product),

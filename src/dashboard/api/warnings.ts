@@ -94,6 +94,7 @@ export const createWarningRoute = (readWarnings: ReadWarnings): Route =>
     method: 'GET',
     path: '/api/accesses/:accessId/warnings',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'What the alert rules of an access find now',
     answers: { 200: { description: 'Empty if all is well', body: limitShapes.warnings } },

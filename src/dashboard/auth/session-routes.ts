@@ -72,10 +72,13 @@ const createSessionApi = ({
           body: shapes.session,
         },
       },
-      handle: ({ session: { subject, email, name, authenticatedAtMs, expiresAtMs } }) => {
+      handle: ({ session }) => {
+        const { subject, email, verifiedEmail, name, authenticatedAtMs, expiresAtMs } = session
+        const isEmailVerified = verifiedEmail !== ''
         const recentUntilMs = authenticatedAtMs + options.recentSignInMs
         const isOperator = options.operators.includes(subject)
-        return ok({ subject, email, name, expiresAtMs, recentUntilMs, isOperator })
+        const person = { subject, email, isEmailVerified, name }
+        return ok({ ...person, expiresAtMs, recentUntilMs, isOperator })
       },
     }),
     route({

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
+import type { AccessPerson } from '../../access/members/members.js'
 import type { ControlStore, SessionRecord } from '../../access/store/control-store.js'
 import type { RandomBytes } from '../../access/tokens/location-token.js'
 
 /** A person, as the identity provider describes them. */
-export type Person = {
-  /** The `sub` claim; accesses are granted to it. */
-  readonly subject: string
+export type Person = AccessPerson & {
   /** Empty if the provider has none. */
   readonly email: string
   /** Display name; never empty. */
@@ -127,10 +126,11 @@ export const createSessions = (parts: {
       const id = Buffer.from(randomBytes(ID_BYTES)).toString('base64url')
       await store.transaction(() => {
         makeRoom(person.subject)
-        const { subject, email, name } = person
+        const { subject, email, verifiedEmail, name } = person
         sessions.put(digestOf(id), {
           subject,
           email,
+          verifiedEmail,
           name,
           ...start,
           createdAtMs: now(),
@@ -146,9 +146,10 @@ export const createSessions = (parts: {
       if (record === undefined || !isValid(record)) return undefined
       const seenAtMs = now()
       if (seenAtMs - record.seenAtMs >= options.sessionTouchMs) await touch(key, seenAtMs, address)
-      const { subject, email, name, authenticatedAtMs } = record
+      const { subject, email, verifiedEmail, name, authenticatedAtMs } = record
+      const person = { subject, email, verifiedEmail, name }
       const expiresAtMs = expiryOf({ ...record, seenAtMs })
-      return { subject, email, name, sessionId: nameOf(key), authenticatedAtMs, expiresAtMs }
+      return { ...person, sessionId: nameOf(key), authenticatedAtMs, expiresAtMs }
     },
     isValid: id => {
       const record = ID.test(id) ? sessions.get(digestOf(id)) : undefined

@@ -1,4 +1,5 @@
 import * as openid from 'openid-client'
+import { foldEmail } from '../../access/members/members.js'
 import {
   pendingId,
   unsealAll,
@@ -60,7 +61,19 @@ const SUBJECT_CHARS_MAX = 255
 
 type Claims = { readonly sub: string; readonly [name: string]: unknown }
 
-const toPerson = (claims: Claims): Person => {
+/**
+ * The e-mail address of claims that also say that it is verified, with the boolean that OpenID
+ * Connect Core §5.1 has; else empty. In whole: of a longer address a part is not verified.
+ */
+const toVerifiedEmail = ({
+  email,
+  email_verified: isVerified,
+}: Readonly<Record<string, unknown>>) =>
+  typeof email === 'string' && isVerified === true ? (foldEmail(email) ?? '') : ''
+
+/** The person of an ID token, and of what the userinfo endpoint adds to it. */
+const toPerson = (token: Claims, more: Readonly<Record<string, unknown>>): Person => {
+  const claims: Claims = { ...more, ...token }
   // Truncation could make two people one.
   if (claims.sub === '' || claims.sub.length > SUBJECT_CHARS_MAX)
     throw new SignInError(
@@ -68,7 +81,13 @@ const toPerson = (claims: Claims): Person => {
       `the provider's sub is not of 1 to ${SUBJECT_CHARS_MAX} characters`,
     )
   const email = text(claims['email'])
-  return { subject: claims.sub, email, name: text(claims['name']) || email || claims.sub }
+  return {
+    subject: claims.sub,
+    email,
+    // One of them may say of its own address what does not hold for that of the other.
+    verifiedEmail: toVerifiedEmail(token['email'] === undefined ? more : token),
+    name: text(claims['name']) || email || claims.sub,
+  }
 }
 
 /** How far the clocks of the provider and of this machine may differ. */
@@ -151,7 +170,7 @@ export const createSignIn = (parts: {
           isComplete || config.serverMetadata().userinfo_endpoint === undefined
             ? {}
             : await openid.fetchUserInfo(config, tokens.access_token, claims.sub)
-        const person = toPerson({ ...more, ...claims })
+        const person = toPerson(claims, more)
         return { person, replaces: pending.replaces, authenticatedAtMs }
       }),
     carry: (pending, replaces) =>

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
+import type { AccessPerson } from '../../access/members/members.js'
 import { RpcError } from '../../shared/errors.js'
 import type { Options } from './options.js'
 import type { Watch } from './watches.js'
 
 /** Whose stream it is. */
-export type StreamSession = {
+export type StreamSession = AccessPerson & {
   /** The id that only the browser has. */
   readonly id: string
-  readonly subject: string
 }
 
 export type EventStreamsParts = {
   readonly options: Options
   /** What the person has now; a change of the text is reported. */
-  readonly stateOf: (subject: string) => string
+  readonly stateOf: (person: AccessPerson) => string
   /** Whether a session is valid, without counting as a use of it. */
   readonly isValid: (id: string) => boolean
   /** Milliseconds of a clock that nobody sets. */
@@ -76,7 +76,7 @@ export class EventStreams {
     const isFull =
       this.streams.size >= options.streamsMax || own.length >= options.streamsPerSessionMax
     if (this.isClosed || isFull) throw new RpcError('unavailable')
-    const digest = this.digestOf(session.subject)
+    const digest = this.digestOf(session)
     let stream: Stream | undefined
     return new ReadableStream<Uint8Array>(
       {
@@ -102,8 +102,8 @@ export class EventStreams {
     for (const stream of this.streams) this.end(stream)
   }
 
-  private digestOf(subject: string): string {
-    return digestOf(this.parts.stateOf(subject))
+  private digestOf(person: AccessPerson): string {
+    return digestOf(this.parts.stateOf(person))
   }
 
   private check(): void {
@@ -111,14 +111,16 @@ export class EventStreams {
     try {
       const digests = new Map<string, string>()
       for (const stream of this.streams) {
-        const { id, subject } = stream.session
+        const { id, subject, verifiedEmail } = stream.session
         if (!isValid(id)) {
           this.send(stream, formatEvent('signed-out', ''))
           this.end(stream)
           continue
         }
-        const digest = digests.get(subject) ?? this.digestOf(subject)
-        digests.set(subject, digest)
+        // The address may have changed between two sign-ins.
+        const person = JSON.stringify([subject, verifiedEmail])
+        const digest = digests.get(person) ?? this.digestOf(stream.session)
+        digests.set(person, digest)
         if (stream.digest !== digest) {
           stream.digest = digest
           this.send(stream, formatEvent('accesses', digest))

@@ -48,9 +48,10 @@ export const createEventRoute = (
         const found = watchOf(session, path)
         return found === undefined ? [] : [Object.assign(found, { index })]
       })
+      const { subject, verifiedEmail } = session
       return {
         status: 200,
-        stream: streams.open({ id, subject: session.subject }, watches),
+        stream: streams.open({ id, subject, verifiedEmail }, watches),
         headers: {
           'Content-Type': 'text/event-stream',
           // A proxy must not collect it.

@@ -1,5 +1,5 @@
 import type { Session } from '../auth/session.js'
-import type { Access } from '../../access/store/tables.js'
+import type { createOwnAccess } from '../http/guard.js'
 import { hasAccess, type Route } from '../http/route.js'
 
 /** An answer of the API that an open page shows, and is sent when it has changed. */
@@ -50,7 +50,7 @@ export const createWatches =
   (
     routes: readonly Route[],
     operators: readonly string[],
-    ownAccess: (session: Session, accessId: string | undefined) => Access,
+    ownAccess: ReturnType<typeof createOwnAccess>,
   ) =>
   (session: Session, path: string): Watch | undefined => {
     const [at = '', query = ''] = path.split('?')
@@ -67,9 +67,13 @@ export const createWatches =
         cookie: () => undefined,
         signIns: () => new Map<string, string>(),
       }
+      const demand = () =>
+        hasAccess(route) ? ownAccess(session, params['accessId'], route.accessRole) : undefined
       const read = async (): Promise<unknown> => {
-        const access = hasAccess(route) ? ownAccess(session, params['accessId']) : undefined
-        return (await route.run({ ...call, access })).body
+        const { body } = await route.run({ ...call, access: demand() })
+        // The right may have been taken away meanwhile.
+        demand()
+        return body
       }
       return { path, everyMs, read }
     }

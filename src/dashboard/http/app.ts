@@ -140,12 +140,11 @@ const runRoute = async (
 ): Promise<Answer> => {
   // The body came after the guard.
   recheck?.()
-  const answer = await (mayChange === undefined
-    ? route.run(call)
-    : runFor(mayChange, () => route.run(call)))
+  if (mayChange === undefined) return route.run(call)
+  const { result, hasChanged } = await runFor(mayChange, () => route.run(call))
   // What was changed is said, and what was only read is not.
-  if (route.method === 'GET') recheck?.()
-  return answer
+  if (!hasChanged) recheck?.()
+  return result
 }
 
 /** The page, the sign-in, the API and the admin API. */

@@ -3,6 +3,9 @@ import type { HttpBindings } from '@hono/node-server'
 import { stateOf } from '../../access/accesses/access-manager.js'
 import type { MayChange } from '../../access/journal/checked-journal.js'
 import { findApiKey, type ApiKeyManager } from '../../access/keys/key-manager.js'
+import { demandRole, roleOf, type AccessPerson } from '../../access/members/members.js'
+import type { AccessService } from '../../access/service.js'
+import type { AccessRole } from '../../access/store/member-shape.js'
 import type { Access } from '../../access/store/tables.js'
 import { includesRole, type AdminTokens } from '../../access/tokens/admin-tokens.js'
 import { RpcError } from '../../shared/errors.js'
@@ -157,23 +160,47 @@ const createKeyCheck = (parts: GuardParts) => {
   }
 }
 
-/** Finds an access for its holder: that of someone else is one that does not exist. */
+/** What decides which accesses a person may use. */
+type OwnAccessParts = Pick<GuardParts, 'findAccess' | 'isCurrent'>
+
+/**
+ * Finds an access for its owner or a member with a role; that of others is one that does not exist.
+ * What a member may do can be taken away on another machine, so that this one must be current.
+ */
 export const createOwnAccess =
-  (findAccess: GuardParts['findAccess']) =>
-  ({ subject }: Session, accessId = ''): Access => {
+  ({ findAccess, isCurrent }: OwnAccessParts) =>
+  (person: AccessPerson, accessId = '', needed: AccessRole = 'owner'): Access => {
     const access = findAccess(accessId)
-    if (access === undefined || access.subject !== subject) throw new RpcError('noSuchAccess')
+    const role = access && roleOf(access, person)
+    if (access === undefined || role === undefined) throw new RpcError('noSuchAccess')
+    if (role !== 'owner' && !isCurrent()) throw new RpcError('leaseExpired')
+    demandRole(role, needed)
     return access
   }
 
+/** An access that a person may use. */
+export type OwnAccess = { readonly access: Access; readonly role: AccessRole }
+
+/** Lists the accesses that `createOwnAccess` finds for a person, and their roles. */
+export const createOwnAccesses =
+  (
+    accessService: Pick<AccessService, 'listFor'>,
+    isCurrent: OwnAccessParts['isCurrent'],
+  ): ((person: AccessPerson) => readonly OwnAccess[]) =>
+  person =>
+    accessService.listFor(person).flatMap(access => {
+      const role = roleOf(access, person)
+      return role === undefined || (role !== 'owner' && !isCurrent()) ? [] : [{ access, role }]
+    })
+
 /** Checks the guard of a route; returns who has passed it. */
 export const createGuard = (parts: GuardParts) => {
-  const { cookies, findAccess, publicUrl, changes, session, now } = parts
+  const { cookies, publicUrl, changes, session, now } = parts
   const { recentSignInMs, operators } = parts.options
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   const checkKey = createKeyCheck(parts)
-  const ownAccess = createOwnAccess(findAccess)
+  const ownAccess = createOwnAccess(parts)
   return async (route: Route, c: Context<Env>): Promise<Caller> => {
     const { guard, method, isRateLimited, needsRecentSignIn, needsOperator } = route
     const header = (name: string) => c.req.header(name)
@@ -190,6 +217,12 @@ export const createGuard = (parts: GuardParts) => {
     if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
       throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })
     if (!hasAccess(route)) return { session: found }
-    return { session: found, access: ownAccess(found, c.req.param('accessId')) }
+    const demand = () => ownAccess(found, c.req.param('accessId'), route.accessRole)
+    return {
+      session: found,
+      access: demand(),
+      recheck: demand,
+      mayChange: document => demandRole(roleOf(document, found), route.accessRole ?? 'owner'),
+    }
   }
 }

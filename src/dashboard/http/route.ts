@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import type { HolderRole } from '../../access/tokens/admin-tokens.js'
 import type { ApiKeyScope } from '../../access/store/key-shape.js'
+import type { AccessRole } from '../../access/store/member-shape.js'
 import type { Access } from '../../access/store/tables.js'
 import type { AuditAction } from '../../access/audit/actions.js'
 import { RpcError, type ErrorName } from '../../shared/errors.js'
@@ -37,7 +38,7 @@ export type Call = {
   /** Parsed JSON; undefined if there was no body. */
   readonly body: unknown
   readonly session: Session | undefined
-  /** The access of the path, if its holder, or a key of it, calls. */
+  /** The access of the path, if its owner, a member or a key of it calls. */
   readonly access: Access | undefined
   /** Id of the API key of the request. */
   readonly apiKey: string | undefined
@@ -75,6 +76,8 @@ export type Route = {
   readonly needsRecentSignIn: boolean
   /** Only for the subjects of `dashboard.operators`. */
   readonly needsOperator: boolean
+  /** The role in the access of the path that the person needs; absent of other paths. */
+  readonly accessRole?: AccessRole | undefined
   /** What an API key must be made for; absent: none may call the route. */
   readonly apiKeyScope?: ApiKeyScope
   /** The role that an admin token needs, where the guard demands one. */
@@ -106,9 +109,16 @@ type AccessOf<P extends string, G extends Guard> = G extends 'session'
 /** A route of an access may be called with a key, without a session. */
 type SessionOf<P extends string, G extends Guard> = G extends 'session'
   ? 'accessId' extends ParamNames<P>
-    ? undefined
+    ? Session | undefined
     : Session
   : undefined
+
+/** Each route of an access must declare who may call it. */
+type RoleOf<P extends string, G extends Guard> = G extends 'session'
+  ? 'accessId' extends ParamNames<P>
+    ? { readonly accessRole: AccessRole }
+    : { readonly accessRole?: undefined }
+  : { readonly accessRole?: undefined }
 
 type Flag = 'isRateLimited' | 'needsRecentSignIn' | 'needsOperator'
 
@@ -186,8 +196,9 @@ export const route = <
   Q extends v.GenericSchema | undefined = undefined,
   B extends v.GenericSchema | undefined = undefined,
 >(
-  spec: Spec<P, G, Q, B>,
+  declared: Spec<P, G, Q, B> & RoleOf<P, G>,
 ): Route => {
+  const spec: Spec<P, G, Q, B> = declared
   const { handle, query, body, errors = [], ...rest } = spec
   const { isRateLimited = false, needsRecentSignIn = false, needsOperator = false } = spec
   return {
@@ -199,7 +210,10 @@ export const route = <
       ...(isRateLimited ? (['tooManyAttempts'] as const) : []),
       ...(needsRecentSignIn ? (['signInTooOld'] as const) : []),
       ...(needsOperator ? (['notOperator'] as const) : []),
-      ...(hasAccess(spec) ? (['noSuchAccess'] as const) : []),
+      ...(hasAccess(spec) ? (['noSuchAccess', 'leaseExpired'] as const) : []),
+      ...(spec.accessRole === undefined || spec.accessRole === 'view'
+        ? []
+        : (['accessRole'] as const)),
     ],
     isRateLimited,
     needsRecentSignIn,

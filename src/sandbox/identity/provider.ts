@@ -64,13 +64,18 @@ const toConfiguration = (options: IdentityProviderOptions): Configuration => {
     ],
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256' }] },
     cookies: { keys: [randomBytes(32).toString('hex')] },
-    claims: { openid: ['sub'], email: ['email'], profile: ['name'] },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     findAccount: (_context, subject) => {
       const user = bySubject.get(subject)
       return (
         user && {
           accountId: subject,
-          claims: () => ({ sub: subject, email: user.email, name: user.name }),
+          claims: () => ({
+            sub: subject,
+            email: user.email,
+            email_verified: user.isEmailVerified ?? true,
+            name: user.name,
+          }),
         }
       )
     },

@@ -5,6 +5,8 @@ export const SANDBOX_OPERATOR = 'operator'
 export type IdentityUser = {
   readonly subject: string
   readonly email: string
+  /** Default: it is. */
+  readonly isEmailVerified?: boolean
   readonly name: string
   readonly password: string
 }

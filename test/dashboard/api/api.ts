@@ -61,6 +61,7 @@ t.test('accesses are those of the person, in every state', async t => {
   const find = (id: string) => accesses.find(({ accessId }) => accessId === id)
   t.strictSame(find(made.active.accessId), {
     accessId: made.active.accessId,
+    role: 'owner',
     kind: 'pass',
     label: '',
     state: 'active',

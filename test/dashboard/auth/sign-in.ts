@@ -307,6 +307,42 @@ t.test(
   },
 )
 
+t.test('an address is verified if its own source says so, with the boolean', async t => {
+  const setup = await setUp(t)
+  const isVerified = { email_verified: true }
+  const [none, other] = [{ email: undefined }, { email: 'ben@test.example' }]
+  const cases: [name: string, fault: ProviderFault, isVerified: boolean][] = [
+    ['in the ID token', { claims: isVerified }, true],
+    ['in the user info', { claims: none, userinfo: { ...other, ...isVerified } }, true],
+    ['absent', {}, false],
+    ...[false, 'true', 1, {}, [true], null].map((claim): (typeof cases)[number] => [
+      JSON.stringify(claim),
+      { claims: { email_verified: claim } },
+      false,
+    ]),
+    [
+      'of the address of the user info, with another one in the ID token',
+      { claims: { name: undefined }, userinfo: { ...other, ...isVerified } },
+      false,
+    ],
+    [
+      'of no address in the ID token, with one in the user info',
+      { claims: { ...none, ...isVerified }, userinfo: other },
+      false,
+    ],
+    ['no text', { claims: { ...isVerified, email: ['ada@test.example'] } }, false],
+    ['too long', { claims: { ...isVerified, email: `${'a'.repeat(300)}@b.cd` } }, false],
+    ['with a blank', { claims: { ...isVerified, email: 'ada @test.example' } }, false],
+  ]
+  for (const [name, fault, expected] of cases) {
+    setup.client.cookies.clear()
+    setup.provider.fault = fault
+    t.equal(await arrive(setup.client, await leave(setup)), '/', name)
+    const { json } = await setup.client.ask('/api/session')
+    t.equal(Object(json).isEmailVerified, expected, name)
+  }
+})
+
 t.test('a real provider: signed in, cancelled, and a code used twice', async t => {
   const { url } = await startDashboard(t)
   const client = new DashboardClient(url)

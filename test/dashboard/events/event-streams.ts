@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { EventStreams } from '../../../src/dashboard/events/event-streams.js'
 import { defaults } from '../../../src/dashboard/events/options.js'
 import { INTERVALS } from '../../../src/dashboard/events/watches.js'
@@ -9,49 +9,12 @@ import {
   NO_ACCESS_USAGE,
   NO_PLACE_USAGE,
   startDashboard,
-  type TestDashboard,
 } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
+import { answersOf, eventsOf, openStream, watchOf } from '../../fixtures/dashboard/event-page.js'
 import { repositoryPath } from '../../fixtures/repository.js'
 import { latencyMax } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
-
-/** A page that is open. */
-type Page = {
-  readonly status: number
-  readonly headers: Headers
-  /** What was received. */
-  readonly text: () => string
-  readonly hasEnded: () => boolean
-}
-
-const openStream = async (t: Test, { url }: TestDashboard, client: DashboardClient, query = '') => {
-  const stopping = new AbortController()
-  t.teardown(() => stopping.abort())
-  const cookie = Array.from(client.cookies, ([name, value]) => `${name}=${value}`).join('; ')
-  const response = await fetch(`${url}/api/events${query}`, {
-    headers: { cookie, 'accept-encoding': 'gzip' },
-    signal: stopping.signal,
-  })
-  let text = ''
-  let hasEnded = false
-  const read = async (): Promise<void> => {
-    for await (const chunk of response.body ?? []) text += Buffer.from(chunk).toString()
-  }
-  void read()
-    .catch(() => {})
-    .finally(() => (hasEnded = true))
-  const page: Page = {
-    status: response.status,
-    headers: response.headers,
-    text: () => text,
-    hasEnded: () => hasEnded,
-  }
-  return { page, stop: () => stopping.abort() }
-}
-
-const eventsOf = (page: Page): string[] =>
-  [...page.text().matchAll(/^event: (\S+)$/gm)].map(([, name = '']) => name)
 
 t.test('changes, and the end of the session, are reported within seconds', async t => {
   const dashboard = await startDashboard(t)
@@ -92,15 +55,6 @@ t.test('changes, and the end of the session, are reported within seconds', async
   t.notOk(other.hasEnded())
   t.equal((await openStream(t, dashboard, ada)).page.status, 401)
 })
-
-const watchOf = (paths: unknown): string =>
-  `?${new URLSearchParams({ watch: typeof paths === 'string' ? paths : JSON.stringify(paths) })}`
-
-/** Bodies of the answers that a stream has sent. */
-const answersOf = (page: Page): { readonly path: string; readonly body: unknown }[] =>
-  [...page.text().matchAll(/^event: answer\ndata: (.+)$/gm)].map(([, data = '']) =>
-    JSON.parse(data),
-  )
 
 t.test('every path that can be watched is one of the API', t => {
   const text = readFileSync(repositoryPath('docs/openapi.json'), 'utf8')
@@ -235,7 +189,7 @@ t.test('a page that takes nothing is given up', async t => {
     onError: fault => faults.push(fault),
   })
   t.teardown(() => streams.close())
-  const stream = streams.open({ id: 'a', subject: 'ada' })
+  const stream = streams.open({ id: 'a', subject: 'ada', verifiedEmail: '' })
   let seen = 0
   await until('no more is sent', () => change > 3 && seen === (seen = change))
   let bytes = 0

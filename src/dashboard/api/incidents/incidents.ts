@@ -16,6 +16,7 @@ export const createIncidentRoute = ({ incidents }: { readonly incidents: ListInc
     method: 'GET',
     path: '/api/accesses/:accessId/incidents',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: 'The newest incidents of the locations of an access',
     answers: { 200: { description: 'Newest first, 50 at most', body: shapes.incidents } },

@@ -9,6 +9,7 @@ export const createMetricsRoute = ({ figures }: { readonly figures: FiguresOf })
     method: 'GET',
     path: '/api/accesses/:accessId/metrics',
     guard: 'session',
+    accessRole: 'view',
     apiKeyScope: 'usage:read',
     summary: "Usage of an access in Prometheus' text format",
     answers: {

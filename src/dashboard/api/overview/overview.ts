@@ -1,13 +1,17 @@
 import type { AccessService } from '../../../access/service.js'
+import type { Access } from '../../../access/store/tables.js'
 import { RpcError } from '../../../shared/errors.js'
+import { createOwnAccesses } from '../../http/guard.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { CHANGE_ERRORS } from '../change-errors.js'
 import * as shapes from './overview-shapes.js'
 import type { LocationView } from '../shapes.js'
 import type { Awaitable, Missing } from '../answers.js'
 
-/** Traffic of all places of the accesses of a person. */
-export type TrafficOf = (subject: string) => Awaitable<
+/** Traffic of all places of accesses. */
+export type TrafficOf = (
+  accesses: readonly Pick<Access, 'accessId' | 'networks' | 'locations'>[],
+) => Awaitable<
   {
     readonly places: readonly shapes.PlaceTraffic[]
     /** With any of the accesses, in the last 30 days. */
@@ -21,6 +25,8 @@ export type OverviewParts = {
   readonly traffic: TrafficOf
   readonly hasWebhook: (accessId: string) => boolean
   readonly locationStates: (ids: readonly string[]) => readonly LocationView[]
+  /** Whether this machine can prove that its accesses are current. */
+  readonly isCurrent: () => boolean
 }
 
 /** Characters that are not seen, or change the direction of what follows; halves of a pair. */
@@ -38,16 +44,20 @@ export const toLabel = (text: string): string => {
 /** The overview of all accesses of a person, and their names for them. */
 export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => {
   const { accessService, hasWebhook, traffic, locationStates } = parts
+  const ownAccesses = createOwnAccesses(accessService, parts.isCurrent)
   return [
     route({
       method: 'GET',
       path: '/api/overview',
       guard: 'session',
-      summary: 'State and traffic of all networks and locations of the own accesses',
+      summary: 'State and traffic of all networks and locations of the accesses of the person',
       answers: { 200: { description: 'In the order of the accesses', body: shapes.overview } },
       handle: async ({ session }) => {
-        const accesses = accessService.listOf(session.subject)
-        const { places, hasCalled, hasLanded, missing } = await traffic(session.subject)
+        const before = ownAccesses(session).map(({ access }) => access)
+        const { places, hasCalled, hasLanded, missing } = await traffic(before)
+        // Some may have been taken away meanwhile.
+        const accesses = ownAccesses(session).map(({ access }) => access)
+        const ids = new Set(accesses.map(({ accessId }) => accessId))
         const tails = new Map(
           accesses.flatMap(({ accessId }) =>
             accessService
@@ -56,14 +66,16 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
           ),
         )
         const networks = new Set(accesses.flatMap(access => access.networks))
-        const ids = [...new Set(accesses.flatMap(access => access.locations))].toSorted()
-        const locations = locationStates(ids).map(({ slots, ...location }) =>
+        const locationIds = [...new Set(accesses.flatMap(access => access.locations))].toSorted()
+        const locations = locationStates(locationIds).map(({ slots, ...location }) =>
           Object.assign(location, { slots: slots.filter(({ network }) => networks.has(network)) }),
         )
-        const shown = places.map(place => {
-          const key = `${place.accessId} ${place.network} ${place.location}`
-          return Object.assign({}, place, { tail: tails.get(key) ?? null })
-        })
+        const shown = places
+          .filter(({ accessId }) => ids.has(accessId))
+          .map(place => {
+            const key = `${place.accessId} ${place.network} ${place.location}`
+            return Object.assign({}, place, { tail: tails.get(key) ?? null })
+          })
         const tokens = accesses.flatMap(({ accessId }) => accessService.list(accessId))
         const steps = {
           token: tokens.length > 0,
@@ -79,6 +91,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
       method: 'PUT',
       path: '/api/accesses/:accessId/label',
       guard: 'session',
+      accessRole: 'manage',
       isRateLimited: true,
       summary: 'Name an access; blank removes the name',
       audit: 'relabel',

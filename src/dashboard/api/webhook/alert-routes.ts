@@ -67,6 +67,7 @@ export const createAlertRoutes = ({ accessService, webhooks, ruleId }: Parts): r
     method: 'GET',
     path: PATH,
     guard: 'session',
+    accessRole: 'view',
     summary: 'The alert rules of an access',
     answers: {
       200: { description: 'Those of every access until some are set', body: shapes.rules },
@@ -77,6 +78,7 @@ export const createAlertRoutes = ({ accessService, webhooks, ruleId }: Parts): r
     method: 'PUT',
     path: PATH,
     guard: 'session',
+    accessRole: 'manage',
     isRateLimited: true,
     summary: 'Replace the alert rules of an access; up to 32',
     audit: 'set-alerts',

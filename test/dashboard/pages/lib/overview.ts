@@ -11,6 +11,7 @@ import type { Access, OverviewPlace } from '../../../../src/dashboard/pages/lib/
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 const ACCESS: Access = {
   accessId: 'acc_1',
+  role: 'owner',
   kind: 'pass',
   state: 'active',
   product: { id: 'node', name: 'Node access', kind: 'node' },
