@@ -11,6 +11,7 @@ import {
 import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { isSoak } from '../fixtures/soak.js'
 import { openUsage } from '../fixtures/usage/usage.js'
 import type { Test } from 'tap'
 
@@ -50,6 +51,9 @@ const setUp = async (t: Test, count: number) => {
   meter.addRefused('address', '192.0.2.7', clock.nowMs)
   return { ...dashboard, ids, tail }
 }
+
+/** More than the list has room for. The page loads what each key press selects. */
+const MANY = isSoak ? 50 : 14
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
@@ -155,22 +159,22 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('50 accesses fit each window, and each is reached by keyboard', async t => {
-    const { url } = await setUp(t, 50)
+  await t.test('many accesses fit each window, and each is reached by keyboard', async t => {
+    const { url } = await setUp(t, MANY)
     const { page, context, faults } = await openVisit(browser, VIEWS[0])
     await page.goto(url)
     await signIn(page, [ADA], 'ada')
     const list = page.locator('.access-list')
     const radios = list.getByRole('radio')
     for (const view of VIEWS) {
-      await page.getByText('50 accesses, 100 locations, 1 token').waitFor()
-      await look(t, page, 'overview-50', [view])
+      await page.getByText(`${MANY} accesses, ${2 * MANY} locations, 1 token`).waitFor()
+      await look(t, page, 'overview-many', [view])
       const { height = 0 } = (await list.boundingBox()) ?? {}
       t.ok(height > 100 && height <= 340, `the list has ${height} px`)
 
-      t.equal(await radios.count(), 50)
+      t.equal(await radios.count(), MANY)
       await radios.first().focus()
-      for (let step = 0; step < 49; step++) await page.keyboard.press('ArrowDown')
+      for (let step = 0; step < MANY - 1; step++) await page.keyboard.press('ArrowDown')
       t.ok(await radios.last().isChecked())
       const box = await radios.last().boundingBox()
       const { y = 0 } = (await list.boundingBox()) ?? {}
