@@ -1,9 +1,18 @@
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ownDir } from '../fixtures/own-dir.js'
 import { repositoryPath, repositoryUrl } from '../fixtures/repository.js'
+import { until } from '../fixtures/until.js'
 
 /** Longer than the process takes to start beside other tests. */
 const TIMEOUT_SECONDS = 4
@@ -13,6 +22,10 @@ const WAIT_MS = 6_000
 t.jobs = 3
 
 type Run = { readonly code: number; readonly output: string; readonly dir: string }
+
+/** One letter of a process: `Z` has ended, and nobody has read its exit code. */
+const stateOf = (pid: string): string | undefined =>
+  /^\d+ \(.*\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
 
 /** A checkout with the runner and these compiled tests, which share a process. */
 const run = (
@@ -82,19 +95,27 @@ t.test('a file that fails is named, and the others run', async t => {
     t.match(output, new RegExp(`^ +ok \\d+ - test/shared/${name}\\.ts`, 'm'))
 })
 
-const NOT_ENDED = 'did not end, or was not run'
-const ending: [name: string, test: string, result?: string][] = [
-  ['blocks it', 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)', NOT_ENDED],
+const ending: [name: string, test: string][] = [
+  ['blocks it', 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'],
   ['ends it', 'process.exit(0)'],
   ['waits for nothing', 'await new Promise(() => {})'],
+  ['waits', `t.test('waits', () => new Promise(done => setTimeout(done, 1e6)))`],
 ]
+/** What a file has started, and does not end. */
+const STARTS = `import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+const { pid } = spawn('sleep', ['600'])
+writeFileSync('started', String(pid))`
 
-for (const [name, test, result = 'failed'] of ending)
-  t.test(`a file that ${name} fails, and the files after it`, async t => {
-    const { code, output } = await run(t, { a: PASSES, b: test, c: PASSES })
+for (const [name, test] of ending)
+  t.test(`a file that ${name} fails, ends with what it started, and the next runs`, async t => {
+    const { code, output, dir } = await run(t, { a: PASSES, b: `${STARTS}\n${test}`, c: PASSES })
     t.equal(code, 1)
-    t.match(output, '# rooms: 3 files, 2 FAILED')
-    t.match(output, `#   test/shared/b.ts ${result}\n#   test/shared/c.ts ${NOT_ENDED}\n`)
+    t.match(output, /# rooms: 3 files, 1 FAILED, after \d+ s\n#   test\/shared\/b.ts failed\n/)
+    t.match(output, /^ +ok \d+ - test\/shared\/c\.ts/m)
+    const pid = readFileSync(join(dir, 'started'), 'utf8')
+    const isGone = () => !existsSync(`/proc/${pid}`) || stateOf(pid) === 'Z'
+    await until('what it started has ended', isGone)
   })
 
 t.test('what keeps the process alive fails the run', async t => {
