@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import * as memberShapes from './members/shapes.js'
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/actions.js'
 import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
@@ -143,6 +144,7 @@ const accessEntries = {
   validUntilMs: v.nullable(instantMs),
   endedAtMs: described(v.nullable(instantMs), 'When it was ended manually'),
   tokens: v.array(token),
+  members: v.optional(memberShapes.members.entries.members),
 }
 
 export const access = v.object(accessEntries)

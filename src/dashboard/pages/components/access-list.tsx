@@ -62,6 +62,9 @@ export const AccessList = ({
               </span>
             </span>
             {access.label !== '' && <span class="option-detail">{access.product.name}</span>}
+            {access.role !== 'owner' && (
+              <span class="option-detail">Shared with you to {access.role}</span>
+            )}
             <span class="option-detail">{describeValidity(access, serviceNow())}</span>
             <span class="option-detail">
               <code>{access.accessId}</code>

@@ -1,5 +1,5 @@
 /** Shown to a person without an access. */
-export const NoAccess = () => (
+export const NoAccess = ({ isEmailVerified }: { readonly isEmailVerified: boolean }) => (
   <section class="card empty">
     <h1>No access yet</h1>
     <p class="muted">
@@ -7,6 +7,12 @@ export const NoAccess = () => (
       expected one, check that you signed in with the account it was granted to, or ask the operator
       of this service.
     </p>
+    {!isEmailVerified && (
+      <p class="muted">
+        Accesses that others share with you are not shown, because your identity provider does not
+        say that it has verified your e-mail address.
+      </p>
+    )}
   </section>
 )
 

@@ -32,7 +32,7 @@ export const Dashboard = (options: {
         {page === 'sessions' && <SessionsPage />}
         {page === 'operator' && session.isOperator && <OperatorPage />}
         {page !== 'sessions' && !(page === 'operator' && session.isOperator) && (
-          <Locations events={events} />
+          <Locations events={events} isEmailVerified={session.isEmailVerified} />
         )}
       </main>
     </>

@@ -5,10 +5,12 @@ import { LastingIncident } from './incidents/incidents-card.js'
 import { MachinesTab } from './machines/machines-tab.js'
 import { Failure } from './shared/failure.js'
 import { onTabMessage, notifyTabs } from '../lib/other-tabs.js'
+import { RoleNotice } from './shared/managed.js'
 import { StateNotice } from './shared/state-notice.js'
 import { Tabs } from './tabs.js'
 import { Warnings } from './shared/warnings.js'
 import { UsageTab } from './usage/usage-tab.js'
+import { RoleProvider } from '../hooks/context.js'
 import { usePanel } from '../hooks/use-panel.js'
 import { TABS, type Tab } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
@@ -65,36 +67,39 @@ export const LocationView = (options: {
   useEffect(() => onTabMessage(key, () => void refresh()), [key])
 
   return (
-    <section class="location-view" aria-labelledby="page-heading">
-      <StateNotice state={access.state} />
-      <Warnings access={access} hasIncidents={false} />
-      <LastingIncident accessId={access.accessId} location={location} />
-      <Tabs label="Location" tabs={tabs} chosen={tab} onChoose={onTab} />
-      <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
-        {tab === 'connect' && failure !== undefined && (
-          <Failure message={failure} onRetry={() => void reload()} />
-        )}
-        {tab === 'connect' && panel === undefined && failure === undefined && (
-          <div class="skeleton is-taller" role="status" aria-busy="true" aria-label="Loading" />
-        )}
-        {tab === 'connect' && panel !== undefined && (
-          <ConnectTab
-            access={access}
-            scope={scope}
-            locationName={location.name}
-            panel={panel}
-            heading={heading}
-            onChanged={async () => {
-              onOwnChange()
-              await refresh()
-              notifyTabs(key)
-            }}
-          />
-        )}
-        {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
-        {tab === 'usage' && <UsageTab scope={scope} />}
-        {tab === 'machines' && <MachinesTab access={access} network={network} />}
-      </div>
-    </section>
+    <RoleProvider value={access.role}>
+      <section class="location-view" aria-labelledby="page-heading">
+        <StateNotice state={access.state} />
+        <RoleNotice />
+        <Warnings access={access} hasIncidents={false} />
+        <LastingIncident accessId={access.accessId} location={location} />
+        <Tabs label="Location" tabs={tabs} chosen={tab} onChoose={onTab} />
+        <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
+          {tab === 'connect' && failure !== undefined && (
+            <Failure message={failure} onRetry={() => void reload()} />
+          )}
+          {tab === 'connect' && panel === undefined && failure === undefined && (
+            <div class="skeleton is-taller" role="status" aria-busy="true" aria-label="Loading" />
+          )}
+          {tab === 'connect' && panel !== undefined && (
+            <ConnectTab
+              access={access}
+              scope={scope}
+              locationName={location.name}
+              panel={panel}
+              heading={heading}
+              onChanged={async () => {
+                onOwnChange()
+                await refresh()
+                notifyTabs(key)
+              }}
+            />
+          )}
+          {tab === 'connect' && docsUrl !== undefined && <DocsLink url={docsUrl} />}
+          {tab === 'usage' && <UsageTab scope={scope} />}
+          {tab === 'machines' && <MachinesTab access={access} network={network} />}
+        </div>
+      </section>
+    </RoleProvider>
   )
 }

@@ -103,7 +103,13 @@ const useChoice = ({ changeCount }: Events) => {
 }
 
 /** The overview, the page of an access, or that of a location, beside the choice of one. */
-export const Locations = ({ events }: { readonly events: Events }) => {
+export const Locations = ({
+  events,
+  isEmailVerified,
+}: {
+  readonly events: Events
+  readonly isEmailVerified: boolean
+}) => {
   const { api } = useServices()
   const choice = useChoice(events)
   const { value, failure, reload, go, accesses, route, access, network, location, shown } = choice
@@ -117,7 +123,9 @@ export const Locations = ({ events }: { readonly events: Events }) => {
     <>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       {value === undefined && failure === undefined && <Skeleton />}
-      {value !== undefined && accesses.length === 0 && <NoAccess />}
+      {value !== undefined && accesses.length === 0 && (
+        <NoAccess isEmailVerified={isEmailVerified} />
+      )}
       {accesses.length > 0 && (
         <div class="columns">
           <PageHead access={shown} network={network} location={location} heading={heading} />

@@ -1,6 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Api } from '../lib/api.js'
+import type { Access } from '../lib/wire.js'
 import type { Live } from './live.js'
 
 /** Services that components use. */
@@ -22,3 +23,10 @@ export const useServices = (): Services => {
   if (services === undefined) throw new Error('outside of ServicesProvider')
   return services
 }
+
+/** The role of the person in the access that is shown. */
+const RoleContext = createContext<Access['role']>('owner')
+
+export const RoleProvider = RoleContext.Provider
+
+export const useRole = (): Access['role'] => useContext(RoleContext)

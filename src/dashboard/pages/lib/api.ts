@@ -4,6 +4,8 @@ import * as operatorShapes from '../../api/operator/operator-shapes.js'
 import * as overviewShapes from '../../api/overview/overview-shapes.js'
 import * as sessionShapes from '../../auth/session-shapes.js'
 import * as keyShapes from '../../api/keys/shapes.js'
+import type { MemberRole } from '../../../access/store/member-shape.js'
+import * as memberShapes from '../../api/members/shapes.js'
 import * as limitShapes from '../../api/limit-shapes.js'
 import * as shapes from '../../api/shapes.js'
 import { submissions, summary } from '../../api/submissions/shapes.js'
@@ -182,6 +184,20 @@ const createKeyCalls = (read: Read, ask: Ask) => ({
     ask('DELETE', `${accessPath(accessId)}/keys/${encodeURIComponent(keyId)}`),
 })
 
+/** Who else may use the dashboard for an access. */
+const createMemberCalls = (read: Read, ask: Ask) => {
+  const pathOf = (accessId: string): string => `${accessPath(accessId)}/members`
+  return {
+    members: (accessId: string) => read(memberShapes.members, 'GET', pathOf(accessId)),
+    addMember: (accessId: string, email: string, role: MemberRole) =>
+      ask('POST', pathOf(accessId), { email, role }),
+    setMemberRole: (accessId: string, email: string, role: MemberRole) =>
+      ask('PUT', pathOf(accessId), { email, role }),
+    removeMember: (accessId: string, email: string) =>
+      ask('POST', `${pathOf(accessId)}/remove`, { email }),
+  }
+}
+
 /** What the page does where the API refuses a request for the state of the session. */
 export type SessionFaults = {
   readonly onSignedOut: () => void
@@ -269,6 +285,7 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     ...createOperatorCalls(read),
     ...createAlertCalls(read, ask),
     ...createKeyCalls(read, ask),
+    ...createMemberCalls(read, ask),
     sessions: () => read(sessionShapes.sessions, 'GET', '/api/sessions'),
     endSession: (sessionId: string) =>
       ask('DELETE', `/api/sessions/${encodeURIComponent(sessionId)}`),

@@ -4,6 +4,7 @@ import type * as operatorShapes from '../../api/operator/operator-shapes.js'
 import type * as overviewShapes from '../../api/overview/overview-shapes.js'
 import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as keyShapes from '../../api/keys/shapes.js'
+import type { members } from '../../api/members/shapes.js'
 import type * as limitShapes from '../../api/limit-shapes.js'
 import type * as shapes from '../../api/shapes.js'
 import type { submissions, summary } from '../../api/submissions/shapes.js'
@@ -48,5 +49,6 @@ export type Webhook = InferOutput<typeof webhookShapes.list>['webhooks'][number]
 export type AlertRule = InferOutput<typeof alertShapes.rules>['rules'][number]
 /** A rule that is set; a new one has no id yet. */
 export type WantedAlertRule = Omit<AlertRule, 'ruleId'> & Partial<Pick<AlertRule, 'ruleId'>>
+export type Member = InferOutput<typeof members>['members'][number]
 export type ApiKey = InferOutput<typeof keyShapes.keys>['keys'][number]
 export type WebhookDelivery = Webhook['deliveries'][number]

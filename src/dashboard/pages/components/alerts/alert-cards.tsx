@@ -1,4 +1,4 @@
-import { useServices } from '../../hooks/context.js'
+import { useRole, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { WebhooksCard } from '../webhook/webhook-card.js'
 import { AlertsCard } from './alerts-card.js'
@@ -6,8 +6,7 @@ import { AlertsCard } from './alerts-card.js'
 /** How often webhooks and their messages are loaded again. */
 const REFRESH_MS = 5_000
 
-/** When the holder of an access is alerted, and over which webhooks. */
-export const AlertCards = ({ accessId }: { readonly accessId: string }) => {
+const ManagedAlerts = ({ accessId }: { readonly accessId: string }) => {
   const { api } = useServices()
   const loaded = useLoaded(accessId, () => api.webhooks(accessId), REFRESH_MS)
   const webhooks = loaded.value?.webhooks
@@ -23,3 +22,22 @@ export const AlertCards = ({ accessId }: { readonly accessId: string }) => {
     </>
   )
 }
+
+/** What those see who may not read where alerts are sent. */
+const HiddenWebhooks = () => (
+  <section class="card" aria-labelledby="webhooks-heading">
+    <h2 id="webhooks-heading">Alert webhooks</h2>
+    <p class="muted">Their URLs are secrets, which only those who manage the access see.</p>
+  </section>
+)
+
+/** When the holder of an access is alerted, and over which webhooks. */
+export const AlertCards = ({ accessId }: { readonly accessId: string }) =>
+  useRole() === 'view' ? (
+    <>
+      <AlertsCard accessId={accessId} webhooks={[]} />
+      <HiddenWebhooks />
+    </>
+  ) : (
+    <ManagedAlerts accessId={accessId} />
+  )

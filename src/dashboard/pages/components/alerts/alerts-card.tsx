@@ -1,4 +1,5 @@
 import { RULES_MAX } from '../../../warnings/kinds.js'
+import { useRole } from '../../hooks/context.js'
 import { useAlerts, type AlertControl } from '../../hooks/use-alerts.js'
 import { conditionOf, KIND_NAMES, targetsOf } from '../../lib/alerts/alert-text.js'
 import type { AlertRule, Webhook } from '../../lib/wire.js'
@@ -43,6 +44,7 @@ const Actions = ({ control, webhooks, rule }: Props & { readonly rule: AlertRule
 
 const Row = ({ control, webhooks, rule }: Props & { readonly rule: AlertRule }) => {
   const { edited, edit, isBusy, replace } = control
+  const mayChange = useRole() !== 'view'
   const name = KIND_NAMES[rule.kind]
   if (edited === rule.ruleId)
     return (
@@ -71,9 +73,11 @@ const Row = ({ control, webhooks, rule }: Props & { readonly rule: AlertRule }) 
       <td class="is-wrapping" data-label={COLUMNS[1]}>
         <div>{targetsOf(rule, webhooks)}</div>
       </td>
-      <td data-label={COLUMNS[2]}>
-        <Actions {...{ control, webhooks, rule }} />
-      </td>
+      {mayChange && (
+        <td data-label={COLUMNS[2]}>
+          <Actions {...{ control, webhooks, rule }} />
+        </td>
+      )}
     </tr>
   )
 }
@@ -87,6 +91,7 @@ export const AlertsCard = ({
   readonly webhooks: readonly Webhook[]
 }) => {
   const control = useAlerts(accessId)
+  const mayChange = useRole() !== 'view'
   const { rules, failure, reload, edited, edit, outcome, isBusy, add } = control
   const isWrong = outcome !== undefined && !outcome.isGood
   return (
@@ -99,7 +104,10 @@ export const AlertsCard = ({
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       {rules !== undefined && rules.length === 0 && <p class="muted">No rules.</p>}
       {rules !== undefined && rules.length > 0 && (
-        <StackedTable label="Alert rules" columns={['Rule', ...COLUMNS]}>
+        <StackedTable
+          label="Alert rules"
+          columns={['Rule', ...COLUMNS.slice(0, mayChange ? 3 : 2)]}
+        >
           {rules.map(rule => (
             <Row key={rule.ruleId} {...{ control, webhooks, rule }} />
           ))}
@@ -114,7 +122,7 @@ export const AlertsCard = ({
           onCancel={() => edit(undefined)}
         />
       )}
-      {rules !== undefined && edited !== NEW && rules.length < RULES_MAX && (
+      {mayChange && rules !== undefined && edited !== NEW && rules.length < RULES_MAX && (
         <div class="webhook-buttons">
           <button type="button" class="button" onClick={() => edit(NEW)}>
             Add a rule

@@ -6,6 +6,7 @@ import { FormerToken } from './overlap.js'
 import { RestrictionForm } from './restriction-form.js'
 import { SamplesCard } from './samples-card.js'
 import { SubmissionCard } from './submission-card.js'
+import { useRole } from '../../hooks/context.js'
 import { useSecret } from '../../hooks/use-secret.js'
 import type { ActivePanel } from '../../lib/wire.js'
 
@@ -24,6 +25,7 @@ export const ActiveToken = (options: {
 }) => {
   const { scope, panel, canReplace, onChanged, onOutdated } = options
   const { onEndFormer, onRegenerate, onRevoke } = options
+  const mayCall = useRole() !== 'view'
   const secret = useSecret(scope, error => {
     if (error instanceof ApiFailure && error.status === 404) onOutdated()
   })
@@ -43,7 +45,9 @@ export const ActiveToken = (options: {
               The URLs contain the token. Copy the complete URL and store it like a password.
             </p>
             <EndpointTable panel={panel} secret={secret} />
-            <CheckConnection scope={scope} address={panel.token.address} secret={secret.known} />
+            {mayCall && (
+              <CheckConnection scope={scope} address={panel.token.address} secret={secret.known} />
+            )}
           </section>
           <RestrictionForm
             scope={scope}

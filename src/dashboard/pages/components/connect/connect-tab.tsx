@@ -9,6 +9,7 @@ import { formatSpan } from '../../lib/format.js'
 import { OverlapChoice } from './overlap.js'
 import { NoToken } from './no-token.js'
 import { ResultNotice, type Result } from './result-notice.js'
+import { Managed } from '../shared/managed.js'
 import { takeResumed } from '../../lib/return.js'
 import { useServices } from '../../hooks/context.js'
 import { toMessage } from '../../hooks/use-loaded.js'
@@ -158,26 +159,28 @@ export const ConnectTab = (options: Options) => {
           }}
         />
       )}
-      {panel.token === null ? (
-        <NoToken
-          access={access}
-          locationName={locationName}
-          isBusy={isBusy}
-          onGenerate={() => void generate()}
-        />
-      ) : (
-        <ActiveToken
-          key={panel.token.tokenId}
-          scope={scope}
-          panel={panel}
-          onRegenerate={() => ask(regenerate)}
-          onRevoke={() => ask(revoke)}
-          onEndFormer={() => void endFormer()}
-          onChanged={onChanged}
-          onOutdated={showCurrent}
-          canReplace={access.state === 'active'}
-        />
-      )}
+      <Managed>
+        {panel.token === null ? (
+          <NoToken
+            access={access}
+            locationName={locationName}
+            isBusy={isBusy}
+            onGenerate={() => void generate()}
+          />
+        ) : (
+          <ActiveToken
+            key={panel.token.tokenId}
+            scope={scope}
+            panel={panel}
+            onRegenerate={() => ask(regenerate)}
+            onRevoke={() => ask(revoke)}
+            onEndFormer={() => void endFormer()}
+            onChanged={onChanged}
+            onOutdated={showCurrent}
+            canReplace={access.state === 'active'}
+          />
+        )}
+      </Managed>
       {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={close} />}
     </div>
   )

@@ -1,3 +1,4 @@
+import { useRole } from '../../hooks/context.js'
 import type { Access } from '../../lib/wire.js'
 import { Icon } from '../shared/icon.js'
 
@@ -18,23 +19,29 @@ export const NoToken = ({
   readonly locationName: string
   readonly isBusy: boolean
   readonly onGenerate: () => void
-}) => (
-  <section class="card empty">
-    <Icon name="key" />
-    <h2>No token yet for {locationName}</h2>
-    <p class="muted">
-      {WHY_NOT[access.state] ??
-        'Generate one to get an RPC URL and a WebSocket URL that work at this location only.'}
-    </p>
-    <button
-      type="button"
-      class="button is-primary"
-      disabled={WHY_NOT[access.state] !== undefined}
-      aria-disabled={isBusy}
-      aria-busy={isBusy}
-      onClick={onGenerate}
-    >
-      Generate token
-    </button>
-  </section>
-)
+}) => {
+  const why =
+    useRole() === 'view'
+      ? 'Those who manage this access can generate a token.'
+      : WHY_NOT[access.state]
+  return (
+    <section class="card empty">
+      <Icon name="key" />
+      <h2>No token yet for {locationName}</h2>
+      <p class="muted">
+        {why ??
+          'Generate one to get an RPC URL and a WebSocket URL that work at this location only.'}
+      </p>
+      <button
+        type="button"
+        class="button is-primary"
+        disabled={why !== undefined}
+        aria-disabled={isBusy}
+        aria-busy={isBusy}
+        onClick={onGenerate}
+      >
+        Generate token
+      </button>
+    </section>
+  )
+}

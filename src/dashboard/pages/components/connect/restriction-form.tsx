@@ -1,7 +1,7 @@
 import { ConfirmDialog } from './confirm-dialog.js'
 import { SeenClientList } from './seen-clients.js'
 import { Icon } from '../shared/icon.js'
-import { useServices } from '../../hooks/context.js'
+import { useRole, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import {
   useRestriction,
@@ -95,6 +95,7 @@ const AddressForm = ({
 export const RestrictionForm = (options: RestrictionOptions) => {
   const { address, scope } = options
   const { api } = useServices()
+  const mayChange = useRole() !== 'view'
   const restriction = useRestriction(options)
   const { value, confirmation, closeConfirmation } = restriction
   const seen = useLoaded('clients', () => api.clients(scope), REFRESH_MS)
@@ -106,7 +107,7 @@ export const RestrictionForm = (options: RestrictionOptions) => {
           {address === null ? 'Any address' : `Only ${address}`}
         </span>
       </div>
-      <AddressForm address={address} restriction={restriction} />
+      {mayChange && <AddressForm address={address} restriction={restriction} />}
       <SeenClientList loaded={seen} wanted={value.trim()} />
       {confirmation !== undefined && (
         <ConfirmDialog confirmation={confirmation} onClose={closeConfirmation} />

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useRole } from '../../hooks/context.js'
 import { RunSample } from './run-sample.js'
 import { SecretField } from './secret-field.js'
 import { Segments } from '../shared/segments.js'
@@ -40,6 +41,7 @@ export const SamplesCard = ({
   const share = useMemo(() => Math.random(), [call, languageId])
   const text = samples?.sampleOf(call, language.file) ?? ''
   const callName = calls.find(({ id }) => id === call)?.name.toLowerCase() ?? ''
+  const mayCall = useRole() !== 'view'
   return (
     <section class="card" aria-labelledby="samples-heading">
       <div class="card-head">
@@ -72,7 +74,7 @@ export const SamplesCard = ({
         toText={urls => fillSample(text, urls, call, panel, share)}
         secret={secret}
       />
-      {call === 'read' && <RunSample secret={secret} />}
+      {call === 'read' && mayCall && <RunSample secret={secret} />}
     </section>
   )
 }

@@ -3,6 +3,7 @@ import { useServices } from '../../hooks/context.js'
 import { toMessage } from '../../hooks/use-loaded.js'
 import { formatMoment } from '../../lib/format.js'
 import { Failure } from '../shared/failure.js'
+import { Managed } from '../shared/managed.js'
 
 /** Switches on for a day that parameters of failed calls are kept. */
 export const KeepParameters = ({
@@ -39,9 +40,11 @@ export const KeepParameters = ({
           : 'Parameters of failed calls are not kept. '}
         {!isOn && 'For 24 hours their first 1,024 bytes can be: never tokens or transactions.'}
       </p>
-      <button type="button" class="button" aria-busy={isBusy} onClick={() => void change()}>
-        {isOn ? 'Stop keeping parameters' : 'Keep parameters for 24 hours'}
-      </button>
+      <Managed>
+        <button type="button" class="button" aria-busy={isBusy} onClick={() => void change()}>
+          {isOn ? 'Stop keeping parameters' : 'Keep parameters for 24 hours'}
+        </button>
+      </Managed>
       {failure !== undefined && <Failure message={failure} onRetry={() => void change()} />}
     </div>
   )

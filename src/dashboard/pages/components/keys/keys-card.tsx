@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { useServices } from '../../hooks/context.js'
+import { useRole, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { formatMoment } from '../../lib/format.js'
 import type { ApiKey } from '../../lib/wire.js'
@@ -18,23 +18,32 @@ const COLUMNS = ['May', 'Ends', 'Last used', 'Action'] as const
 const scopeText = (scope: string): string =>
   SCOPE_TEXTS.find(([name]) => name === scope)?.[1] ?? scope
 
-const Row = ({ apiKey, onRevoke }: { readonly apiKey: ApiKey; readonly onRevoke: () => void }) => {
+const Row = ({
+  apiKey,
+  onRevoke,
+}: {
+  readonly apiKey: ApiKey
+  /** Undefined of those who may not. */
+  readonly onRevoke: (() => void) | undefined
+}) => {
   const { label, lastUsedMs, scopes, tail, validUntilMs } = apiKey
   const end = formatMoment(validUntilMs)
   const cells = [
     scopes.map(scopeText).join(', '),
     validUntilMs <= Date.now() ? `Ended ${end}` : end,
     lastUsedMs === null ? 'Never' : formatMoment(lastUsedMs),
-    <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
-      Revoke<span class="unseen"> {label}</span>
-    </button>,
+    onRevoke && (
+      <button type="button" class="button is-danger-quiet" onClick={onRevoke}>
+        Revoke<span class="unseen"> {label}</span>
+      </button>
+    ),
   ]
   return (
     <tr>
       <th scope="row">
         <bdi>{label}</bdi> <span class="sub">slk_••••{tail}</span>
       </th>
-      {cells.map((cell, index) => (
+      {cells.slice(0, onRevoke ? 4 : 3).map((cell, index) => (
         <td key={COLUMNS[index]} class="is-wrapping" data-label={COLUMNS[index]}>
           <div>{cell}</div>
         </td>
@@ -60,6 +69,7 @@ const NewKey = ({ secret, onDone }: { readonly secret: string; readonly onDone: 
 export const KeysCard = ({ accessId }: { readonly accessId: string }) => {
   const { api, announce } = useServices()
   const { value, failure, reload } = useLoaded(accessId, () => api.keys(accessId), REFRESH_MS)
+  const mayChange = useRole() !== 'view'
   const [isMaking, setMaking] = useState(false)
   const [secret, setSecret] = useState<string>()
   const [revoked, setRevoked] = useState<ApiKey>()
@@ -68,9 +78,11 @@ export const KeysCard = ({ accessId }: { readonly accessId: string }) => {
     <section class="card" aria-labelledby="keys-heading">
       <div class="card-head">
         <h2 id="keys-heading">API keys</h2>
-        <button type="button" class="button" onClick={() => setMaking(true)}>
-          Make a key
-        </button>
+        {mayChange && (
+          <button type="button" class="button" onClick={() => setMaking(true)}>
+            Make a key
+          </button>
+        )}
       </div>
       <p class="muted">
         Programs call the API of this dashboard with a key, for {accessId} only. No key reveals a
@@ -80,9 +92,16 @@ export const KeysCard = ({ accessId }: { readonly accessId: string }) => {
       {secret !== undefined && <NewKey secret={secret} onDone={() => setSecret(undefined)} />}
       {value !== undefined && keys.length === 0 && <p class="muted">No keys yet.</p>}
       {keys.length > 0 && (
-        <StackedTable label="List of keys" columns={['Name', ...COLUMNS]}>
+        <StackedTable
+          label="List of keys"
+          columns={['Name', ...COLUMNS.slice(0, mayChange ? 4 : 3)]}
+        >
           {keys.map(key => (
-            <Row key={key.keyId} apiKey={key} onRevoke={() => setRevoked(key)} />
+            <Row
+              key={key.keyId}
+              apiKey={key}
+              onRevoke={mayChange ? () => setRevoked(key) : undefined}
+            />
           ))}
         </StackedTable>
       )}

@@ -61,7 +61,7 @@ const PlaceRow = ({
         <span class="muted"> · {nameIn(access.networks, network)}</span>
       </a>
       <span class="overview-state">
-        {tail === null && access.state === 'active' && (
+        {tail === null && access.state === 'active' && access.role !== 'view' && (
           <GenerateButton
             place={place}
             name={`${nameIn(access.locations, location)}, ${titleOf(access)}`}
@@ -119,17 +119,20 @@ const AccessGroup = ({
           </h2>
           <Marks marks={marksOfAccess(access, serviceNow())} />
           <span class="muted">
+            {access.role !== 'owner' && `Shared with you to ${access.role} · `}
             {access.label !== '' && `${access.product.name} · `}
             <code>{access.accessId}</code>
           </span>
         </div>
-        <button type="button" class="button is-quiet" onClick={() => setNaming(true)}>
-          {access.label === '' ? 'Name' : 'Rename'}
-          <span class="unseen">
-            {' '}
-            {title}, {access.accessId}
-          </span>
-        </button>
+        {access.role !== 'view' && (
+          <button type="button" class="button is-quiet" onClick={() => setNaming(true)}>
+            {access.label === '' ? 'Name' : 'Rename'}
+            <span class="unseen">
+              {' '}
+              {title}, {access.accessId}
+            </span>
+          </button>
+        )}
       </div>
       <ul>
         {places.map(place => (
@@ -171,7 +174,9 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
   const marked = shown.filter(isMarked)
   // Where the first steps lead to: a token if there is one.
   const active = (value?.places ?? []).filter(({ accessId }) =>
-    accesses.some(access => access.accessId === accessId && access.state === 'active'),
+    accesses.some(
+      access => access.accessId === accessId && access.state === 'active' && access.role !== 'view',
+    ),
   )
   const first = active.find(({ tail }) => tail !== null) ?? active[0]
   return (

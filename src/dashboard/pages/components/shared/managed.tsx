@@ -1,0 +1,20 @@
+import type { ComponentChildren } from 'preact'
+import { useRole } from '../../hooks/context.js'
+
+/** Shows what only those who manage the access may do; it is disabled for those who view it. */
+export const Managed = ({ children }: { readonly children: ComponentChildren }) =>
+  useRole() === 'view' ? (
+    <fieldset class="managed" disabled>
+      {children}
+    </fieldset>
+  ) : (
+    <>{children}</>
+  )
+
+/** Says to those who view an access why much of its page is disabled. */
+export const RoleNotice = () =>
+  useRole() === 'view' ? (
+    <div class="notice">
+      <p>You may view this access: only its owner, and members who manage it, can change it.</p>
+    </div>
+  ) : null
