@@ -1533,6 +1533,7 @@ export interface UsageSchema {
   tables: Array<UsageTable>
   more: Array<string>
   rows: Array<string>
+  sums: Array<string>
   events: Array<string>
 }
 

@@ -27,9 +27,11 @@ import type {
 import type { DayQuery, UsageDays } from '../usage/days.js'
 import { createAccessFigures } from './access-figures.js'
 import { createLanes, createSummary, type LanesOf } from './lanes.js'
+import type { ServiceUsage } from '../dashboard/api/operator/service.js'
 import { createEvidence } from './evidence.js'
 import { openOwnUsage } from './own-usage.js'
 import { createPeerRoutes, type PeerRouteParts } from './peer-routes.js'
+import { createServiceUsage } from './service-usage.js'
 import { toPageView } from './submission-view.js'
 import {
   createAsk,
@@ -48,6 +50,8 @@ export type Activity = {
   readonly traffic: TrafficOf
   /** What is billed. */
   readonly usageDays: (query: DayQuery) => UsageDays
+  /** What operators see of all accesses together. */
+  readonly service: ServiceUsage
   /** What operators see of lanes. */
   readonly lanes: LanesOf
   readonly summary: SummaryOf
@@ -138,6 +142,7 @@ export const openActivity = async (
     submissions: others?.submissions ?? submissions,
     traffic: keepTraffic(createTraffic(ask, Date.now), Date.now),
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
+    service: createServiceUsage(ask, ids, Date.now),
     lanes: createLanes(ask, parts.laneStates, ids, Date.now),
     summary: createSummary(ask, Date.now),
     figures: createAccessFigures(ask, Date.now),

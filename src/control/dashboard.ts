@@ -13,7 +13,7 @@ import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import type { CheckUrl } from '../dashboard/api/check.js'
 import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
-import type { DayQuery, UsageDays } from '../usage/days.js'
+import type { ServiceUsage } from '../dashboard/api/operator/service.js'
 import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
@@ -72,7 +72,7 @@ export type ControlDashboardParts = {
   readonly submissions: Submissions
   readonly traffic: TrafficOf
   readonly incidents: ListIncidents
-  readonly usageDays: (query: DayQuery) => UsageDays
+  readonly service: ServiceUsage
   readonly lanes: LanesOf
   readonly summary: SummaryOf
   readonly figures: FiguresOf

@@ -2,7 +2,7 @@ import { readUtilisation, type LimitTable } from '../access/limiter/limit-table.
 import { RateSampler, SAMPLE_MS } from '../access/limiter/rate-sampler.js'
 import type { ControlConfig } from '../config/child-config.js'
 import type { Log } from '../shared/log.js'
-import type { QuestionName, Parameter, RowOf } from '../usage/queries.js'
+import { accessesOf, type QuestionName, type Parameter, type RowOf } from '../usage/queries.js'
 import { startRecorder } from '../usage/recorder.js'
 import { openUsageReader, UsageWriter, type AskOwn } from '../usage/store.js'
 
@@ -40,9 +40,12 @@ export const openOwnUsage = (
   const takePeaks = () => rates.takePeaks()
   const recorder = startRecorder({ writer, takePeaks, log, now: Date.now })
   const ask = openUsageReader(dataDir)
+  // Questions about all accesses take longest, and nobody else waits for them.
+  const askOfAll = openUsageReader(dataDir)
   return {
     ask: async <Q extends QuestionName>(name: Q, parameters: readonly Parameter[]) => {
-      if (name !== 'use') return ask(name, parameters)
+      if (name !== 'use')
+        return (accessesOf(name, parameters).length === 0 ? askOfAll : ask)(name, parameters)
       return [useOf(table, rates, String(parameters[0]))] as readonly RowOf<Q>[]
     },
     close: async () => {

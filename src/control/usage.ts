@@ -202,7 +202,8 @@ export const toCounts = <R extends { readonly codes: string; readonly latencies:
     latencies: bucketsOf(latencies),
   })
 
-const readRange = async (
+/** Usage in a time; with an empty text for the access, of all accesses. */
+export const readRange = async (
   ask: Ask,
   accessId: string,
   { network, location, fromMs, untilMs, stepMs }: RangeQuery,
@@ -213,12 +214,13 @@ const readRange = async (
   const times = [fromMs, untilMs, stepMs] as const
   const quarters = [fromMs / QUARTER_MS, untilMs / QUARTER_MS].map(Math.floor)
   const [first = 0, last = 0] = quarters
+  const key = accessId === '' ? '' : String(keyOfAccess(accessId))
   const [periods, reduced, calls, methods, peaks] = await Promise.all([
     ask('periods', [...scope, ...times], at),
     ask('reduced', scope, at),
     ask('calls', [...scope, ...times, 0], at),
     ask('calls', [...scope, ...times, 1], at),
-    ask('peaks', [String(keyOfAccess(accessId)), first - 1, last], locations),
+    ask('peaks', [key, first - 1, last], locations),
   ])
   return {
     periods: periods.rows,

@@ -67,7 +67,8 @@ const sharesOf = (all: readonly string[]): Shares | null => {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99) }
 }
 
-const addUp = (rows: readonly Counted[]): Performance => {
+/** How the submissions of some rows went together. */
+export const addUp = (rows: readonly Counted[]): Performance => {
   const sum = (name: keyof LaneFigures): number => rows.reduce((all, row) => all + row[name], 0)
   const figures = Object.fromEntries(
     LANE_FIGURE_NAMES.map(name => [name, sum(name)]),

@@ -1,35 +1,41 @@
 import * as v from 'valibot'
-import { addRows, type Rule } from './add-rows.js'
+import { addRows } from './add-rows.js'
 import { FAILURE_ORIGINS } from './calls.js'
 import {
+  all,
+  both,
+  count,
+  counts,
+  figures,
+  from,
+  list,
+  OF_IDS,
+  question,
+  sums,
+  text,
+  type Parameter,
+  type Question,
+} from './question.js'
+import {
   columnOf,
-  LANE_FIGURE_NAMES,
   METHOD_FIGURE_NAMES,
   MINUTE_FIGURES,
+  PERIOD_FIGURES,
   RECENT_MAX,
 } from './schema.js'
+import { SUBMISSION_QUESTIONS } from './submission-questions.js'
+
+export type { Parameter } from './question.js'
 
 /** Rows in one answer of a machine: less than 2 MB. */
 export const ROWS_MAX = 5_000
 
-/** What is in the store, and what edges have counted since, each by its own indexes. */
-const both = (arm: (schema: 'main' | 'temp') => string): string =>
-  `(SELECT * FROM (${arm('main')}) UNION ALL SELECT * FROM (${arm('temp')}))`
-
-const from = (table: string, where: string, columns = '*') =>
-  both(schema => `SELECT ${columns} FROM ${schema}.${table} WHERE ${where}`)
-
-const list = (names: readonly string[]): string => names.join(', ')
-
-const sums = (figures: readonly string[]): string =>
-  figures.map(figure => `sum(${columnOf(figure)}) AS ${figure}`).join(', ')
-
-const count = v.pipe(v.number(), v.minValue(0))
-const text = v.string()
-const counts = v.pipe(v.string(), v.regex(/^\{["\d:,-]*\}$/))
 const SCOPE = '?1 = access AND ?2 = network AND ?3 = location'
-/** The same, where an empty text is any. */
-const ANY_SCOPE = "?1 = access AND ?2 IN ('', network) AND ?3 IN ('', location)"
+const ANY_PLACE = "?2 IN ('', network) AND ?3 IN ('', location)"
+/** The same, where an empty text is any. Of all accesses the store has sums under an empty one. */
+const ANY_SCOPE = `?1 = access AND ${ANY_PLACE}`
+/** The same of what is not in the store: it has rows of these accesses alone. */
+const ANY_LIVE = `?1 IN ('', access) AND ${ANY_PLACE}`
 
 /** Access, what of it, method, code, location, address, origin, from, until; '' for any. */
 const FAILURES = `?1 = access AND at_ms >= ?8 AND at_ms < ?9 AND (?3 = '' OR method = ?3)
@@ -38,36 +44,22 @@ const FAILURES = `?1 = access AND at_ms >= ?8 AND at_ms < ?9 AND (?3 = '' OR met
 
 const CALLS = `method, ${METHOD_FIGURE_NAMES.map(columnOf).join(', ')}, codes, latencies`
 
-const OF_IDS = 'access IN (SELECT value FROM json_each(?1))'
+const periodColumns = list(PERIOD_FIGURES.map(columnOf))
+/** What accesses are ordered by. */
+const topValue = `CASE ?4 ${PERIOD_FIGURES.map(name => `WHEN '${name}' THEN ${name}`).join(' ')} END`
 
 /** Figures that are shown; `unlisted` is that of the list of failures. */
 const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
-
-const figures = <const N extends string>(names: readonly N[]): Record<N, typeof count> =>
-  Object.fromEntries(names.map(name => [name, count])) as Record<N, typeof count>
 
 const place = { network: text, location: text }
 const minuteFigures = figures(SHOWN)
 const methodFigures = figures(METHOD_FIGURE_NAMES)
 
-type Question<S extends v.GenericSchema> = {
-  /** Over `main`, the store, and `temp`, what it lacks; absent if a row is not in it. */
-  readonly sql?: string
-  readonly row: S
-  /** How the rows of machines are added up. */
-  readonly add: Rule
-  /** The accesses that it is about, by its parameters; none: all. */
-  readonly accesses?: (parameters: readonly Parameter[]) => readonly string[]
-}
-
-export type Parameter = string | number
-
 const first = ([access = '']: readonly Parameter[]): readonly string[] => [String(access)]
-const all = (): readonly string[] => []
+const firstOrAll = ([access = '']: readonly Parameter[]): readonly string[] =>
+  access === '' ? [] : [String(access)]
 const ofIds = ([ids]: readonly Parameter[]): readonly string[] =>
   JSON.parse(String(ids)) as string[]
-
-const question = <S extends v.GenericSchema>(asked: Question<S>): Question<S> => asked
 
 /**
  * Whatever is asked of the usage of a machine: parameters are ?1 and so on. Minutes, hours and days
@@ -91,18 +83,23 @@ export const QUESTIONS = {
   }),
   /**
    * Access, network and location, or empty texts for any, from and until in Unix milliseconds,
-   * length of a period.
+   * length of a period. Of all accesses it is of all networks and locations.
    */
   periods: question({
     sql: `SELECT at_ms / ?6 * ?6 AS startMs, ${sums(SHOWN)} FROM (
         SELECT *, minute * 60000 AS at_ms FROM
-          ${from('minute', `${ANY_SCOPE} AND minute >= ?4 / 60000 AND minute <= ?5 / 60000`)}
+          ${both(
+            schema => `SELECT * FROM ${schema}.minute WHERE
+              ${schema === 'main' ? ANY_SCOPE : ANY_LIVE}
+              AND minute >= ?4 / 60000 AND minute <= ?5 / 60000`,
+          )}
         UNION ALL
         SELECT *, hour * 3600000 AS at_ms FROM main.hour
           WHERE ${ANY_SCOPE} AND ?6 > 60000 AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
       ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY startMs`,
     row: v.object({ startMs: count, ...minuteFigures }),
     add: { by: ['startMs'], sum: SHOWN, order: 'startMs' },
+    accesses: firstOrAll,
   }),
   /** As `periods`; then 1 by method, 0 by period. Hours are in the period in which they begin. */
   calls: question({
@@ -115,8 +112,8 @@ export const QUESTIONS = {
         SELECT ${CALLS}, hour * 3600000 AS at_ms FROM main.method_hour
           WHERE ${ANY_SCOPE} AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
         UNION ALL
-        SELECT ${CALLS}, minute * 60000 AS at_ms FROM temp.method_day WHERE ${ANY_SCOPE}
-      ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY 1, 2`,
+        SELECT ${CALLS}, minute * 60000 AS at_ms FROM temp.method_day WHERE ${ANY_LIVE}
+      ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY 1, 2 ORDER BY 1, 3 DESC`,
     row: v.object({
       startMs: count,
       method: text,
@@ -130,6 +127,7 @@ export const QUESTIONS = {
       counts: ['codes', 'latencies'],
       order: 'startMs',
     },
+    accesses: firstOrAll,
   }),
   /** Access, network, location: since when all minutes are kept. */
   reduced: question({
@@ -275,6 +273,31 @@ export const QUESTIONS = {
       order: 'startMs',
     },
   }),
+  /**
+   * Length of a period in minutes, 60 or 1,440, first period and end, and the figure by which they
+   * are ordered: the accesses that have most of it.
+   */
+  top: question({
+    sql: `SELECT * FROM (SELECT access AS accessId, ${sums(PERIOD_FIGURES)} FROM (
+        SELECT access, ${periodColumns} FROM main.access_period
+          WHERE minutes = ?1 AND period >= ?2 AND period < ?3
+        UNION ALL
+        SELECT access, ${periodColumns} FROM temp.minute
+          WHERE minute >= ?1 * ?2 AND minute < ?1 * ?3
+      ) GROUP BY access)
+      WHERE ${topValue} > 0 ORDER BY ${topValue} DESC, accessId LIMIT ${ROWS_MAX}`,
+    row: v.object({ accessId: text, ...figures(PERIOD_FIGURES) }),
+    add: { by: ['accessId'], sum: PERIOD_FIGURES },
+    accesses: all,
+  }),
+  /** Keys of accesses as JSON, and two quarter-hours: refusals by limit after the first. */
+  refusals: question({
+    sql: `SELECT access AS key, sum_counts(refusals) AS refusals FROM main.peak
+      WHERE ${OF_IDS} AND quarter > ?2 AND quarter <= ?3 GROUP BY access`,
+    row: v.object({ key: text, refusals: counts }),
+    add: { by: ['key'], counts: ['refusals'] },
+    accesses: all,
+  }),
   /** The first and last day that have counts by method. */
   days: question({
     sql: `SELECT coalesce(min(first), 0) AS first, coalesce(max(last), -1) AS last
@@ -300,61 +323,7 @@ export const QUESTIONS = {
     add: { by: ['accessId', 'network', 'location', 'method'], sum: METHOD_FIGURE_NAMES },
     accesses: ([, access = '']) => (access === '' ? [] : [String(access)]),
   }),
-  /**
-   * Access, or an empty text for all; network and lane, or empty texts; first hour and end; 1 for
-   * each hour, 0 for all together: what became of submissions by lane and lowest tip of the band.
-   */
-  lanes: question({
-    sql: `SELECT network, lane, tips, ?6 * hour * 3600000 AS startMs, ${sums(LANE_FIGURE_NAMES)},
-        sum_counts(slots) AS slots, sum_counts(delays) AS delays
-      FROM main.submission_hour
-      WHERE access = ?1 AND hour >= ?4 AND hour < ?5
-        AND ?2 IN ('', network) AND ?3 IN ('', lane)
-      GROUP BY network, lane, tips, startMs`,
-    row: v.object({
-      network: text,
-      lane: text,
-      tips: count,
-      startMs: count,
-      ...figures(LANE_FIGURE_NAMES),
-      slots: counts,
-      delays: counts,
-    }),
-    add: {
-      by: ['network', 'lane', 'tips', 'startMs'],
-      sum: LANE_FIGURE_NAMES,
-      counts: ['slots', 'delays'],
-    },
-  }),
-  /**
-   * Access, first hour and end; hours of a period, or 0 for all together, by network, location,
-   * route and lane: what became of its submissions.
-   */
-  submissions: question({
-    sql: `SELECT ${list(
-      ['network', 'location', 'route', 'lane'].map(name => `iif(?4 = 0, ${name}, '') AS ${name}`),
-    )}, iif(?4 = 0, 0, hour / ?4 * ?4 * 3600000) AS startMs, ${sums(LANE_FIGURE_NAMES)},
-        sum(tipped) AS tipped, sum_counts(slots) AS slots, sum_counts(delays) AS delays
-      FROM main.submission_hour WHERE access = ?1 AND hour >= ?2 AND hour < ?3
-      GROUP BY 1, 2, 3, 4, 5`,
-    row: v.object({
-      network: text,
-      location: text,
-      route: text,
-      lane: text,
-      startMs: count,
-      ...figures(LANE_FIGURE_NAMES),
-      tipped: count,
-      slots: counts,
-      delays: counts,
-    }),
-    add: {
-      by: ['network', 'location', 'route', 'lane', 'startMs'],
-      sum: [...LANE_FIGURE_NAMES, 'tipped'],
-      counts: ['slots', 'delays'],
-      order: 'startMs',
-    },
-  }),
+  ...SUBMISSION_QUESTIONS,
   /** Access: what it uses at this moment, which is in the table of limits. */
   use: question({
     row: v.object({

@@ -1,9 +1,20 @@
+import { OTHER_METHOD } from './calls.js'
+
 /** Kinds of rows that edges count in cells, and of events: the indexes of their statements. */
 export const ROW = { minute: 0, method: 1, replaced: 2 } as const
 export const EVENT = { failure: 0, refused: 1, client: 2, params: 3 } as const
 
 /** What is counted of a scope in a minute, in the order of the figures of a slot. */
 export const MINUTE_FIGURES = ['requests', 'errors', 'rateLimited', 'refused', 'unlisted'] as const
+/** Those by which accesses are compared. */
+export const PERIOD_FIGURES = ['requests', 'errors', 'rateLimited', 'refused'] as const
+/**
+ * Names of methods of all accesses in a minute; the calls of others are of `(other)`. A client can
+ * make up names, and each access has its own.
+ */
+const METHODS_OF_ALL_MAX = 100
+/** Hours by access are kept for the week that can be asked for, and some of the next one. */
+const PERIOD_HOURS = 9 * 24
 /**
  * What is counted of a method, and its description: tables, questions, the dashboard's API and
  * `slotline usage` follow from this. The order is that of the cells.
@@ -49,9 +60,11 @@ const counts = (...names: string[]): string[] =>
 const minuteColumns = MINUTE_FIGURES.map(columnOf)
 const methodColumns = METHOD_FIGURE_NAMES.map(columnOf)
 const laneColumns = LANE_FIGURE_NAMES.map(columnOf)
+const periodColumns = PERIOD_FIGURES.map(columnOf)
 const peakColumns = ['per_second', 'at_ms', 'refusals']
 
 const list = (names: readonly string[]): string => names.join(', ')
+const news = (names: readonly string[]): string => list(names.map(name => `new.${name}`))
 const adding = (names: readonly string[]): string =>
   list(names.map(name => `${name} = ${name} + excluded.${name}`))
 
@@ -84,6 +97,10 @@ const newest = (
         ORDER BY ${at} DESC LIMIT 1 OFFSET ${max - 1});
   END`
 
+/** Methods of all accesses in minute ?5. */
+const ofAll = `FROM method_minute
+  WHERE access = ?1 AND minute = ?5 AND network = ?2 AND location = ?3`
+
 /** Minutes and days are counted since 1970, in UTC. `codes` and `latencies` are JSON. */
 export const SCHEMA = {
   tables: [
@@ -91,6 +108,12 @@ export const SCHEMA = {
       name: 'minute',
       columns: [...texts(...SCOPE), ...counts('minute', ...minuteColumns)],
       key: 'access, minute, network, location',
+    },
+    {
+      // What is in the minutes of an access, by hour and by day: `minutes` is 60 or 1,440.
+      name: 'access_period',
+      columns: [...texts('access'), ...counts('minutes', 'period', ...periodColumns)],
+      key: 'minutes, period, access',
     },
     {
       // Of minutes that were too old, or for which there was no room.
@@ -180,12 +203,14 @@ export const SCHEMA = {
     // A row of cells is of one minute: it is added to it before it is added to its day.
     `CREATE TRIGGER IF NOT EXISTS method_day_minute BEFORE INSERT ON method_day BEGIN
       INSERT INTO method_minute (${methodList('minute')})
-        VALUES (${list(
-          methodList('minute')
-            .split(', ')
-            .map(name => `new.${name}`),
-        )})
+        VALUES (${news(methodList('minute').split(', '))})
         ON CONFLICT DO UPDATE SET ${addingMethod};
+    END`,
+    `CREATE TRIGGER IF NOT EXISTS minute_period BEFORE INSERT ON minute WHEN new.access <> '' BEGIN
+      INSERT INTO access_period (${list(['access', 'minutes', 'period', ...periodColumns])})
+        VALUES (new.access, 60, new.minute / 60, ${news(periodColumns)}),
+          (new.access, 1440, new.minute / 1440, ${news(periodColumns)})
+        ON CONFLICT DO UPDATE SET ${adding(periodColumns)};
     END`,
     newest('refused', SCOPE, 'at_ms', RECENT_MAX),
     newest('client', SCOPE, 'seen_ms', RECENT_MAX),
@@ -202,6 +227,18 @@ export const SCHEMA = {
         ?5 / 1440, ?6, ?7)
       ON CONFLICT DO UPDATE SET attempts = attempts + excluded.attempts,
         seen_ms = max(seen_ms, excluded.seen_ms)`,
+  ],
+  // Of all accesses, under an empty one, without a network and a location: see 0212.
+  sums: [
+    `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])})
+      VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)})
+      ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+    `INSERT INTO method_minute (${methodList('minute')})
+      VALUES (?1, ?2, ?3, iif(EXISTS (SELECT 1 ${ofAll} AND method = ?4)
+          OR (SELECT count(*) ${ofAll}) < ${METHODS_OF_ALL_MAX}, ?4, '${OTHER_METHOD}'),
+        ?5, ${figuresOf(methodColumns)}, ?14, ?15)
+      ON CONFLICT DO UPDATE SET ${addingMethod}`,
+    '',
   ],
   events: [
     `INSERT OR IGNORE INTO failure (${list([...SCOPE, 'method', 'text', 'origin', 'address'])},
@@ -220,10 +257,14 @@ export const SCHEMA = {
   ],
 }
 
-/** Adds the rows of a JSON array: key, quarter-hour, highest rate, when, refusals by limit. */
+/**
+ * Adds the rows of a JSON array: key, quarter-hour, highest rate, when, refusals by limit. Under an
+ * empty key are the refusals of all.
+ */
 export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)})
   SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1)
-  WHERE true
+  UNION ALL
+  SELECT '', value ->> 1, 0, 0, sum_counts(value ->> 4) FROM json_each(?1) GROUP BY 1, 2
   ON CONFLICT DO UPDATE SET
     at_ms = CASE WHEN excluded.per_second > per_second THEN excluded.at_ms ELSE at_ms END,
     per_second = max(per_second, excluded.per_second),
@@ -279,6 +320,9 @@ export const METHODS_TO_HOURS = [
 export const REMOVE_OLD = [
   'DELETE FROM minute WHERE minute < ?1 * 1440',
   'DELETE FROM hour WHERE hour < ?1 * 24',
+  `DELETE FROM access_period WHERE minutes = 60
+    AND period < max(?1 * 24, (SELECT max(period) FROM access_period WHERE minutes = 60) - ${PERIOD_HOURS})`,
+  'DELETE FROM access_period WHERE minutes = 1440 AND period < ?1',
   'DELETE FROM submission_hour WHERE hour < ?1 * 24',
   'DELETE FROM method_minute WHERE minute < ?1 * 1440',
   'DELETE FROM method_hour WHERE hour < ?1 * 24',

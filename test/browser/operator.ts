@@ -7,11 +7,14 @@ import {
   untilFocused,
   viewsOf,
 } from '../fixtures/dashboard/browser.js'
+import { DashboardClient } from '../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../fixtures/dashboard/dashboard.js'
 import { HOUR_MS } from '../../src/usage/scope.js'
 import { UsageWriter, type EndRow } from '../../src/usage/store.js'
 import { ownDir } from '../fixtures/own-dir.js'
+import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { until } from '../fixtures/until.js'
 
 const INCIDENT = {
   id: '1',
@@ -31,8 +34,40 @@ const VIEWS = viewsOf(
   { width: 1280, scheme: 'dark', hasForcedColors: true },
 )
 
+const WIDE_VIEWS = viewsOf(
+  { width: 360, scheme: 'light' },
+  { width: 1280, scheme: 'dark' },
+  { width: 1920, scheme: 'light', hasForcedColors: true },
+)
+const SPAN = 'span=86400000'
+const RANGE = `/api/operator/usage/range?${SPAN}&step=900000`
+
+type Figures = Readonly<Record<'requests' | 'errors' | 'rateLimited' | 'refused', number>>
+type Range = {
+  readonly periods: readonly Figures[]
+  readonly methods: readonly { readonly method: string; readonly requests: number }[]
+  readonly calls: readonly {
+    readonly codes: readonly { readonly code: number; readonly count: number }[]
+  }[]
+  readonly overLimit: Readonly<Record<string, number>>
+}
+
+const call = (method: string, params: readonly unknown[] = []) => ({
+  ...{ jsonrpc: '2.0', id: 1, method, params },
+})
+
+const sum = (range: Range, figure: keyof Figures): number =>
+  range.periods.reduce((all, period) => all + period[figure], 0)
+const callsOf = (range: Range, method: string): number =>
+  range.methods.find(one => one.method === method)?.requests ?? 0
+const errorsOf = (range: Range, code: number): number =>
+  range.calls
+    .flatMap(({ codes }) => codes)
+    .filter(one => one.code === code)
+    .reduce((all, { count }) => all + count, 0)
+
 const browser = await openBrowser(t)
-if (browser !== undefined)
+if (browser !== undefined) {
   await t.test('the page of operators, which others do not have', async t => {
     const dataDir = ownDir(t)
     const hour = Math.floor(Date.now() / HOUR_MS)
@@ -80,7 +115,7 @@ if (browser !== undefined)
     t.equal(await rows.count(), 1)
     await page.getByRole('radio', { name: 'Accesses' }).focus()
     for (const [name, text] of [
-      ['Usage', 'for the last 30 days'],
+      ['Usage', 'Top accesses'],
       ['Lanes', 'Which of them landed a transaction is not on the chain.'],
       ['Nodes', 'main at slot 7'],
       ['Incidents', 'control: ended with SIGKILL'],
@@ -116,3 +151,104 @@ if (browser !== undefined)
     t.equal(await other.page.getByRole('link', { name: 'Operator' }).count(), 0)
     await other.context.close()
   })
+
+  await t.test('the page of the service shows what a load generator counted', async t => {
+    const deployment = await sharedSandbox('--edges', '2')
+    const { adminToken, dashboardUrl, identity } = deployment.description
+    const olga = new DashboardClient(dashboardUrl)
+    await olga.signIn(identity.users[2])
+    const admin = async (path: string, body: object): Promise<Record<string, string>> => {
+      const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
+      const url = new URL(`/admin/accesses${path}`, dashboardUrl)
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      return (await answer.json()) as Record<string, string>
+    }
+    const accesses: { readonly accessId: string; readonly url: string }[] = []
+    for (const label of ['first of two', 'second of two']) {
+      const limits = { requestsPerSecondMax: 10_000, requestsBurstMax: 50 }
+      const wanted = { subject: 'sandbox', kind: 'pass', product: 'node-access', label, limits }
+      const { accessId = '' } = await admin('', wanted)
+      const { rpcUrl = '' } = await admin(`/${accessId}/networks/sandbox/locations/fra/token`, {})
+      accesses.push({ accessId, url: rpcUrl })
+    }
+    const before = (await olga.ask(RANGE)).json as Range
+
+    const counted = { requests: 0, errors: 0, rateLimited: 0 }
+    const ofAccess = new Map<string, number>()
+    const send = async (nth: number, body: object): Promise<void> => {
+      const { accessId = '', url = '' } = accesses[nth] ?? {}
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      const replies = [await answer.json()].flat() as object[]
+      // One that is over a limit is not read: it is one request.
+      const count = Array.isArray(body) && answer.status !== 429 ? body.length : 1
+      counted.requests += count
+      ofAccess.set(accessId, (ofAccess.get(accessId) ?? 0) + count)
+      if (answer.status === 429) counted.rateLimited += count
+      else counted.errors += replies.filter(reply => 'error' in reply).length
+    }
+    for (let round = 0; round < 30; round++)
+      await Promise.all([
+        send(0, call('getSlot')),
+        send(0, call('getBalance', ['x'])),
+        send(1, call('getVersion')),
+        send(1, [call('getSlot'), call('getNothing')]),
+      ])
+    const batch = Array.from({ length: 60 }, () => call('getSlot'))
+    for (let count = 0; count < 8; count++) await send(1, batch)
+    t.match(counted, { requests: 158, errors: 60, rateLimited: 8 })
+
+    let after = before
+    await until('refusals by limit are stored', async () => {
+      after = (await olga.ask(RANGE)).json as Range
+      const gain = ({ overLimit }: Range): number => overLimit['requestsBurstMax'] ?? 0
+      return gain(after) - gain(before) >= 8
+    })
+    for (const figure of ['requests', 'errors', 'rateLimited'] as const)
+      t.equal(sum(after, figure) - sum(before, figure), counted[figure], figure)
+    for (const [method, count] of [
+      ['getSlot', 60],
+      ['getBalance', 30],
+      ['getVersion', 30],
+      ['getNothing', 30],
+    ] as const)
+      t.equal(callsOf(after, method) - callsOf(before, method), count, method)
+    t.equal(errorsOf(after, -32_602) - errorsOf(before, -32_602), 30)
+    t.equal(errorsOf(after, -32_601) - errorsOf(before, -32_601), 30)
+
+    const { page, context, faults } = await openVisit(browser, WIDE_VIEWS[0])
+    await page.goto(`${dashboardUrl}#/operator/usage?range=day`)
+    await signIn(page, deployment, 'olga')
+    const tile = page.getByRole('region', { name: 'Requests', exact: true }).locator('.tile')
+    for (const [name, figure] of [
+      ['Requests', 'requests'],
+      ['Errors', 'errors'],
+      ['Over a limit', 'rateLimited'],
+    ] as const)
+      await tile
+        .filter({ hasText: name })
+        .locator('dd')
+        .filter({ hasText: new RegExp(`^${sum(after, figure).toLocaleString('en')}$`) })
+        .waitFor()
+    const top = page.getByRole('region', { name: 'Top accesses' }).locator('tbody tr')
+    const cellOf = (label: string, column: number) =>
+      top.filter({ hasText: label }).locator('td').nth(column)
+    const [first = '', second = ''] = accesses.map(({ accessId }) => String(ofAccess.get(accessId)))
+    await cellOf('first of two', 0).filter({ hasText: first }).waitFor()
+    await cellOf('second of two', 0).filter({ hasText: second }).waitFor()
+    await look(t, page, 'operator-service', WIDE_VIEWS)
+    await page.getByRole('radio', { name: 'Over a limit' }).check()
+    await cellOf('second of two', 2).filter({ hasText: '8' }).waitFor()
+    t.match(page.url(), '#/operator/usage?range=day&by=rateLimited')
+    await page.reload()
+    t.equal(await top.filter({ hasText: 'first of two' }).count(), 0)
+    t.ok(await page.getByRole('radio', { name: '24 hours' }).isChecked(), 'the view is in the URL')
+    await cellOf('second of two', 2)
+      .filter({ hasText: /Requests of one batch: 8/ })
+      .waitFor()
+    t.notOk((await page.content()).includes('slt_'), 'no token is in it')
+    t.strictSame(faults, [])
+    await context.close()
+    for (const { accessId } of accesses) await admin(`/${accessId}/end`, {})
+  })
+}

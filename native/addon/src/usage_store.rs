@@ -121,6 +121,7 @@ pub struct UsageSchema {
     pub tables: Vec<UsageTable>,
     pub more: Vec<String>,
     pub rows: Vec<String>,
+    pub sums: Vec<String>,
     pub events: Vec<String>,
 }
 
@@ -133,6 +134,7 @@ impl From<UsageSchema> for Schema {
                 .collect(),
             more: given.more,
             rows: given.rows,
+            sums: given.sums,
             events: given.events,
         }
     }

@@ -128,14 +128,59 @@ impl Recorder {
     }
 }
 
+/// What all scopes have counted together: a row for each kind, minute and name.
+#[derive(Default)]
+struct Sums(HashMap<(usize, i64, String), Row>);
+
+fn add_counts(sums: &mut Vec<(i64, i64)>, counts: &[(i64, i64)]) {
+    for (key, count) in counts {
+        match sums.iter_mut().find(|(known, _)| known == key) {
+            Some((_, sum)) => *sum += count,
+            None => sums.push((*key, *count)),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, row: &Row) {
+        let name = row.key.splitn(4, '\0').nth(3).unwrap_or_default();
+        let key = (row.kind, row.minute, name.to_string());
+        let Some(sum) = self.0.get_mut(&key) else {
+            let key_text = format!("\0\0\0{name}");
+            let sum = Row {
+                key: key_text,
+                ..row.clone()
+            };
+            self.0.insert(key, sum);
+            return;
+        };
+        for (figure, more) in sum.figures.iter_mut().zip(row.figures) {
+            *figure += more;
+        }
+        add_counts(&mut sum.latencies, &row.latencies);
+        add_counts(&mut sum.codes, &row.codes);
+    }
+
+    /// By the first figure: a store that takes some names of a minute takes the most used.
+    fn most_first(self) -> Vec<Row> {
+        let mut rows: Vec<Row> = self.0.into_values().collect();
+        rows.sort_by(|one, other| other.figures[0].total_cmp(&one.figures[0]));
+        rows
+    }
+}
+
 fn add(connection: &mut Connection, schema: &Schema, name: &str, found: &Found) -> Result<()> {
     let begun = connection.transaction_with_behavior(TransactionBehavior::Immediate);
     let transaction = begun.map_err(failed)?;
+    let mut sums = Sums::default();
     for row in &found.rows {
         if !row.is_counted() || is_settled(&transaction, name, row)? {
             continue;
         }
         schema.add_row(&transaction, row)?;
+        if schema.is_summed(row.kind) {
+            sums.add(row);
+        }
         let sql = "INSERT INTO settled VALUES (?1, ?2, ?3)
             ON CONFLICT DO UPDATE SET generation = excluded.generation";
         let mark = || {
@@ -143,6 +188,9 @@ fn add(connection: &mut Connection, schema: &Schema, name: &str, found: &Found) 
             statement.execute((name, row.slot as i64, row.generation as i64))
         };
         mark().map_err(failed)?;
+    }
+    for sum in sums.most_first() {
+        schema.add_sum(&transaction, &sum)?;
     }
     let from = drained(&transaction, name)?;
     for event in found.events.iter().filter(|event| event.position >= from) {

@@ -29,6 +29,9 @@ pub struct Schema {
     /// By the kind of a row: ?1 to ?4 are its key, ?5 the minute, ?6 on the figures, ?14 the
     /// codes, ?15 the latencies.
     pub rows: Vec<String>,
+    /// The same of what all scopes have counted together, where ?1 to ?3 are empty; an empty
+    /// statement: it is not added up.
+    pub sums: Vec<String>,
     /// By the kind of an event: ?1 is its JSON, ?2 the cells it was in, ?3 its position there.
     pub events: Vec<String>,
 }
@@ -66,6 +69,33 @@ pub fn failed(error: rusqlite::Error) -> Error {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Error::ReadTimeout,
         _ => Error::Internal(format!("usage store: {error}")),
     }
+}
+
+/// Runs the statement of a row of cells.
+fn run_of(connection: &Connection, sql: &str, row: &Row) -> Result<()> {
+    let add = || {
+        let mut statement = connection.prepare_cached(sql)?;
+        let count = statement.parameter_count();
+        let mut parts = row.key.splitn(4, '\0');
+        for index in 1..=4 {
+            statement.raw_bind_parameter(index, parts.next().unwrap_or_default())?;
+        }
+        statement.raw_bind_parameter(5, row.minute)?;
+        for (at, figure) in row
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| at + 6 <= count)
+        {
+            statement.raw_bind_parameter(at + 6, *figure as i64)?;
+        }
+        if count >= 15 {
+            statement.raw_bind_parameter(14, to_text(row.codes.iter().copied()))?;
+            statement.raw_bind_parameter(15, to_text(row.latencies.iter().copied()))?;
+        }
+        statement.raw_execute()
+    };
+    add().map(|_| ()).map_err(failed)
 }
 
 impl Schema {
@@ -112,32 +142,23 @@ impl Schema {
 
     /// Adds what a slot has counted.
     pub fn add_row(&self, connection: &Connection, row: &Row) -> Result<()> {
-        let Some(sql) = self.rows.get(row.kind) else {
-            return Ok(());
-        };
-        let add = || {
-            let mut statement = connection.prepare_cached(sql)?;
-            let count = statement.parameter_count();
-            let mut parts = row.key.splitn(4, '\0');
-            for index in 1..=4 {
-                statement.raw_bind_parameter(index, parts.next().unwrap_or_default())?;
-            }
-            statement.raw_bind_parameter(5, row.minute)?;
-            for (at, figure) in row
-                .figures
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| at + 6 <= count)
-            {
-                statement.raw_bind_parameter(at + 6, *figure as i64)?;
-            }
-            if count >= 15 {
-                statement.raw_bind_parameter(14, to_text(row.codes.iter().copied()))?;
-                statement.raw_bind_parameter(15, to_text(row.latencies.iter().copied()))?;
-            }
-            statement.raw_execute()
-        };
-        add().map(|_| ()).map_err(failed)
+        match self.rows.get(row.kind) {
+            Some(sql) => run_of(connection, sql, row),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether rows of a kind are added up over all scopes.
+    pub fn is_summed(&self, kind: usize) -> bool {
+        self.sums.get(kind).is_some_and(|sql| !sql.is_empty())
+    }
+
+    /// Adds what all scopes have counted together.
+    pub fn add_sum(&self, connection: &Connection, sum: &Row) -> Result<()> {
+        match self.sums.get(sum.kind) {
+            Some(sql) if !sql.is_empty() => run_of(connection, sql, sum),
+            _ => Ok(()),
+        }
     }
 
     /// Adds an event.

@@ -28,6 +28,7 @@ export const INTERVALS: ReadonlyMap<string, number> = new Map([
   [`${ACCESS}/webhooks`, 5_000],
   [`${ACCESS}/networks/:network/locations/:location/clients`, 10_000],
   ['/api/operator/nodes', 5_000],
+  ['/api/operator/usage/range', 10_000],
 ])
 
 /** Parameters of a path by the pattern of a route; undefined if it is another one. */

@@ -73,7 +73,7 @@ t.test('wrong arguments of the store are refused', async t => {
     const construct = (args: unknown[]): unknown => Reflect.construct(made, args)
     t.strictSame(notRefused(construct, wrongCalls(paths)), [])
   }
-  const none = { tables: [], more: [], rows: [], events: [] }
+  const none = { tables: [], more: [], rows: [], sums: [], events: [] }
   const recorder = new addon.UsageRecorder(join(dir, 'store'), join(dir, 'edges'), none)
   const run = (args: unknown[]): unknown => Reflect.apply(recorder.run, recorder, args)
   t.strictSame(notRefused(run, wrongCalls([list(text('SELECT 1')), text('[]')])), [])

@@ -1,14 +1,7 @@
 import * as v from 'valibot'
 import * as adminShapes from '../admin-shapes.js'
 import { incidents } from '../incidents/incident-shapes.js'
-import {
-  count,
-  hoursQuery,
-  instantMs,
-  methodFigures,
-  missing,
-  performance,
-} from '../shape-parts.js'
+import { count, hoursQuery, instantMs, missing, performance } from '../shape-parts.js'
 import { locations, machines } from '../shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -26,14 +19,6 @@ export const accessQuery = v.strictObject({
 })
 
 export const { accesses, audit, auditQuery } = adminShapes
-
-export const usage = v.object({
-  days: described(
-    v.array(v.object({ day: text, ...methodFigures })),
-    'Of all accesses, the oldest first',
-  ),
-  missing: v.optional(v.array(text)),
-})
 
 export const laneQuery = hoursQuery
 

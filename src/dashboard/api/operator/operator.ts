@@ -3,15 +3,13 @@ import { stateOf } from '../../../access/accesses/access-manager.js'
 import type { AuditLog } from '../../../access/audit/audit-log.js'
 import type { AccessService } from '../../../access/service.js'
 import type { Access } from '../../../access/store/tables.js'
-import type { DayQuery, UsageDays } from '../../../usage/days.js'
-import { METHOD_FIGURE_NAMES } from '../../../usage/schema.js'
-import { formatDay } from '../../../usage/scope.js'
 import { ok, route, type Route } from '../../http/route.js'
 import { toTokenView } from '../admin-tokens.js'
 import type { ListIncidents } from '../incidents/incidents.js'
 import { readAudit } from '../read-audit.js'
 import type { LocationView, MachineView } from '../shapes.js'
 import * as shapes from './operator-shapes.js'
+import { createServiceRoutes, type ServiceUsage } from './service.js'
 
 /** How each lane of this machine is. */
 export type LaneStates = () => v.InferOutput<typeof shapes.lanes>['states']
@@ -20,7 +18,7 @@ export type LaneStates = () => v.InferOutput<typeof shapes.lanes>['states']
 export type OperatorParts = {
   readonly accessService: AccessService
   readonly auditLog: AuditLog
-  readonly usageDays: (query: DayQuery) => UsageDays
+  readonly service: ServiceUsage
   /** What became of all submissions, by lane, over the last hours. */
   readonly lanes: (hours: number) => Promise<v.InferOutput<typeof shapes.lanes>>
   readonly incidents: ListIncidents
@@ -36,8 +34,6 @@ const PAGE_MAX = 50
 /** Accesses that one search looks at; the next page continues after them. */
 const SCANNED_MAX = 10_000
 const SCAN_PAGE = 500
-const USAGE_DAYS = 30
-const DAY_MS = 86_400_000
 
 const isFound = (find: string, access: Access): boolean => {
   const { accessId, subject, product, label, holderLabel = '' } = access
@@ -63,30 +59,6 @@ const search = (
     if (page.length < SCAN_PAGE) return { accesses, next: null }
   }
   return { accesses, next: last }
-}
-
-const sumDays = async ({
-  usageDays,
-  now,
-}: OperatorParts): Promise<{
-  readonly days: readonly object[]
-  readonly missing?: readonly string[]
-}> => {
-  const today = Math.floor(now() / DAY_MS)
-  const { days, missing } = usageDays({
-    from: today - USAGE_DAYS + 1,
-    until: today + 1,
-    accessId: undefined,
-  })
-  const all: object[] = []
-  for await (const { day, rows } of days) {
-    const sums = METHOD_FIGURE_NAMES.map(name => [
-      name,
-      rows.reduce((sum, row) => sum + row[name], 0),
-    ])
-    all.push({ day: formatDay(day), ...Object.fromEntries(sums) })
-  }
-  return { days: all, ...(missing === undefined ? {} : { missing: missing() }) }
 }
 
 const listRoutes = (parts: OperatorParts): readonly Route[] => {
@@ -146,15 +118,7 @@ export const createOperatorRoutes = (parts: OperatorParts): readonly Route[] => 
   const { lanes, locationIds, locationStates, machines } = parts
   return [
     ...listRoutes(parts),
-    route({
-      method: 'GET',
-      path: '/api/operator/usage',
-      guard: 'session',
-      needsOperator: true,
-      summary: 'Requests of all accesses in each of the last 30 days, of all machines',
-      answers: { 200: { description: 'Days of UTC, the oldest first', body: shapes.usage } },
-      handle: async () => ok(await sumDays(parts)),
-    }),
+    ...createServiceRoutes(parts),
     route({
       method: 'GET',
       path: '/api/operator/lanes',

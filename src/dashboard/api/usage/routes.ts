@@ -16,16 +16,16 @@ const toMethodView = <C extends Pick<MethodUsage, 'latencies'>>({ latencies, ...
   p99Ms: percentileMs(latencies, 0.99),
 })
 
-type AskedTimes = Pick<v.InferOutput<typeof shapes.rangeQuery>, 'from' | 'span' | 'step' | 'until'>
+type AskedTimes = v.InferOutput<typeof shapes.serviceRangeQuery>
 
 /** The times of a range; until the end of the present period where it does not say. */
-const timesOf = ({ from, span = 0, step, until }: AskedTimes, nowMs: number) => {
+export const timesOf = ({ from, span = 0, step, until }: AskedTimes, nowMs: number) => {
   const untilMs = until ?? (Math.floor(nowMs / step) + 1) * step
   return { fromMs: from ?? untilMs - span, untilMs, stepMs: step }
 }
 
 /** A range as the page shows it. */
-const toRangeView = (
+export const toRangeView = (
   { fromMs, untilMs }: ReturnType<typeof timesOf>,
   { calls, methods, ...found }: RangeUsage & Missing,
 ) => ({

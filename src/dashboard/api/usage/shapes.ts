@@ -31,32 +31,57 @@ export const periodsQuery = v.pipe(
 const STEP_MIN_MS = 60_000
 const stepProblem = 'must be a multiple of 60000'
 
+/** A time that ends at a moment, or now. */
+export const times = {
+  from: described(v.optional(queriedTime), 'Unix milliseconds; absent: `span` before `until`'),
+  until: described(
+    v.optional(queriedTime),
+    'Unix milliseconds, exclusive; absent: the end of the present period, by this clock',
+  ),
+  span: described(v.optional(queriedTime), 'Milliseconds, in place of `from`'),
+}
+
+const step = described(
+  v.pipe(
+    queriedTime,
+    v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),
+  ),
+  'Length of a period in milliseconds; it begins at a multiple of it since 1970',
+)
+
+type Times = {
+  readonly from?: number | undefined
+  readonly until?: number | undefined
+  readonly span?: number | undefined
+}
+
+/** Whether the beginning and the end are known. */
+export const hasTimes = ({ from, span, until }: Times): boolean =>
+  (from === undefined ? span : until) !== undefined
+export const timesProblem = 'must have from and until, or span'
+
+const hasFewPeriods = (asked: Times & { readonly step: number }): boolean => {
+  const { from = 0, span, step: stepMs, until = 0 } = asked
+  return (span ?? until - from) <= PERIODS_MAX * stepMs
+}
+const periodsProblem = `must be at most ${PERIODS_MAX} periods`
+
 export const rangeQuery = v.pipe(
   v.strictObject({
-    from: described(v.optional(queriedTime), 'Unix milliseconds; absent: `span` before `until`'),
-    until: described(
-      v.optional(queriedTime),
-      'Unix milliseconds, exclusive; absent: the end of the present period, by this clock',
-    ),
-    span: described(v.optional(queriedTime), 'Milliseconds, in place of `from`'),
-    step: described(
-      v.pipe(
-        queriedTime,
-        v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),
-      ),
-      'Length of a period in milliseconds; it begins at a multiple of it since 1970',
-    ),
+    ...times,
+    step,
     network: described(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), 'Its id, or any'),
     location: described(v.optional(v.pipe(v.string(), v.maxLength(64)), ''), 'Its id, or any'),
   }),
-  v.check(
-    ({ from, span, until }) => (from === undefined ? span : until) !== undefined,
-    'must have from and until, or span',
-  ),
-  v.check(
-    ({ from = 0, span, step, until = 0 }) => (span ?? until - from) <= PERIODS_MAX * step,
-    `must be at most ${PERIODS_MAX} periods`,
-  ),
+  v.check(asked => hasTimes(asked), timesProblem),
+  v.check(asked => hasFewPeriods(asked), periodsProblem),
+)
+
+/** The same of all accesses, networks and locations. */
+export const serviceRangeQuery = v.pipe(
+  v.strictObject({ ...times, step }),
+  v.check(asked => hasTimes(asked), timesProblem),
+  v.check(asked => hasFewPeriods(asked), periodsProblem),
 )
 
 export const usagePeriods = v.object({

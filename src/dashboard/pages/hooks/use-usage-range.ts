@@ -13,22 +13,14 @@ export type UsageView = {
   readonly end: number | undefined
 }
 
-/** What usage is of: one network at one location of an access, or with empty texts all of it. */
-export type UsageScope = {
-  readonly accessId: string
-  readonly network: string
-  readonly location: string
-}
+/** The times of a view as the API takes them: without an end it takes that of its own clock. */
+export const timesOf = ({ range, end }: UsageView): Readonly<Record<string, string>> => ({
+  span: String(rangeMs(range)),
+  ...(end !== undefined && { until: String(windowOf(range, end).untilMs) }),
+})
 
-/** The view in the URL, a function that changes it, and the usage in it, with one request. */
-export const useUsageRange = (
-  scope: UsageScope,
-): {
-  readonly view: UsageView
-  readonly setView: (view: UsageView) => void
-  readonly usage: Loaded<RangeUsage>
-} => {
-  const { api } = useServices()
+/** The view in the URL, and a function that changes it. */
+export const useUsageView = (): readonly [UsageView, (view: UsageView) => void] => {
   const [query, setQuery] = useQuery()
   const { range: asked = '', end: until = '' } = query
   const range = isRange(asked) ? asked : 'hour'
@@ -41,13 +33,39 @@ export const useUsageRange = (
       ...(view.end !== undefined && { end: String(view.end) }),
     })
   }
-  const { accessId, location, network } = scope
-  const load = (): Promise<RangeUsage> => {
-    // Without an end the service takes that of its own clock.
-    const until = end === undefined ? {} : { until: String(windowOf(range, end).untilMs) }
-    const times = { span: String(rangeMs(range)), step: String(bucketMs(range)), ...until }
-    return api.usageRange(accessId, { ...times, network, location })
+  return [{ range, end }, setView]
+}
+
+/** What is counted: `read` asks for it, and another name is that of something else. */
+export type UsageSource<U extends RangeUsage> = {
+  readonly name: string
+  readonly read: (query: Readonly<Record<string, string>>) => Promise<U>
+}
+
+/** The view in the URL, a function that changes it, and the usage in it, with one request. */
+export const useUsageRange = <U extends RangeUsage>({
+  name,
+  read,
+}: UsageSource<U>): {
+  readonly view: UsageView
+  readonly setView: (view: UsageView) => void
+  readonly usage: Loaded<U>
+} => {
+  const [view, setView] = useUsageView()
+  const load = (): Promise<U> => read({ ...timesOf(view), step: String(bucketMs(view.range)) })
+  const key = JSON.stringify([name, view])
+  return { view, setView, usage: useLoaded(key, load, REFRESH_MS) }
+}
+
+/** One network at one location of an access, or with empty texts all of it. */
+export const useAccessSource = (
+  accessId: string,
+  network = '',
+  location = '',
+): UsageSource<RangeUsage> => {
+  const { api } = useServices()
+  return {
+    name: JSON.stringify([accessId, network, location]),
+    read: times => api.usageRange(accessId, { ...times, network, location }),
   }
-  const key = JSON.stringify([scope, range, end])
-  return { view: { range, end }, setView, usage: useLoaded(key, load, REFRESH_MS) }
 }

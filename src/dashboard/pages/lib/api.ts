@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import * as incidentShapes from '../../api/incidents/incident-shapes.js'
 import * as operatorShapes from '../../api/operator/operator-shapes.js'
+import * as serviceShapes from '../../api/operator/service-shapes.js'
 import * as overviewShapes from '../../api/overview/overview-shapes.js'
 import * as sessionShapes from '../../auth/session-shapes.js'
 import * as keyShapes from '../../api/keys/shapes.js'
@@ -115,7 +116,18 @@ const createOperatorCalls = (read: Read) => ({
     const query = new URLSearchParams({ find, after })
     return read(operatorShapes.accesses, 'GET', `/api/operator/accesses?${query}`)
   },
-  operatorUsage: () => read(operatorShapes.usage, 'GET', '/api/operator/usage'),
+  operatorUsage: (query: Readonly<Record<string, string>>) =>
+    read(
+      serviceShapes.serviceUsage,
+      'GET',
+      `/api/operator/usage/range?${new URLSearchParams(query)}`,
+    ),
+  operatorTop: (query: Readonly<Record<string, string>>) =>
+    read(
+      serviceShapes.topAccesses,
+      'GET',
+      `/api/operator/usage/accesses?${new URLSearchParams(query)}`,
+    ),
   operatorLanes: (hours: string) =>
     read(operatorShapes.lanes, 'GET', `/api/operator/lanes?${new URLSearchParams({ hours })}`),
   operatorNodes: () => read(operatorShapes.nodes, 'GET', '/api/operator/nodes'),

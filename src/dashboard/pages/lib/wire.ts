@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot'
 import type * as incidentShapes from '../../api/incidents/incident-shapes.js'
 import type * as operatorShapes from '../../api/operator/operator-shapes.js'
+import type * as serviceShapes from '../../api/operator/service-shapes.js'
 import type * as overviewShapes from '../../api/overview/overview-shapes.js'
 import type * as sessionShapes from '../../auth/session-shapes.js'
 import type * as keyShapes from '../../api/keys/shapes.js'
@@ -19,6 +20,8 @@ export type Overview = InferOutput<typeof overviewShapes.overview>
 export type OverviewPlace = Overview['places'][number]
 export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
+export type ServiceUsage = InferOutput<typeof serviceShapes.serviceUsage>
+export type TopAccess = InferOutput<typeof serviceShapes.topAccesses>['accesses'][number]
 export type LanePerformance = InferOutput<typeof operatorShapes.lanes>['lanes'][number]
 export type LaneState = InferOutput<typeof operatorShapes.lanes>['states'][number]
 export type Panel = InferOutput<typeof shapes.panel>

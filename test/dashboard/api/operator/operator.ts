@@ -9,11 +9,15 @@ import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.
 import { HOUR_MS } from '../../../../src/usage/scope.js'
 import { UsageWriter } from '../../../../src/usage/store.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
-import { NO_FIGURES, openUsage } from '../../../fixtures/usage/usage.js'
+import { openUsage } from '../../../fixtures/usage/usage.js'
 
-const PATHS = ['accesses', 'usage', 'lanes', 'nodes', 'incidents', 'audit'].map(
-  end => `/api/operator/${end}`,
-)
+/** What routes with a time are asked here. */
+const SPAN = '?span=3600000'
+const PATHS = [
+  ...['accesses', 'lanes', 'nodes', 'incidents', 'audit'],
+  ...[`usage/range${SPAN}&step=60000`, `usage/accesses${SPAN}`],
+].map(end => `/api/operator/${end}`)
+const pathOf = (path: string): string => path.split('?')[0] ?? ''
 
 t.test('only subjects of the configuration see the page of operators', async t => {
   const { url } = await startDashboard(t, { dashboard: { operators: ['ben', 'Ada'] } })
@@ -38,7 +42,7 @@ t.test('only subjects of the configuration see the page of operators', async t =
     t.equal(method, 'GET', `${path} changes nothing`)
     t.ok(needsOperator, path)
   }
-  t.strictSame(routes.map(({ path }) => path).toSorted(), PATHS.toSorted())
+  t.strictSame(routes.map(({ path }) => path).toSorted(), PATHS.map(pathOf).toSorted())
 })
 
 t.test('accesses of all persons are paged and searched, without a token', async t => {
@@ -80,7 +84,7 @@ t.test('accesses of all persons are paged and searched, without a token', async 
   t.strictSame(await read('find=nobody'), { accesses: [], next: null })
 })
 
-t.test('usage by day, nodes, incidents and the audit log', async t => {
+t.test('usage, nodes, incidents and the audit log', async t => {
   const dataDir = ownDir(t)
   const incidents: IncidentView[] = Array.from({ length: 60 }, (_, index) => ({
     id: String(100 - index),
@@ -100,17 +104,62 @@ t.test('usage by day, nodes, incidents and the audit log', async t => {
   const ben = new DashboardClient(url)
   await ben.signIn(BEN)
   const counted = openUsage(dataDir)
+  const ids: string[] = []
   for (const subject of ['ada', 'eve']) {
-    const { accessId } = await grant(subject)
+    const { accessId } = await grant(subject, { label: `of ${subject}` })
+    ids.push(accessId)
     const place = { accessId, network: 'main', location: 'fra' }
     const meter = counted.meterOf(place)
-    meter.addCall('getSlot', {}, clock.nowMs)
+    meter.addRequests(1 + ids.length, clock.nowMs)
+    meter.addCall('getSlot', { elapsedMs: 1 }, clock.nowMs)
     meter.addCall('getSlot', { failure: { code: -32_602 } }, clock.nowMs)
   }
-  const today = new Date(clock.nowMs).toISOString().slice(0, 10)
-  t.strictSame((await ben.ask('/api/operator/usage')).json, {
-    days: [{ day: today, ...NO_FIGURES, requests: 4, errors: 2 }],
+  counted
+    .meterOf({ accessId: 'acc_gone', network: 'main', location: 'fra' })
+    .addRequests(1, clock.nowMs)
+  const usage = '/api/operator/usage'
+  t.match((await ben.ask(`${usage}/range?span=3600000&step=60000`)).json, {
+    periods: [{ requests: 6, errors: 2, rateLimited: 0, refused: 0 }],
+    calls: [{ requests: 4, errors: 2, codes: [{ code: -32_602, count: 2 }] }],
+    methods: [{ method: 'getSlot', requests: 4, p50Ms: Number }],
+    submissions: { sent: 0, landed: 0, landingRate: null, tippedLamports: 0 },
   })
+  const holder = { subject: 'eve', product: 'node', label: 'of eve', state: 'active' }
+  t.match((await ben.ask(`${usage}/accesses?span=3600000`)).json, {
+    accesses: [
+      { accessId: ids[1], holder, requests: 3, errors: 1, submissions: { sent: 0 } },
+      { accessId: ids[0], requests: 2 },
+      { accessId: 'acc_gone', holder: null, requests: 1 },
+    ],
+    next: null,
+  })
+  const after = `after=2-${ids[0]}`
+  t.match((await ben.ask(`${usage}/accesses?span=3600000&${after}`)).json, {
+    accesses: [{ accessId: 'acc_gone' }],
+  })
+  const huge = 'from=0&until=999999999999999'
+  t.match((await ben.ask(`${usage}/accesses?${huge}&by=errors`)).json, {
+    accesses: [{ errors: 1 }, { errors: 1 }],
+  })
+  t.match((await ben.ask(`${usage}/range?${huge}&step=999999999960000`)).json, {
+    periods: [{ requests: 6 }],
+  })
+  for (const [query, problem] of [
+    ['range?span=3600000', 'is missing'],
+    ['range?step=60000', 'must have from and until, or span'],
+    [`range?${huge}&step=60000`, 'must be at most 1500 periods'],
+    ['range?span=3600000&step=60001', 'must be a multiple of 60000'],
+    ['range?span=3600000&step=60000&network=main', 'is unknown'],
+    ['accesses', 'must have from and until, or span'],
+    ['accesses?span=-1', 'must be Unix milliseconds'],
+    ['accesses?span=1&by=refused', 'must be one of requests, errors, rateLimited'],
+    ['accesses?span=1&after=x', 'must be `next` of the page before'],
+    ['accesses?span=1&limit=1000', 'is unknown'],
+  ] as const) {
+    const refused = await ben.ask(`${usage}/${query}`)
+    t.equal(refused.status, 400, query)
+    t.match(refused.json, { error: { code: 'wrongInput', message: new RegExp(problem) } }, query)
+  }
   const hour = Math.floor(clock.nowMs / HOUR_MS)
   const scope = ['acc', 'main', 'fra', '/lander', 'lander'] as const
   await new UsageWriter(dataDir).addEnds([

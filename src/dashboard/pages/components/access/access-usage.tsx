@@ -3,6 +3,7 @@ import { AccessIncidents } from '../incidents/incidents-card.js'
 import { LimitsCard } from '../usage/limits-card.js'
 import { OverLimitCard } from '../usage/refused-by-limit.js'
 import { RangeCards } from '../usage/range-cards.js'
+import { useAccessSource } from '../../hooks/use-usage-range.js'
 import { useTarget } from '../../hooks/use-target.js'
 import { useQuery } from '../../lib/route.js'
 import { useState } from 'preact/hooks'
@@ -17,11 +18,11 @@ export const AccessUsage = ({ access }: { readonly access: Access }) => {
     setQuery({ ...query, code })
     document.getElementById('failures-heading')?.scrollIntoView()
   }
-  const scope = { accessId: access.accessId, network: '', location: '' }
+  const source = useAccessSource(access.accessId)
   return (
     <div class="stack is-columns">
       <LimitsCard access={access} />
-      <RangeCards scope={scope} onCode={showFailures} onLoaded={() => setLoaded(true)}>
+      <RangeCards source={source} onCode={showFailures} onLoaded={() => setLoaded(true)}>
         {usage => <OverLimitCard limits={access.limits} refused={usage?.overLimit} />}
       </RangeCards>
       <FailuresCard access={access} />

@@ -7,10 +7,10 @@ import { HEALTHS } from '../../lib/healths.js'
 import { OPERATOR_VIEWS, useOperatorView, type OperatorView } from '../../lib/route.js'
 import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
-import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
 import { Lanes } from './lanes.js'
 import { Paged } from './paged.js'
+import { ServiceUsageView } from './service-usage.js'
 
 /** How often the states of nodes are loaded again. */
 const NODES_MS = 5_000
@@ -101,27 +101,6 @@ const Accesses = () => {
           </ul>
         )}
       </Paged>
-    </>
-  )
-}
-
-const Usage = () => {
-  const { api } = useServices()
-  const { value, failure, reload } = useLoaded('operator-usage', api.operatorUsage)
-  return (
-    <>
-      <p class="muted">All accesses, by UTC day, for the last 30 days.</p>
-      {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      <MissingNote missing={value?.missing} />
-      {value !== undefined && value.days.length === 0 && <p class="muted">None.</p>}
-      <ul class="incidents">
-        {value?.days.toReversed().map(({ day, requests, errors, rateLimited }) => (
-          <Row key={day} title={<strong>{day}</strong>}>
-            {formatPlural(requests, 'request')} · {formatPlural(errors, 'error')} ·{' '}
-            {formatCount(rateLimited)} over a limit
-          </Row>
-        ))}
-      </ul>
     </>
   )
 }
@@ -244,7 +223,7 @@ const AuditLog = () => {
 
 const VIEWS = {
   accesses: { name: 'Accesses', View: Accesses },
-  usage: { name: 'Usage', View: Usage },
+  usage: { name: 'Usage', View: ServiceUsageView },
   lanes: { name: 'Lanes', View: Lanes },
   nodes: { name: 'Nodes', View: Nodes },
   incidents: { name: 'Incidents', View: Incidents },
@@ -277,7 +256,10 @@ export const OperatorPage = () => {
           onChoose={id => choose(OPERATOR_VIEWS.find(one => one === id) ?? 'accesses')}
         />
       </div>
-      <section class="card operator-view" aria-label={name}>
+      <section
+        class={chosen === 'usage' ? 'operator-view' : 'card operator-view'}
+        aria-label={name}
+      >
         <View />
       </section>
     </section>

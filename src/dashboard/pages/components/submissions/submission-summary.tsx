@@ -42,7 +42,8 @@ const Delay = ({ of, share }: { readonly of: Figures; readonly share: 'p50' | 'p
     </>
   )
 
-const Tiles = ({ of }: { readonly of: Figures | undefined }) => {
+/** How submissions went, in short. */
+export const LandingTiles = ({ of }: { readonly of: Figures | undefined }) => {
   const tiles: [name: string, value: string, more: string][] =
     of === undefined
       ? ['Sent', 'Landed', 'Median delay', 'Tips of landed'].map(name => [name, '–', ''])
@@ -154,7 +155,7 @@ export const SubmissionSummaryCard = ({ accessId }: { readonly accessId: string 
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
-      <Tiles of={value?.total} />
+      <LandingTiles of={value?.total} />
       {value !== undefined && value.total.sent > 0 && (
         <>
           <Chart columns={columnsOf(value, hours)} />

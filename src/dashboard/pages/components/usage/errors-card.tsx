@@ -11,8 +11,8 @@ export const ErrorsCard = ({
   onCode,
 }: {
   readonly usage: RangeUsage | undefined
-  /** Shows the failed requests with a code. */
-  readonly onCode: (code: string) => void
+  /** Shows the failed requests with a code, where they are listed. */
+  readonly onCode?: (code: string) => void
 }) => {
   const codes = sumCodes(usage?.calls ?? [])
   return (
@@ -25,10 +25,14 @@ export const ErrorsCard = ({
             <FigureRow
               key={code}
               name={
-                <button type="button" class="link-button" onClick={() => onCode(String(code))}>
-                  {code}
-                  <span class="unseen">: show the failed requests</span>
-                </button>
+                onCode === undefined ? (
+                  code
+                ) : (
+                  <button type="button" class="link-button" onClick={() => onCode(String(code))}>
+                    {code}
+                    <span class="unseen">: show the failed requests</span>
+                  </button>
+                )
               }
               columns={COLUMNS}
               cells={[formatCount(count)]}

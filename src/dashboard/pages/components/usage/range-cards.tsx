@@ -7,27 +7,27 @@ import { LatencyCard } from './latency-card.js'
 import { MethodsCard } from './methods-card.js'
 import { RangeCard } from './range-card.js'
 import { RequestsCard } from './requests-card.js'
-import { useUsageRange, type UsageScope } from '../../hooks/use-usage-range.js'
+import { useUsageRange, type UsageSource } from '../../hooks/use-usage-range.js'
 import { serviceNow } from '../../lib/clock.js'
 import { toBuckets, toLatencies, windowOf } from '../../lib/usage/usage-series.js'
 import type { RangeUsage } from '../../lib/wire.js'
 
-/** What is counted in the time of the page, of a place or of the whole access. */
-export const RangeCards = ({
-  scope,
+/** What is counted in the time of the page: of a place, of an access, or of the service. */
+export const RangeCards = <U extends RangeUsage>({
+  source,
   onCode,
   onLoaded,
   children,
 }: {
-  readonly scope: UsageScope
-  /** Shows the failed requests with a code. */
-  readonly onCode: (code: string) => void
+  readonly source: UsageSource<U>
+  /** Shows the failed requests with a code, where they are listed. */
+  readonly onCode?: (code: string) => void
   /** Called when the usage is shown for the first time. */
   readonly onLoaded?: () => void
   /** Further cards of the same time. */
-  readonly children?: (usage: RangeUsage | undefined) => ComponentChildren
+  readonly children?: (usage: U | undefined) => ComponentChildren
 }) => {
-  const { view, setView, usage } = useUsageRange(scope)
+  const { view, setView, usage } = useUsageRange(source)
   const { range, end } = view
   const { value, failure, reload } = usage
   useEffect(() => {
@@ -45,7 +45,7 @@ export const RangeCards = ({
       <MissingNote missing={value?.missing} />
       <RequestsCard buckets={buckets} range={range} usage={value} />
       <LatencyCard buckets={toLatencies(value?.calls ?? [], buckets)} range={range} />
-      <ErrorsCard usage={value} onCode={onCode} />
+      <ErrorsCard usage={value} {...(onCode && { onCode })} />
       {children?.(value)}
       <MethodsCard methods={value?.methods} />
     </>

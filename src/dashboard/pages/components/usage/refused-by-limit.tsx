@@ -4,7 +4,7 @@ import type { AccessUsage } from '../../lib/wire.js'
 type Limits = AccessUsage['limits']
 
 /** Names of limits, and how a refusal is answered. */
-const ROWS = [
+export const LIMIT_ROWS = [
   ['requestsPerSecondMax', 'Requests per second', 'HTTP 429 or error -32005'],
   ['requestsBurstMax', 'Requests of one batch', 'HTTP 429 or error -32005'],
   ['requestsInFlightMax', 'Requests in flight', 'HTTP 429 or error -32005'],
@@ -17,7 +17,8 @@ const RefusedByLimit = ({
   limits,
   refused,
 }: {
-  readonly limits: Limits
+  /** Absent: of more than one access. */
+  readonly limits?: Limits
   readonly refused: Limits | undefined
 }) => (
   <table class="data by-limit">
@@ -25,22 +26,24 @@ const RefusedByLimit = ({
     <thead>
       <tr>
         <th scope="col">Limit</th>
-        <th scope="col" class="is-number">
-          Value
-        </th>
+        {limits !== undefined && (
+          <th scope="col" class="is-number">
+            Value
+          </th>
+        )}
         <th scope="col" class="is-number">
           Refused
         </th>
       </tr>
     </thead>
     <tbody>
-      {ROWS.map(([name, text, answer]) => (
+      {LIMIT_ROWS.map(([name, text, answer]) => (
         <tr key={name}>
           <th scope="row" class="is-wrapping">
             {text}
             <span class="sub">{answer}</span>
           </th>
-          <td class="is-number">{formatCount(limits[name])}</td>
+          {limits !== undefined && <td class="is-number">{formatCount(limits[name])}</td>}
           <td class={refused?.[name] === 0 ? 'is-number is-zero' : 'is-number'}>
             {refused === undefined ? '–' : formatCount(refused[name])}
           </td>
@@ -50,9 +53,9 @@ const RefusedByLimit = ({
   </table>
 )
 
-/** Requests over each limit of an access, in the time of the page. */
+/** Requests over each limit of an access, or of all, in the time of the page. */
 export const OverLimitCard = (options: {
-  readonly limits: Limits
+  readonly limits?: Limits
   readonly refused: Limits | undefined
 }) => (
   <section class="card" aria-labelledby="over-limit-heading">

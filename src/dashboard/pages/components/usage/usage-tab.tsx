@@ -4,6 +4,7 @@ import { Failure } from '../shared/failure.js'
 import { RangeCards } from './range-cards.js'
 import { RefusedTable } from './refused-table.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
+import { useAccessSource } from '../../hooks/use-usage-range.js'
 import { useTarget } from '../../hooks/use-target.js'
 import { formatAccess } from '../../lib/route.js'
 
@@ -15,13 +16,14 @@ export const UsageTab = ({ scope }: { readonly scope: TokenScope }) => {
   const { api } = useServices()
   const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   useTarget(value !== undefined)
+  const source = useAccessSource(scope.accessId, scope.network, scope.location)
   const showFailures = (code: string): void => {
     const query = { code, location: scope.location, at: 'failures' }
     location.hash = formatAccess(scope.accessId, 'usage', query)
   }
   return (
     <div class="stack is-columns">
-      <RangeCards scope={scope} onCode={showFailures} />
+      <RangeCards source={source} onCode={showFailures} />
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <RefusedTable refused={value?.refused} replaced={value?.replaced} />
     </div>

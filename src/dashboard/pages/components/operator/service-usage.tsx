@@ -1,0 +1,146 @@
+import type { ComponentChildren } from 'preact'
+import { useServices } from '../../hooks/context.js'
+import { timesOf, useUsageView } from '../../hooks/use-usage-range.js'
+import { formatCount, formatMoment, formatPercent, formatPlural } from '../../lib/format.js'
+import { useQuery } from '../../lib/route.js'
+import type { ServiceUsage, TopAccess } from '../../lib/wire.js'
+import { MissingNote } from '../shared/missing-note.js'
+import { Segments } from '../shared/segments.js'
+import { FigureRow, StackedTable } from '../shared/stacked-table.js'
+import { LandingTiles } from '../submissions/submission-summary.js'
+import { RangeCards } from '../usage/range-cards.js'
+import { LIMIT_ROWS, OverLimitCard } from '../usage/refused-by-limit.js'
+import { Paged } from './paged.js'
+
+const LandingCard = ({ of }: { readonly of: ServiceUsage['submissions'] | undefined }) => (
+  <section class="card" aria-labelledby="landing-heading">
+    <h2 id="landing-heading">Landing</h2>
+    <p class="muted">
+      What was sent and has ended, by the time of its receipt
+      {of !== undefined && `, from ${formatMoment(of.fromMs)} to ${formatMoment(of.untilMs)}`}
+    </p>
+    <LandingTiles of={of} />
+  </section>
+)
+
+const ORDERS = [
+  { id: 'requests', name: 'Requests' },
+  { id: 'errors', name: 'Errors' },
+  { id: 'rateLimited', name: 'Over a limit' },
+] as const
+const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'Landed'] as const
+
+const AccessName = ({ accessId, holder }: Pick<TopAccess, 'accessId' | 'holder'>) => (
+  <>
+    <bdi>{holder === null || holder.label === '' ? accessId : holder.label}</bdi>
+    {holder !== null && (
+      <span class="sub">
+        {holder.product} of <bdi>{holder.subject}</bdi> · {accessId}
+      </span>
+    )}
+  </>
+)
+
+const OverLimits = ({ of }: { readonly of: TopAccess }) => (
+  <>
+    {formatCount(of.rateLimited)}
+    {LIMIT_ROWS.filter(([name]) => of.overLimit[name] > 0).map(([name, text]) => (
+      <span key={name} class="sub">
+        {text}: {formatCount(of.overLimit[name])}
+      </span>
+    ))}
+  </>
+)
+
+const Landed = ({
+  of: { landed, landingRate, sent },
+}: {
+  readonly of: TopAccess['submissions']
+}) =>
+  sent === 0 ? (
+    <>–</>
+  ) : (
+    <>
+      {landingRate === null ? '–' : formatPercent(landingRate)}
+      <span class="sub">
+        {formatCount(landed)} of {formatCount(sent)}
+      </span>
+    </>
+  )
+
+const Row = ({ of }: { readonly of: TopAccess }) => {
+  const cells: readonly ComponentChildren[] = [
+    formatCount(of.requests),
+    formatCount(of.errors),
+    <OverLimits of={of} />,
+    <Landed of={of.submissions} />,
+  ]
+  return <FigureRow name={<AccessName {...of} />} columns={COLUMNS} cells={cells} />
+}
+
+/** The accesses with most requests, errors or 429s in the time of the page. */
+const TopCard = () => {
+  const { api } = useServices()
+  const [view] = useUsageView()
+  const [query, setQuery] = useQuery()
+  const by = ORDERS.find(({ id }) => id === query['by'])?.id ?? 'requests'
+  const choose = (id: string): void => {
+    const { by: _by, ...others } = query
+    setQuery(id === 'requests' ? others : { ...others, by: id })
+  }
+  return (
+    <section class="card is-whole" aria-labelledby="top-heading">
+      <div class="card-head">
+        <h2 id="top-heading">Top accesses</h2>
+        <p class="muted">In whole hours; of more than 8 days, in days of UTC</p>
+        <div class="card-tools">
+          <Segments legend="Order" options={ORDERS} chosen={by} onChoose={choose} />
+        </div>
+      </div>
+      <Paged
+        name={JSON.stringify([view, by])}
+        load={async after => {
+          const found = await api.operatorTop({ ...timesOf(view), by, after })
+          return { items: [found], next: found.next }
+        }}
+      >
+        {pages =>
+          pages.map(({ accesses, fromMs, untilMs, missing }) => (
+            <div key={fromMs}>
+              <MissingNote missing={missing} />
+              <p class="muted">
+                {accesses.length === 0
+                  ? 'None'
+                  : formatPlural(accesses.length, 'access', 'accesses')}{' '}
+                from {formatMoment(fromMs)} to {formatMoment(untilMs)}
+              </p>
+              <StackedTable label="Top accesses" columns={['Access', ...COLUMNS]}>
+                {accesses.map(of => (
+                  <Row key={of.accessId} of={of} />
+                ))}
+              </StackedTable>
+            </div>
+          ))
+        }
+      </Paged>
+    </section>
+  )
+}
+
+/** The service as a whole, and the accesses that use it most, in the time of the page. */
+export const ServiceUsageView = () => {
+  const { api } = useServices()
+  return (
+    <div class="stack is-columns">
+      <RangeCards source={{ name: 'service', read: api.operatorUsage }}>
+        {usage => (
+          <>
+            <OverLimitCard refused={usage?.overLimit} />
+            <LandingCard of={usage?.submissions} />
+            <TopCard />
+          </>
+        )}
+      </RangeCards>
+    </div>
+  )
+}
