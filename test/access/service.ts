@@ -5,6 +5,7 @@ import { RpcError } from '../../src/shared/errors.js'
 import { NEW_ACCESS, openControl } from '../fixtures/access/access.js'
 
 const SETTINGS = { locations: ['fra', 'nyc', 'ams'], now: Date.now }
+const BEN = 'ben@test.example'
 
 t.test('a change is stored, then applied, then answered', async t => {
   const { store, accessManager, tokenManager, keyManager } = await openControl(t.testdir())
@@ -31,6 +32,8 @@ t.test('a change is stored, then applied, then answered', async t => {
   const scope = { accessId, network: 'main', location: 'fra' }
   const { tokenId } = await accessService.generate(scope)
   t.strictSame(events.splice(0), ['announced'])
+  await accessService.addMember(accessId, BEN, 'manage')
+  t.strictSame(events.splice(0), [], 'members are nothing to edges')
 
   const changes: [name: string, change: () => Promise<unknown>, isStored: () => boolean][] = [
     [
@@ -54,6 +57,16 @@ t.test('a change is stored, then applied, then answered', async t => {
       () => accessService.find(accessId)?.endedAtMs === null,
     ],
     ['revoke', () => accessService.revoke(scope), () => accessService.list(accessId).length === 0],
+    [
+      'a lesser role',
+      () => accessService.setMemberRole(accessId, BEN, 'view'),
+      () => accessService.find(accessId)?.members?.[0]?.role === 'view',
+    ],
+    [
+      'removal',
+      () => accessService.removeMember(accessId, BEN),
+      () => accessService.find(accessId)?.members?.length === 0,
+    ],
   ]
   for (const [name, change, isStored] of changes) {
     const answered = change().then(() => events.push('answered'))
@@ -100,6 +113,11 @@ t.test('a retry confirms an unconfirmed change', async t => {
   t.equal(settledCount, 0)
   await t.rejects(accessService.revoke(scope), { name: 'noToken' })
   t.equal(settledCount, 1, 'now it is')
+  await accessService.addMember(accessId, BEN, 'view')
+  failuresLeft = 1
+  await t.rejects(accessService.removeMember(accessId, BEN), notConfirmed)
+  await t.rejects(accessService.removeMember(accessId, BEN), { name: 'noSuchMember' })
+  t.equal(settledCount, 2, 'and so is a removal')
   await store.close()
 })
 

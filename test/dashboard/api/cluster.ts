@@ -23,6 +23,8 @@ t.test('in a cluster a change says on which machines it is in effect', async t =
       regenerate: async scope => ({ ...(await own.regenerate(scope)), effect }),
       restrict: async (scope, address) => ({ ...(await own.restrict(scope, address)), effect }),
       revoke: async scope => ({ ...(await own.revoke(scope)), effect }),
+      setMemberRole: async (...to) => ({ ...(await own.setMemberRole(...to)), effect }),
+      removeMember: async (...from) => ({ ...(await own.removeMember(...from)), effect }),
     }),
   })
   const ada = await signIn(dashboard)
@@ -45,6 +47,13 @@ t.test('in a cluster a change says on which machines it is in effect', async t =
     const removed = await ada.call('DELETE', token)
     t.equal(removed.status, status)
     t.strictSame(removed.json, shown)
+    const members = `/api/accesses/${accessId}/members`
+    const member = { email: 'ben@test.example', role: 'view' }
+    t.equal((await ada.call('POST', members, member)).status, 201)
+    const changed = await ada.call('PUT', members, member)
+    t.match(changed, { status, json: { members: [member], effect: shown } })
+    const { email } = member
+    t.match(await ada.call('POST', `${members}/remove`, { email }), { status, json: shown })
   }
 })
 
