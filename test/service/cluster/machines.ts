@@ -51,6 +51,7 @@ const makeToken = async (
 class Load {
   successesAfter = 0
   successes = 0
+  requests = 0
   private deadMs = Infinity
   private isOver = false
   private readonly loops: Promise<void>[]
@@ -58,6 +59,7 @@ class Load {
   constructor(machines: readonly TestMachine[], token: string) {
     this.loops = machines.map(async machine => {
       while (!this.isOver) {
+        this.requests++
         const sentMs = performance.now()
         const status = await machine.status(token).catch(() => 0)
         if (status === 200) this.successes++
@@ -184,7 +186,10 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     // docs/cluster.md; a beat of this cluster and what a busy computer adds to it.
     const bound = rate * (seconds + 0.5) + 2 * burst + rate * (CLUSTER.beatMs / 1_000 + 1)
     t.ok(sum <= bound, `${sum} of at most ${bound}`)
-    t.ok(sum > rate * seconds * 0.6, 'and most of the rate is used')
+    // A busy computer may send fewer.
+    const requests = loads.reduce((total, load) => total + load.requests, 0)
+    const wanted = Math.min(rate * seconds, requests)
+    t.ok(sum > wanted * 0.6, `and most of the rate is used: ${sum} of ${requests} requests`)
   })
 
   await t.test('a revoked token is dead on all machines when the call returns', async t => {
