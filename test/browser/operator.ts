@@ -166,7 +166,7 @@ if (browser !== undefined) {
     const accesses: { readonly accessId: string; readonly url: string }[] = []
     for (const label of ['first of two', 'second of two']) {
       const limits = { requestsPerSecondMax: 10_000, requestsBurstMax: 50 }
-      const wanted = { subject: 'sandbox', kind: 'pass', product: 'node-access', label, limits }
+      const wanted = { subject: 'tester', kind: 'pass', product: 'node-access', label, limits }
       const { accessId = '' } = await admin('', wanted)
       const { rpcUrl = '' } = await admin(`/${accessId}/networks/sandbox/locations/fra/token`, {})
       accesses.push({ accessId, url: rpcUrl })

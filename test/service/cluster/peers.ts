@@ -124,6 +124,16 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     const { json } = await ada.ask(`/api/accesses/${accessId}/${path}`)
     return { json: json as Record<string, unknown>, tookMs: performance.now() - startedMs }
   }
+  /** A busy machine does not answer in time each time. */
+  const readWhole = async (path: string): ReturnType<typeof read> => {
+    let found = await read(path)
+    await until('each machine answers', async () => {
+      if (Array.isArray(found.json['missing']) && found.json['missing'].length === 0) return true
+      found = await read(path)
+      return false
+    })
+    return found
+  }
   const tokenUsage = 'networks/main/locations/fra/usage'
   const requestsOf = (json: Record<string, unknown>): number =>
     (json['minutes'] as { readonly requests: number }[]).reduce((sum, one) => sum + one.requests, 0)
@@ -137,10 +147,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
       const { missing, peak } = json
       return Array.isArray(missing) && missing.length === 0 && peak !== null
     })
-    const { json } = await read(tokenUsage)
+    const { json } = await readWhole(tokenUsage)
     t.equal(requestsOf(json), 7, 'of the machines of its location')
-    t.strictSame(json['missing'], [])
-    const { json: ofAccess } = await read('usage')
+    const { json: ofAccess } = await readWhole('usage')
     t.match(ofAccess, { requestsInFlight: 0, sockets: 0, missing: [] })
     t.ok(Number(ofAccess['requestsPerSecond']) >= 0.2, '12 requests within a minute')
     const { perSecond, atMs } = ofAccess['peak'] as { perSecond: number; atMs: number }
