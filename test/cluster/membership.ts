@@ -92,13 +92,23 @@ t.test('which machines a cluster has', { skip: withoutEtcd, timeout: 60_000 }, a
       version: '9',
       state: 'ok',
     }
-    const [listed] = await list()
+    /** The machines once a busy machine proves its lease of 100 ms. */
+    const listLeased = async (): ReturnType<typeof list> => {
+      let found = await list()
+      await until('it holds its lease', async () => {
+        if (found[0]?.state === 'ok') return true
+        found = await list()
+        return false
+      })
+      return found
+    }
+    const [listed] = await listLeased()
     t.match(listed, running)
     t.ok((listed?.leaseMs ?? 0) > 0 && (listed?.leaseMs ?? 0) <= 100, `${listed?.leaseMs} ms`)
     // As a stolen certificate of another machine could.
     for (const garbage of ['', '{', '{"instance":"i","applied":-1}', 'x'.repeat(20_000)]) {
       await root.transact([], [{ put: keys.beat('fra-2'), value: garbage }])
-      t.match(await list(), [running, { id: 'fra-2', state: 'not-started', revision: null }])
+      t.match(await listLeased(), [running, { id: 'fra-2', state: 'not-started', revision: null }])
     }
     await root.transact([], [{ remove: keys.beat('fra-2') }])
     await sleep(options.leaseMs)

@@ -227,11 +227,15 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
       traffic: { fra: { hour: 7, day: 7 }, nyc: { hour: 5, day: 5 } },
       missing: [[], [], [], [], []],
     }
-    await until('all counts are stored', async () => {
-      const { failures, traffic } = await readAll()
-      return failures.all >= 12 && (traffic.nyc.day ?? 0) >= 5
+    let found = await readAll()
+    await until('all counts are stored, and each machine answers in time', async () => {
+      const { failures, traffic, missing } = found
+      if (failures.all >= 12 && (traffic.nyc.day ?? 0) >= 5 && missing.flat().length === 0)
+        return true
+      found = await readAll()
+      return false
     })
-    t.strictSame(await readAll(), expected)
+    t.strictSame(found, expected)
     const control = requirePid(second.service.pidsOf('control')[0])
     process.kill(control, 'SIGSTOP')
     // A page shows the traffic of a person for up to 4 s.
