@@ -83,7 +83,7 @@ export type AccessService = Omit<
   find(accessId: string): Access | undefined
   /** All accesses of one subject at the identity provider. */
   listOf(subject: string): readonly Access[]
-  /** The accesses of a person, and after them those of others of which they are a member. */
+  /** The accesses of a person, followed by those that list them as a member. */
   listFor(person: AccessPerson): readonly Access[]
   /** Up to `countMax` accesses of all subjects, in the order of their ids, after this id. */
   page(afterId: string, countMax: number): readonly Access[]

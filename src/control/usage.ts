@@ -272,7 +272,7 @@ export const createUsage = (ask: Ask, now: () => number): Omit<Usage, 'evidence'
 
 /** How long what was read of accesses is shown to all pages that show the same ones. */
 const KEPT_MS = 4_000
-/** Sets of accesses of which it is kept. */
+/** Sets of accesses whose traffic is cached. */
 const KEPT_MAX = 256
 
 /** Reads once for all pages that ask for the same accesses within a few seconds. */

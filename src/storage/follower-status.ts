@@ -5,7 +5,7 @@ export type FollowerStatus = {
   readonly atMs: number
   /** What was left of the lease, in milliseconds. */
   readonly leaseMs: number
-  /** Why the machine cannot prove that its accesses are current, and what to do. */
+  /** Why the machine cannot confirm that its access data is current, and what to do. */
   readonly reason?: string
   /** Slots that each network is behind the other machines of the location. */
   readonly lags: Readonly<Record<string, number>>

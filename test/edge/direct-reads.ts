@@ -255,7 +255,10 @@ t.test('past the lease nothing is answered, and within a new one everything is',
     t.strictSame(await statuses(), served, 'registered with the compiled server')
     for (const one of [direct, ordinary]) one.setLeaseEnd(bootMs())
     t.strictSame(await statuses(), refused)
-    t.match(await play(direct, request(read(KEY))), /Retry-After.*cannot prove that its accesses/s)
+    t.match(
+      await play(direct, request(read(KEY))),
+      /Retry-After.*cannot confirm that its access data/s,
+    )
   }
   for (const { close } of connections) close()
   await agree(t, both)

@@ -64,8 +64,8 @@ export type AccessManager = {
   /** All accesses of one subject at the identity provider, in the order of their ids. */
   listOf(subject: string): readonly Access[]
   /**
-   * The accesses of a person by the newest commit, and after them up to 256 of others of which they
-   * are a member; both in the order of their ids.
+   * The accesses of a person by the newest commit, followed by up to 256 of others that list them
+   * as a member; both in the order of their ids.
    */
   listFor(person: AccessPerson): readonly Access[]
 }
@@ -126,7 +126,7 @@ const withoutTokens = (
   return access
 }
 
-/** The accesses of others of which a person is a member. */
+/** Accesses of others that list a person as a member. */
 const sharedWith = (store: AccessStore, person: AccessPerson): readonly Access[] => {
   const { verifiedEmail } = person
   const shared: Access[] = []

@@ -1,14 +1,15 @@
 import { toJsonSchema as convert } from '@valibot/to-json-schema'
-import type { GenericSchema } from 'valibot'
+import * as v from 'valibot'
 import { ERRORS, type ErrorName, type Row } from '../../shared/errors.js'
 import { route, type Route } from '../http/route.js'
+import { described } from './shape-parts.js'
 import { failure } from './shapes.js'
 
 type JsonSchema = Omit<ReturnType<typeof convert>, '$schema'>
 
 /** The JSON Schema (2020-12, as OpenAPI 3.1 has it) of values before or after they are parsed. */
 const toJsonSchema = (
-  schema: GenericSchema,
+  schema: v.GenericSchema,
   typeMode: 'input' | 'output' = 'input',
 ): JsonSchema => {
   const { $schema: _dialect, ...rest } = convert(schema, {
@@ -43,9 +44,22 @@ const guardErrors = ({ apiKeyScope, guard, method, needsRole }: Route): readonly
 
 const json = (schema: JsonSchema) => ({ 'application/json': { schema } })
 
+const errorsOf = (route: Route): readonly ErrorName[] => [...route.errors, ...guardErrors(route)]
+
+/** The body of failures; its codes are those of the routes, each with its message. */
+const failureOf = (routes: readonly Route[]): v.GenericSchema => {
+  const names = [...new Set(routes.flatMap(errorsOf))].toSorted()
+  const codes = names.map(name => described(v.literal(name), ERRORS[name].message))
+  const { entries } = failure
+  return v.object({
+    ...entries,
+    error: v.object({ ...entries.error.entries, code: v.union(codes) }),
+  })
+}
+
 const failuresOf = (route: Route): Readonly<Record<string, unknown>> => {
   const byStatus = new Map<number, ErrorName[]>()
-  for (const name of new Set([...route.errors, ...guardErrors(route)])) {
+  for (const name of new Set(errorsOf(route))) {
     const { status = 500 }: Row = ERRORS[name]
     byStatus.set(status, [...(byStatus.get(status) ?? []), name])
   }
@@ -53,14 +67,14 @@ const failuresOf = (route: Route): Readonly<Record<string, unknown>> => {
     Array.from(byStatus, ([status, names]) => [
       status,
       {
-        description: names.map(name => `${name}: ${ERRORS[name].message}`).join('; '),
+        description: names.join(', '),
         content: json({ $ref: '#/components/schemas/Failure' }),
       },
     ]),
   )
 }
 
-const queryParametersOf = (query: GenericSchema): readonly unknown[] => {
+const queryParametersOf = (query: v.GenericSchema): readonly unknown[] => {
   const { properties = {} } = toJsonSchema(query, 'output')
   const { required = [] } = toJsonSchema(query)
   return Object.entries(properties).map(([name, schema]) => ({
@@ -142,7 +156,7 @@ const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> 
     },
     paths,
     components: {
-      schemas: { Failure: toJsonSchema(failure) },
+      schemas: { Failure: toJsonSchema(failureOf(routes)) },
       securitySchemes: {
         session: {
           type: 'apiKey',

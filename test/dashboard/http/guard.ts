@@ -1,7 +1,7 @@
-import { request } from 'node:http'
 import t from 'tap'
 import { NO_ACCESS_USAGE, NO_PLACE_USAGE } from '../../fixtures/dashboard/dashboard.js'
 import { setUpKeys, type Made } from '../../fixtures/dashboard/keys.js'
+import { sendInHalves } from '../../fixtures/dashboard/send-in-halves.js'
 import { exchange } from '../../fixtures/server/server.js'
 import { until } from '../../fixtures/until.js'
 
@@ -141,26 +141,14 @@ t.test('a key that is revoked during a request does nothing any more', async t =
 
   const changing = await make('token:restrict')
   const body = '{"address":"8.8.8.8"}'
-  const sent = request({
-    ...{ port: dashboard.port, host: '127.0.0.1', method: 'PUT', agent: false },
+  const sent = {
+    url: dashboard.url,
     path: `${path}/networks/main/locations/fra/token/restriction`,
-    headers: {
-      authorization: `Bearer ${changing.secret}`,
-      'content-type': 'application/json',
-      'content-length': body.length,
-    },
-  })
-  const status = new Promise<number>((resolve, reject) => {
-    sent.on('response', response => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
-    })
-    sent.on('error', reject)
-  })
-  sent.write(body.slice(0, 5))
-  await revoke(changing)
-  sent.end(body.slice(5))
-  t.equal(await status, 401, 'a body that ends after the revocation')
+    body,
+  }
+  const headers = { authorization: `Bearer ${changing.secret}` }
+  const status = await sendInHalves(sent, headers, () => revoke(changing))
+  t.equal(status, 401, 'a body that ends after the revocation')
   t.equal(dashboard.accessService.list(accessId)[0]?.address, undefined)
 })
 

@@ -1,4 +1,3 @@
-import { request } from 'node:http'
 import t from 'tap'
 import type { AccessService } from '../../../src/access/service.js'
 import { defaults as eventOptions } from '../../../src/dashboard/events/options.js'
@@ -6,6 +5,7 @@ import type { DashboardReply } from '../../fixtures/dashboard/dashboard-client.j
 import { BEN, NO_ACCESS_USAGE, NO_PLACE_USAGE } from '../../fixtures/dashboard/dashboard.js'
 import { answersOf, eventsOf, openStream, watchOf } from '../../fixtures/dashboard/event-page.js'
 import { CYD, setUpMembers } from '../../fixtures/dashboard/members.js'
+import { sendInHalves } from '../../fixtures/dashboard/send-in-halves.js'
 import { until } from '../../fixtures/until.js'
 
 type Operations = Readonly<Record<string, { readonly security: readonly object[] }>>
@@ -144,26 +144,13 @@ t.test('a member who is removed during a request gets nothing of it', async t =>
 
   await setRole(BEN.email, 'manage')
   const body = '{"address":"8.8.8.8"}'
-  const sent = request({
-    ...{ port: dashboard.port, host: '127.0.0.1', method: 'PUT', agent: false },
-    path: `${scope}/restriction`,
-    headers: {
-      ...{ origin: dashboard.url, 'x-slotline': '1', 'content-type': 'application/json' },
-      cookie: Array.from(ben.cookies, ([name, value]) => `${name}=${value}`).join('; '),
-      'content-length': body.length,
-    },
-  })
-  const status = new Promise<number>((resolve, reject) => {
-    sent.on('response', response => {
-      response.resume()
-      resolve(response.statusCode ?? 0)
-    })
-    sent.on('error', reject)
-  })
-  sent.write(body.slice(0, 5))
-  await removal()
-  sent.end(body.slice(5))
-  t.equal(await status, 404, 'a body that ends after the removal')
+  const headers = {
+    ...{ origin: dashboard.url, 'x-slotline': '1' },
+    cookie: Array.from(ben.cookies, ([name, value]) => `${name}=${value}`).join('; '),
+  }
+  const sent = { url: dashboard.url, path: `${scope}/restriction`, body }
+  const status = await sendInHalves(sent, headers, removal)
+  t.equal(status, 404, 'a body that ends after the removal')
   t.equal(dashboard.accessService.list(accessId)[0]?.address, undefined)
 })
 

@@ -22,7 +22,7 @@ export const StepUpDialog = ({
       <h2 id="step-up-title">Sign in again to continue</h2>
       <p id="step-up-text" class="dialog-text">
         Your sign-in is too old to reveal, make or replace a secret, or to add members. Enter your
-        password again; you return to this place.
+        password again; you return to this page.
       </p>
       <div class="dialog-actions">
         <button type="button" class="button" onClick={() => dialog.current?.close()}>

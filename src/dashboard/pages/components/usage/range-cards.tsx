@@ -12,7 +12,7 @@ import { serviceNow } from '../../lib/clock.js'
 import { toBuckets, toLatencies, windowOf } from '../../lib/usage/usage-series.js'
 import type { RangeUsage } from '../../lib/wire.js'
 
-/** What is counted in the time of the page: of a place, of an access, or of the service. */
+/** What is counted in the time of the page: of a location, of an access, or of the service. */
 export const RangeCards = <U extends RangeUsage>({
   source,
   onCode,
