@@ -29,10 +29,11 @@ const TOKEN = bs58.encode(ADDRESSES.token)
 const SHORT_TIMEOUTS = { failuresMax: 2, gapAttemptsMax: 1, backoffInitialMs: 10, backoffMaxMs: 40 }
 const SECTIONS = {
   processes: { edgeCount: 1 },
-  bootstrap: { pollMs: 50, firstBlockMs: 10_000, snapshotPollMs: 100, snapshotWaitMs: 20_000 },
+  bootstrap: { pollMs: 50, firstBlockMs: 30_000, snapshotPollMs: 100, snapshotWaitMs: 60_000 },
   status: { writeMs: 50, staleMs: 5_000 },
 }
 const KEYS_AT_ONCE = 20
+const LIVE_MS = 100_000
 
 /** A service on a feed that will loseSlots slots, and a validator's archives of the same chain. */
 const open = async (
@@ -199,7 +200,7 @@ const end = async (
       if (repair !== undefined) shown.set(repair.step, repair.reason)
       return isHealthy === true && bootstrap?.kind === kind && bootstrap.state === 'done'
     },
-    60_000,
+    LIVE_MS,
   ).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${service.output().slice(-3_000)}`)
   })

@@ -79,7 +79,7 @@ const frame = (records: readonly Buffer[]): Buffer =>
 
 /** The requests that an upstream has received, without pings. */
 const submissions = async (url: string) =>
-  (await received(url)).filter(({ path }) => path !== '/ping')
+  (await received(url)).filter(({ path }) => !path.startsWith('/ping'))
 
 const checkLander = async (t: Test, deployment: Deployment): Promise<void> => {
   const { description } = deployment

@@ -12,7 +12,7 @@ use crate::calls::lock;
 use crate::status::{copy, lagged};
 
 /// Time to take the status of a stream that ends; then its connection is closed.
-pub const END: Duration = Duration::from_secs(1);
+pub const END: Duration = Duration::from_secs(5);
 
 /// A stream, and what its own task does.
 pub struct Control {

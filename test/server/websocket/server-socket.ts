@@ -283,17 +283,19 @@ t.test('a client that does not read', async t => {
   })
 
   t.test('slow, but reading: stays open', async t => {
-    const { port, sockets, server } = await openEcho(t, {}, bounds)
+    const { port, sockets, server } = await openEcho(t, {}, { ...bounds, socketStallMs: 1_000 })
     const client = await openSocket(port, { path: '/a' })
     client.socket.pause()
     const [socket] = sockets
     if (socket !== undefined) fill(socket, 900_000)
+    const startMs = performance.now()
     const reader = setInterval(() => {
       client.socket.resume()
       setTimeout(() => client.socket.pause(), 2)
-    }, 30)
+    }, 100)
     await eventually(() => socket?.queuedBytes === 0)
     clearInterval(reader)
+    t.ok(performance.now() - startMs > 1_000, 'it reads for longer than a stall may last')
     client.socket.resume()
     t.equal(socket?.isClosed, false)
     await eventually(() => server.stats().socketQueuedBytes === 0)

@@ -245,6 +245,11 @@ impl Access {
     /// `taken` requests of the same message are charged already.
     fn take(&self, count: i64, taken: i64, clock: Clock) -> Result<(), Refusal> {
         let row = self.row().ok_or(Refusal::Full)?;
+        let whole = count.saturating_add(taken);
+        // A batch longer than the burst is never admitted, however long the client waits, and also
+        // not where a part of the burst is there again since its first request was charged.
+        let is_never = self.rate.cost_ns(whole) > self.rate.burst_ns;
+        let count = if is_never { whole } else { count };
         let left = self
             .rate
             .take(&row.words[ARRIVAL], count, Stale::Spent, clock);
@@ -253,14 +258,12 @@ impl Access {
                 add(&row.words[CHARGED], 0, count as i32);
                 Ok(())
             }
-            left => Err(Refusal::Over(self.over_rate(count, taken, -left))),
+            left => Err(Refusal::Over(self.over_rate(count, is_never, -left))),
         }
     }
 
-    fn over_rate(&self, count: i64, taken: i64, wait_ns: i64) -> Exceeded {
+    fn over_rate(&self, count: i64, is_never: bool, wait_ns: i64) -> Exceeded {
         let (limits, rate) = (self.limits, self.rate);
-        // A batch longer than the burst is never admitted, however long the client waits.
-        let is_never = rate.cost_ns(count.saturating_add(taken)) > rate.burst_ns;
         let is_burst = is_never && limits.requests_per_second_max > 0.0;
         let (limit, max) = match is_burst {
             true => (Limit::RequestsBurst, limits.requests_burst_max),

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use proptest::prelude::*;
 
+use super::access::Limit;
 use super::table::{CHARGED, add, halves};
 use super::*;
 use crate::memory::{AtomicI64, Memory};
@@ -103,6 +104,29 @@ fn a_process_that_stopped_while_it_assigned_a_row_blocks_no_other() {
     table.lock(0);
     table.lock(1);
     assert!(started.elapsed().as_secs() < 60, "waits for a bounded time");
+}
+
+#[test]
+fn a_batch_longer_than_the_burst_is_never_admitted() {
+    let access = Access::new(table(1, 1), 7, 0, limits(100.0, 90.0, 9.0));
+    // The burst is whole again when the batch is counted.
+    for later in [0, 10 * MS, 10_000 * MS] {
+        let now = NOW + 20_000 * MS + later;
+        assert!(access.acquire(&at(now - later)).is_ok());
+        let Err(Refusal::Over(over)) = access.acquire_batch(91, 9, &at(now)) else {
+            panic!("admitted after {later} ns");
+        };
+        assert_eq!(
+            (over.limit, over.retry_after_ms),
+            (Limit::RequestsBurst, None)
+        );
+        assert_eq!(over.calls_max, Some(90));
+        assert!((89..=90).contains(&over.remaining), "{}", over.remaining);
+        access.release(1);
+    }
+    let now = NOW + 60_000 * MS;
+    assert!(access.acquire(&at(now)).is_ok());
+    assert_eq!(access.acquire_batch(90, 9, &at(now)), Ok(9));
 }
 
 #[test]
