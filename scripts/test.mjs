@@ -7,9 +7,10 @@
 // each process take longer than most tests. A file is a process, but those of some folders share
 // one: scripts/test-processes.mjs.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { LONGEST, OWN_PROCESS, SHARED_FOLDERS } from './test-processes.mjs'
@@ -21,6 +22,14 @@ const SLOWEST_SHOWN = 12
 const FAILURE_LINES = 40
 /** Of each group at once. Most of them wait more than they use one of two processors. */
 const JOBS = { service: 2, rooms: 1, server: 1, browser: 1 }
+/**
+ * While more threads than this want to run, of the last minute, no third job begins: it would make
+ * all of them later, and none of them end earlier.
+ */
+const LOAD_MAX = 3 * availableParallelism()
+const LOOK_MS = 1_000
+/** Between the first ones of each group, which start most processes. */
+const FIRST_MS = 5_000
 /** Folders without one in src/ that start no service. */
 const COMPONENTS = ['websocket', 'wire']
 
@@ -178,6 +187,7 @@ let output = ''
 /** Runs files of the first of these groups that has one left, until none has. */
 const work = async (...sources) => {
   for (;;) {
+    while (running.size > 1 && loadavg()[0] > LOAD_MAX) await sleep(LOOK_MS)
     const group = sources.find(({ waiting }) => waiting.length > 0)
     if (group === undefined) return
     const job = group.waiting.shift()
@@ -199,8 +209,12 @@ const sourcesOf = own => {
   const others = groups.filter(group => group !== own && group.name !== 'browser')
   return own.name === 'browser' ? others : others.filter(({ name }) => name !== 'service')
 }
+const workers = groups.flatMap(own => Array.from({ length: JOBS[own.name] }, () => own))
 await Promise.all(
-  groups.flatMap(own => Array.from({ length: JOBS[own.name] }, () => work(own, ...sourcesOf(own)))),
+  workers.map(async (own, nth) => {
+    if (files.length > workers.length) await sleep(nth * FIRST_MS)
+    await work(own, ...sourcesOf(own))
+  }),
 )
 t.end()
 
