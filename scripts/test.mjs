@@ -20,8 +20,11 @@ const { tap } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const SLOWEST_SHOWN = 12
 /** Lines of a failure that are shown again at the end. */
 const FAILURE_LINES = 40
-/** Of each group at once. Most of them wait more than they use one of two processors. */
-const JOBS = { service: 2, rooms: 1, server: 1, browser: 1 }
+/**
+ * Of each group at once, in the order in which they begin. Most of them wait more than they use one
+ * of two processors.
+ */
+const JOBS = { browser: 1, service: 2, rooms: 1, server: 1 }
 /**
  * While more threads than this want to run, of the last minute, no third job begins: it would make
  * all of them later, and none of them end earlier.

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { writeState } from '../../src/ingest/bootstrap/state.js'
 import { openIndexer } from '../../src/native/indexer.js'
@@ -176,8 +177,11 @@ t.test('a backup under load is a complete store and gives the same answers', asy
   })
 
   await chain.close()
-  let last = -1
-  await until('no block comes any more', async () => last === (last = await slot()))
+  await until('no block comes any more', async () => {
+    const last = await slot()
+    await sleep(1_000)
+    return last === (await slot())
+  })
   const { mint, tokenAccount, wallet } = chain.samples
   const answers = (): Promise<string[]> =>
     Promise.all([
