@@ -283,22 +283,32 @@ t.test('a client that does not read', async t => {
   })
 
   t.test('slow, but reading: stays open', async t => {
-    const { port, sockets, server } = await openEcho(t, {}, { ...bounds, socketStallMs: 1_000 })
-    const client = await openSocket(port, { path: '/a' })
-    client.socket.pause()
-    const [socket] = sockets
-    if (socket !== undefined) fill(socket, 900_000)
-    const startMs = performance.now()
-    const reader = setInterval(() => {
+    const { port, sockets, server } = await openEcho(t, {}, bounds)
+    const read = async (): Promise<{ isClosed: boolean | undefined; pauseMs: number }> => {
+      const client = await openSocket(port, { path: '/a' })
+      client.socket.pause()
+      const socket = sockets.at(-1)
+      if (socket !== undefined) fill(socket, 900_000)
+      let [lastMs, pauseMs] = [performance.now(), 0]
+      const reader = setInterval(() => {
+        const nowMs = performance.now()
+        pauseMs = Math.max(pauseMs, nowMs - lastMs)
+        lastMs = nowMs
+        client.socket.resume()
+        setTimeout(() => client.socket.pause(), 2)
+      }, 30)
+      await eventually(() => socket?.isClosed === true || socket?.queuedBytes === 0)
+      clearInterval(reader)
       client.socket.resume()
-      setTimeout(() => client.socket.pause(), 2)
-    }, 100)
-    await eventually(() => socket?.queuedBytes === 0)
-    clearInterval(reader)
-    t.ok(performance.now() - startMs > 1_000, 'it reads for longer than a stall may last')
-    client.socket.resume()
-    t.equal(socket?.isClosed, false)
-    await eventually(() => server.stats().socketQueuedBytes === 0)
+      const isClosed = socket?.isClosed
+      await eventually(() => server.stats().socketQueuedBytes === 0)
+      return { isClosed, pauseMs }
+    }
+    // Both ends are this process: on a busy machine the client is late, too.
+    let found = await read()
+    for (let more = 10; more > 0 && found.pauseMs > bounds.socketStallMs / 2; more--)
+      found = await read()
+    t.strictSame(found, { isClosed: false, pauseMs: found.pauseMs })
   })
 
   t.test('one frame may be larger than the bound', async t => {
