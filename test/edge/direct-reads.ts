@@ -1,9 +1,10 @@
 // Requests played through two locations with the same store and tokens: one answers canonical point
 // reads before JavaScript, one does not. Their replies must not differ.
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { bootMs } from '../../src/native/os.js'
-import { LIMITS } from '../fixtures/access/access.js'
+import { LIMITS, NEW_ACCESS, WIDE_LIMITS } from '../fixtures/access/access.js'
 import { ACCOUNT, agree, KEY, MISSING, openBoth, read } from '../fixtures/edge/direct.js'
 import type { Location } from '../fixtures/edge/location.js'
 import { applyAccounts } from '../fixtures/rpc/store.js'
@@ -215,6 +216,54 @@ t.test('a token that is bound to an address is left to JavaScript', async t => {
   direct.raiseVersion()
   for (let count = 0; count < 2; count++) t.equal(statusOf(await ask(request)), '403')
   close()
+})
+
+t.test('an address is seen with each token that is sent over one connection', async t => {
+  const { control, direct, ordinary, client } = await openBoth(t)
+  const generate = async () => {
+    const grant = { ...NEW_ACCESS, limits: WIDE_LIMITS, validFromMs: Date.now() - 1_000 }
+    const { accessId } = await control.accessManager.grant(grant)
+    const scope = { accessId, network: 'main', location: 'fra' }
+    const { token } = await control.tokenManager.generate(scope)
+    return { accessId, token: token.reveal() }
+  }
+  const inHeader = (token: string): string => {
+    const lines = [`X-Token: ${token}`]
+    return requestOf({ method: 'POST', path: '/', lines, body: read(KEY), version: '1.1' })
+  }
+  const others = [await generate(), await generate(), await generate()]
+  for (const one of [direct, ordinary]) one.raiseVersion()
+  for (const location of [direct, ordinary]) {
+    const connection = await connect(location.port)
+    /** Returns whether JavaScript has handled it. */
+    const ask = async (request: string, isCut = false): Promise<boolean> => {
+      const [handled, before] = [location.handledCount(), connection.received()]
+      const at = isCut ? request.length - 9 : request.length
+      connection.socket.write(request.slice(0, at))
+      if (isCut) await sleep(50)
+      connection.socket.write(request.slice(at))
+      const received = await connection.until(now => replyCount(now) > replyCount(before))
+      t.equal(statusOf(received.slice(before.length)), '200')
+      return location.handledCount() > handled
+    }
+    const isOrdinary = location === ordinary
+    const [first = client, second = client, third = client] = others
+    t.equal(await ask(readOf(client.token)), true)
+    for (let count = 0; count < 3; count++) t.equal(await ask(readOf(client.token)), isOrdinary)
+    t.equal(await ask(readOf(first.token)), true, 'another token')
+    t.equal(await ask(readOf(first.token)), isOrdinary)
+    t.equal(await ask(inHeader(second.token)), true, 'in a header')
+    t.equal(await ask(inHeader(second.token)), isOrdinary)
+    t.equal(await ask(readOf(third.token), true), true, 'with a body in pieces')
+    t.equal(await ask(readOf(client.token)), true, 'the first one again')
+    t.equal(await ask(readOf(client.token)), isOrdinary)
+    for (const { accessId } of [client, ...others])
+      await until('its address is seen', async () => {
+        const [address, ...more] = await location.addresses(accessId)
+        return address === '127.0.0.1' && more.length === 0
+      })
+    connection.socket.destroy()
+  }
 })
 
 t.test('pipelined requests are answered in order, by either way', async t => {

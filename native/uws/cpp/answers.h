@@ -32,8 +32,8 @@ inline void mountAnswer(uWS::App &app, Answer answer, void *data, std::string_vi
                         bodyBytesMax](auto *response, auto *request) {
         std::string_view body = request->getWholeBody();
         std::string_view token = tokenOf(request);
-        // JavaScript learns the address of each connection from its first request.
-        if (!response->isAuthenticated()) return false;
+        // JavaScript learns the address of each token on a connection from its first request.
+        if (!isKnown(response, request)) return false;
         // A client that does not take its replies is bounded by JavaScript.
         if (token.empty() || body.length() > bodyBytesMax || response->getBufferedAmount() > 0)
             return false;

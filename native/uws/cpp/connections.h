@@ -72,15 +72,14 @@ public:
         if (--peer->second.count == 0) peers.erase(peers.find(peer->first));
     }
 
-    /** Returns whether no earlier request of the connection was authenticated. */
-    bool authenticate(Response *connection) {
-        if (connection->isAuthenticated()) return false;
+    /** A request of the connection was authenticated. */
+    void authenticate(Response *connection) {
+        if (connection->isAuthenticated()) return;
         connection->isAuthenticated() = true;
         auto place = places.find(connection);
-        if (place == places.end()) return true;
+        if (place == places.end()) return;
         unknown.erase(place->second.inAll);
         place->second.peer->second.unknown.erase(place->second.inPeer);
-        return true;
     }
 
 private:
@@ -115,5 +114,21 @@ private:
         }
     }
 };
+
+/** No other path of a server begins with as many letters. */
+constexpr size_t TOKEN_LENGTH_MIN = 32;
+
+/** Whether the token of a request came last on its connection, and was authenticated there. */
+inline bool isKnown(Response *response, uWS::HttpRequest *request) {
+    auto &client = response->client();
+    std::string_view token = request->getFullUrl();
+    if (!token.empty()) token.remove_prefix(1);
+    token = token.substr(0, token.find_first_of("/?"));
+    // Of another path than that of a token.
+    if (token.length() < TOKEN_LENGTH_MIN) token = request->getHeader("x-token");
+    size_t id = std::hash<std::string_view>{}(token);
+    if (client.id != id || token.empty()) client = {id, false};
+    return client.isKnown;
+}
 
 } // namespace slotline

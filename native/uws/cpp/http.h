@@ -62,6 +62,8 @@ inline void handleRequest(const Callback &handler, Response *response, uWS::Http
         response->close();
         return;
     }
+    // Of a body that has not come with its head, nobody has looked.
+    isKnown(response, request);
     Scope scope(lib.env);
     double handle = openResponse(response);
     handler.call({toNumber(lib.env, handle), headOf(lib.env, request)});
@@ -166,13 +168,14 @@ inline napi_value getRemoteAddress(napi_env env, napi_callback_info info) {
 
 /**
  * The request was authenticated: its connection is not closed for others. Returns whether it is the
- * first one of its connection.
+ * first one of its connection since another token came.
  */
 inline napi_value setAuthenticated(napi_env env, napi_callback_info info) {
     ResponseCall<1> call(env, info);
     if (call.response == nullptr) return nullptr;
     Connections *known = library->connectionsOf(call.response);
-    return toBoolean(env, known == nullptr || known->authenticate(call.response));
+    if (known != nullptr) known->authenticate(call.response);
+    return toBoolean(env, !std::exchange(call.response->client().isKnown, true));
 }
 
 /** Has `onData` called with each chunk of the body. */

@@ -30,7 +30,7 @@ export class HttpResponse {
 
   /**
    * The request was authenticated: its connection is not closed for others. Returns whether it is
-   * the first one of its connection.
+   * the first one of its connection since another token came.
    */
   setAuthenticated(): boolean {
     return this.functions.setAuthenticated(this.handle)
