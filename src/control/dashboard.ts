@@ -12,12 +12,14 @@ import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
 import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import type { CheckUrl } from '../dashboard/api/check.js'
+import { createOperatorAccessRoutes } from '../dashboard/api/operator/access-routes.js'
 import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
 import type { ServiceUsage } from '../dashboard/api/operator/service.js'
+import { createViewAudit } from '../dashboard/api/operator/view-audit.js'
 import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
 import type { TrafficOf } from '../dashboard/api/overview/overview.js'
 import { createCookies } from '../dashboard/http/cookies.js'
-import { createOwnAccess } from '../dashboard/http/guard.js'
+import { createPathAccess, type GuardParts } from '../dashboard/http/guard.js'
 import { createOpenApiRoute } from '../dashboard/api/openapi.js'
 import { createPendingSeal } from '../dashboard/auth/pending-sign-in.js'
 import type { Route } from '../dashboard/http/route.js'
@@ -36,7 +38,7 @@ import { createStateOf } from '../dashboard/events/state.js'
 import { createWatches } from '../dashboard/events/watches.js'
 import { createStatusRoutes } from '../dashboard/status/routes.js'
 import { createReadStatus } from '../dashboard/status/status.js'
-import { createReadWarnings } from '../dashboard/api/warnings.js'
+import { createReadWarnings, type ReadWarnings } from '../dashboard/api/warnings.js'
 import { randomBase62 } from '../access/tokens/location-token.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
@@ -118,15 +120,37 @@ const createRateLimits = (options: ControlConfig['dashboard']) => ({
 })
 
 /** Finds what a page watches of these routes. */
-const openWatches = (parts: ControlDashboardParts, routes: readonly Route[]) =>
+const openWatches = (
+  parts: ControlDashboardParts,
+  routes: readonly Route[],
+  noteView: GuardParts['noteView'],
+) =>
   createWatches(
     routes,
     parts.config.dashboard.operators,
-    createOwnAccess({
+    createPathAccess({
       findAccess: accessId => parts.accessService.find(accessId),
       isCurrent: () => parts.isCurrent(),
+      noteView,
     }),
   )
+
+/** The API of the holders of accesses. */
+const createHolderRoutes = (
+  parts: ControlDashboardParts,
+  readWarnings: ReadWarnings,
+  deliveries: ReturnType<typeof openDeliveries>,
+): readonly Route[] => {
+  const { dashboard, submissionStore } = parts.config
+  return createApi({
+    ...parts,
+    exportBounds: submissionStore,
+    docsUrl: dashboard.docsUrl,
+    readWarnings,
+    ruleId: () => `rule_${randomBase62(RULE_ID_CHARS, randomBytes)}`,
+    webhookParts: { webhooks: parts.webhooks, deliveries, options: dashboard.webhooks },
+  })
+}
 
 /** Opens the dashboard of control: page, sign-in, API and admin API. */
 export const openControlDashboard = async (parts: ControlDashboardParts): Promise<Dashboard> => {
@@ -155,22 +179,19 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   const streams = openStreams(parts, sessions)
   const locationIds = config.locations.map(({ id }) => id)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
+  const audit = createAuditRecord(parts.auditLog, log)
+  const noteView = createViewAudit(audit, now)
+  const holderRoutes = createHolderRoutes(parts, readWarnings, deliveries)
   const routes = [
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures: limits.failures, options }),
     ...createSessionListRoutes(sessions),
-    ...createApi({
-      ...parts,
-      exportBounds: config.submissionStore,
-      docsUrl: options.docsUrl,
-      readWarnings,
-      ruleId: () => `rule_${randomBase62(RULE_ID_CHARS, randomBytes)}`,
-      webhookParts: { webhooks: parts.webhooks, deliveries, options: options.webhooks },
-    }),
+    ...holderRoutes,
     ...createOperatorRoutes({ ...parts, locationIds }),
+    ...createOperatorAccessRoutes(parts, holderRoutes),
     ...createStatusRoutes(createReadStatus({ ...parts, ...options, locationIds }), options),
     ...parts.adminRoutes,
   ]
-  const all = [createEventRoute(streams, openWatches(parts, routes)), ...routes]
+  const all = [createEventRoute(streams, openWatches(parts, routes, noteView)), ...routes]
   const origins = locationIds.flatMap(id => {
     const location = parts.catalog.location(id)
     return location === undefined ? [] : [location.rpcOrigin, location.wsOrigin]
@@ -190,7 +211,8 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     log,
     clientOf: (peer, forwardedFor) => parts.clientOf(peer, forwardedFor),
     session: (id, address) => sessions.find(id, address),
-    audit: createAuditRecord(parts.auditLog, log),
+    audit,
+    noteView,
     descriptor: parts.descriptor,
     now,
   })

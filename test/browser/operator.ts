@@ -1,4 +1,5 @@
-import t from 'tap'
+import type { Page } from 'playwright-core'
+import t, { type Test } from 'tap'
 import {
   look,
   openBrowser,
@@ -66,6 +67,15 @@ const errorsOf = (range: Range, code: number): number =>
     .filter(one => one.code === code)
     .reduce((all, { count }) => all + count, 0)
 
+/** What changes or reveals something is not on the page at all. */
+const absent = async (t: Test, page: Page): Promise<void> => {
+  const text = await page.locator('main').innerText()
+  t.notMatch(text, /Generate|Regenerate|Reveal|Revoke|Restrict|Keep parameters|API key|Webhook/i)
+  for (const name of ['CSV', 'JSON', 'Save', 'Settings', 'Connect'])
+    t.equal(await page.getByRole('button', { name }).count(), 0, name)
+  t.equal(await page.locator('fieldset[disabled]').count(), 0)
+}
+
 const browser = await openBrowser(t)
 if (browser !== undefined) {
   await t.test('the page of operators, which others do not have', async t => {
@@ -113,6 +123,42 @@ if (browser !== undefined) {
     await page.keyboard.press('Enter')
     await rows.filter({ hasText: 'pass of person-7 ·' }).waitFor()
     t.equal(await rows.count(), 1)
+    t.match(page.url(), '#/operator?find=person-7')
+
+    await rows.getByRole('link').press('Enter')
+    const banner = page.getByRole('note')
+    await banner.filter({ hasText: /^Read-only\. Access acc_\w+ of person-7, as/ }).waitFor()
+    await untilFocused(page, 'Node access')
+    await page.getByText('No failed requests in the last 30 days.').waitFor()
+    t.match(page.url(), /#\/operator\/access\/acc_\w+$/)
+    await look(t, page, 'operator-access', VIEWS)
+    await page.getByRole('tab', { name: 'Usage' }).press('ArrowRight')
+    await page.getByRole('heading', { name: 'Submissions', exact: true }).waitFor()
+    await absent(t, page)
+    await look(t, page, 'operator-access-submissions', VIEWS)
+    await page.reload()
+    await banner.waitFor()
+    t.equal(await page.title(), 'Submissions · Node access · Operator · Slotline')
+    const change = page.getByRole('button', { name: 'All locations Change' })
+    if (await change.isVisible()) await change.press('Enter')
+    await page.getByRole('radio', { name: /^Frankfurt/ }).check()
+    await page.getByRole('heading', { name: 'Refused attempts' }).waitFor()
+    t.match(page.url(), /#\/operator\/location\/acc_\w+\/main\/fra\/usage$/)
+    t.equal(await page.getByRole('tab').count(), 1, 'neither Connect nor Settings')
+    await absent(t, page)
+    await look(t, page, 'operator-location', VIEWS)
+    await page.goBack()
+    await page.goto(`${dashboard.url}/#/operator?find=person-7`)
+    await rows.getByRole('link').press('Enter')
+    await banner.getByRole('link', { name: 'Back to Operator' }).press('Enter')
+    await untilFocused(page, 'Operator')
+    await rows.filter({ hasText: 'pass of person-7 ·' }).waitFor()
+    t.equal(await rows.count(), 1, 'with the view that was left')
+    for (const id of ['acc_none', 'x'.repeat(8_192), '%2e%2e%2fusage']) {
+      await page.goto(`${dashboard.url}/#/operator/access/${id}`)
+      await page.getByRole('button', { name: 'Try again' }).waitFor()
+    }
+    await page.getByRole('link', { name: 'Back to Operator' }).press('Enter')
     await page.getByRole('radio', { name: 'Accesses' }).focus()
     for (const [name, text] of [
       ['Usage', 'Top accesses'],
@@ -157,6 +203,7 @@ if (browser !== undefined) {
     const { adminToken, dashboardUrl, identity } = deployment.description
     const olga = new DashboardClient(dashboardUrl)
     await olga.signIn(identity.users[2])
+    const { subject } = (await olga.ask('/api/session')).json as { readonly subject: string }
     const admin = async (path: string, body: object): Promise<Record<string, string>> => {
       const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
       const url = new URL(`/admin/accesses${path}`, dashboardUrl)
@@ -166,7 +213,7 @@ if (browser !== undefined) {
     const accesses: { readonly accessId: string; readonly url: string }[] = []
     for (const label of ['first of two', 'second of two']) {
       const limits = { requestsPerSecondMax: 10_000, requestsBurstMax: 50 }
-      const wanted = { subject: 'tester', kind: 'pass', product: 'node-access', label, limits }
+      const wanted = { subject, kind: 'pass', product: 'node-access', label, limits }
       const { accessId = '' } = await admin('', wanted)
       const { rpcUrl = '' } = await admin(`/${accessId}/networks/sandbox/locations/fra/token`, {})
       accesses.push({ accessId, url: rpcUrl })
@@ -247,6 +294,30 @@ if (browser !== undefined) {
       .filter({ hasText: /Requests of one batch: 8/ })
       .waitFor()
     t.notOk((await page.content()).includes('slt_'), 'no token is in it')
+
+    const { accessId = '' } = accesses[1] ?? {}
+    const figures = async (): Promise<readonly string[]> => {
+      const requests = tile.filter({ hasText: 'Requests' }).locator('dd')
+      await requests.filter({ hasText: new RegExp(`^${second}$`) }).waitFor()
+      const limits = page.getByRole('region', { name: 'Over a limit' }).locator('td')
+      const methods = page.getByRole('region', { name: 'Usage by method' }).locator('tbody tr')
+      await methods.filter({ hasText: 'getNothing' }).waitFor()
+      return [tile, limits, methods].reduce<Promise<readonly string[]>>(
+        async (all, one) => [...(await all), ...(await one.allInnerTexts())],
+        Promise.resolve([]),
+      )
+    }
+    await top.filter({ hasText: 'second of two' }).getByRole('link').press('Enter')
+    await page.getByRole('note').filter({ hasText: accessId }).waitFor()
+    t.match(page.url(), `#/operator/access/${accessId}?range=day`)
+    const seen = await figures()
+    t.equal(await page.getByRole('region', { name: 'Failed requests' }).locator('li').count(), 38)
+    await absent(t, page)
+    await look(t, page, 'operator-access-traffic', WIDE_VIEWS)
+    t.notOk((await page.content()).includes('slt_'), 'nor in that of an access')
+    await page.goto(`${dashboardUrl}#/access/${accessId}?range=day`)
+    await page.getByRole('tab', { name: 'Settings' }).waitFor()
+    t.strictSame(await figures(), seen, 'its holder, who is the operator here, sees the same')
     t.strictSame(faults, [])
     await context.close()
     for (const { accessId } of accesses) await admin(`/${accessId}/end`, {})

@@ -1,6 +1,6 @@
 /**
  * What is recorded: every change of accesses, tokens, webhooks, API keys, members and secrets of
- * the service, every sight, and sign-ins.
+ * the service, every sight of a secret, operators who look at an access, and sign-ins.
  */
 export const AUDIT_ACTIONS = [
   'grant',
@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   'add-member',
   'set-member-role',
   'remove-member',
+  'view-access',
   'sign-in',
   'sign-out',
   'end-session',

@@ -64,6 +64,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: shapes.tokenUsage,
     summary: 'Usage of the network at the location per minute, and refused attempts',
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
     errors: ['notOffered'],
@@ -101,6 +102,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: limitShapes.accessUsage,
     summary: 'Limits of an access and their current utilisation',
     answers: {
       200: { description: 'Sums over all edges, of every machine', body: limitShapes.accessUsage },
@@ -123,6 +125,7 @@ const machineRoutes = ({ machines }: ApiParts): readonly Route[] =>
           guard: 'session',
           accessRole: 'view',
           apiKeyScope: 'usage:read',
+          operatorAnswer: shapes.machines,
           summary: 'The machines of the locations of an access',
           answers: {
             200: { description: 'In the order of their ids', body: shapes.machines },
@@ -146,6 +149,7 @@ const locationRoute = ({ locationStates }: ApiParts): Route =>
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: shapes.locations,
     summary: 'Live states of the locations of an access',
     answers: { 200: { description: 'In the order of the access', body: shapes.locations } },
     handle: ({ access }) => {

@@ -96,6 +96,7 @@ export const createWarningRoute = (readWarnings: ReadWarnings): Route =>
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: limitShapes.warnings,
     summary: 'What the alert rules of an access find now',
     answers: { 200: { description: 'Empty if all is well', body: limitShapes.warnings } },
     handle: async ({ access }) => ok(await readWarnings(access)),

@@ -41,11 +41,11 @@ export const createEventRoute = (
     query,
     answers: { 200: { description: 'A stream of type `text/event-stream`' } },
     errors: ['unavailable', 'wrongInput'],
-    handle: ({ session, cookie, query: { watch } }) => {
+    handle: ({ session, cookie, peer, query: { watch } }) => {
       const id = cookie('session')
       if (id === undefined) throw new RpcError('signedOut')
       const watches = parsePaths(watch).flatMap((path, index) => {
-        const found = watchOf(session, path)
+        const found = watchOf(session, path, peer)
         return found === undefined ? [] : [Object.assign(found, { index })]
       })
       const { subject, verifiedEmail } = session

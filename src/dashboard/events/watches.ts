@@ -1,5 +1,5 @@
 import type { Session } from '../auth/session.js'
-import type { createOwnAccess } from '../http/guard.js'
+import type { createPathAccess } from '../http/guard.js'
 import { hasAccess, type Route } from '../http/route.js'
 
 /** An answer of the API that an open page shows, and is sent when it has changed. */
@@ -12,7 +12,10 @@ export type Watch = {
 
 const ACCESS = '/api/accesses/:accessId'
 
-/** What can be watched, and how often it is read. Whatever else a page shows, it asks for. */
+/**
+ * What can be watched, and how often it is read; of a holder's path also what operators see of it.
+ * Whatever else a page shows, it asks for.
+ */
 export const INTERVALS: ReadonlyMap<string, number> = new Map([
   ['/api/overview', 10_000],
   ['/api/sessions', 10_000],
@@ -51,12 +54,12 @@ export const createWatches =
   (
     routes: readonly Route[],
     operators: readonly string[],
-    ownAccess: ReturnType<typeof createOwnAccess>,
+    pathAccess: ReturnType<typeof createPathAccess>,
   ) =>
-  (session: Session, path: string): Watch | undefined => {
+  (session: Session, path: string, peer: string): Watch | undefined => {
     const [at = '', query = ''] = path.split('?')
     for (const route of routes) {
-      const everyMs = INTERVALS.get(route.path)
+      const everyMs = INTERVALS.get(route.holderPath ?? route.path)
       if (everyMs === undefined || route.method !== 'GET' || route.guard !== 'session') continue
       if (route.needsOperator && !operators.includes(session.subject)) continue
       const params = match(route.path, at)
@@ -64,12 +67,12 @@ export const createWatches =
       const call = {
         ...{ params, session, body: undefined, admin: undefined, apiKey: undefined },
         search: query === '' ? '' : `?${query}`,
-        ...{ peer: '', client: '', userAgent: '' },
+        ...{ peer, client: '', userAgent: '' },
         cookie: () => undefined,
         signIns: () => new Map<string, string>(),
       }
       const demand = () =>
-        hasAccess(route) ? ownAccess(session, params['accessId'], route.accessRole) : undefined
+        hasAccess(route) ? pathAccess(route, session, params['accessId'], peer) : undefined
       const read = async (): Promise<unknown> => {
         const { body } = await route.run({ ...call, access: demand() })
         // The right may have been taken away meanwhile.

@@ -41,6 +41,8 @@ export type GuardParts = {
   readonly apiKeys: Pick<ApiKeyManager, 'find' | 'noteUse'>
   /** An access as of the newest commit. */
   readonly findAccess: (accessId: string) => Access | undefined
+  /** Records that an operator sees an access, from the address of a TCP peer. */
+  readonly noteView: (subject: string, accessId: string, peer: string) => void
   /** Whether this machine can prove that its accesses are current: its lease has not ended. */
   readonly isCurrent: () => boolean
   readonly log: Log
@@ -167,7 +169,7 @@ type OwnAccessParts = Pick<GuardParts, 'findAccess' | 'isCurrent'>
  * Finds an access for its owner or a member with a role; that of others is one that does not exist.
  * What a member may do can be taken away on another machine, so that this one must be current.
  */
-export const createOwnAccess =
+const createOwnAccess =
   ({ findAccess, isCurrent }: OwnAccessParts) =>
   (person: AccessPerson, accessId = '', needed: AccessRole = 'owner'): Access => {
     const access = findAccess(accessId)
@@ -177,6 +179,27 @@ export const createOwnAccess =
     demandRole(role, needed)
     return access
   }
+
+/**
+ * Finds the access in the path of a route for a person who may call it; any access if the route is
+ * for operators. What an operator sees is recorded before it is read.
+ */
+export const createPathAccess = (parts: OwnAccessParts & Pick<GuardParts, 'noteView'>) => {
+  const { findAccess, noteView } = parts
+  const ownAccess = createOwnAccess(parts)
+  return (
+    { accessRole, needsOperator }: Pick<Route, 'accessRole' | 'needsOperator'>,
+    person: Pick<Session, 'subject' | 'verifiedEmail'>,
+    accessId: string | undefined,
+    peer: string,
+  ): Access => {
+    if (!needsOperator) return ownAccess(person, accessId, accessRole)
+    const access = findAccess(accessId ?? '')
+    if (access === undefined) throw new RpcError('noSuchAccess')
+    noteView(person.subject, access.accessId, peer)
+    return access
+  }
+}
 
 /** An access that a person may use. */
 export type OwnAccess = { readonly access: Access; readonly role: AccessRole }
@@ -200,7 +223,7 @@ export const createGuard = (parts: GuardParts) => {
   const clientOf = createClientOf(parts)
   const checkAdmin = createAdminCheck(parts)
   const checkKey = createKeyCheck(parts)
-  const ownAccess = createOwnAccess(parts)
+  const pathAccess = createPathAccess(parts)
   return async (route: Route, c: Context<Env>): Promise<Caller> => {
     const { guard, method, isRateLimited, needsRecentSignIn, needsOperator } = route
     const header = (name: string) => c.req.header(name)
@@ -217,7 +240,7 @@ export const createGuard = (parts: GuardParts) => {
     if (needsRecentSignIn && now() - found.authenticatedAtMs >= recentSignInMs)
       throw new RpcError('signInTooOld', { minutes: Math.ceil(recentSignInMs / 60_000) })
     if (!hasAccess(route)) return { session: found }
-    const demand = () => ownAccess(found, c.req.param('accessId'), route.accessRole)
+    const demand = () => pathAccess(route, found, c.req.param('accessId'), peerOf(c))
     return {
       session: found,
       access: demand(),

@@ -80,6 +80,13 @@ export type Route = {
   readonly accessRole?: AccessRole | undefined
   /** What an API key must be made for; absent: none may call the route. */
   readonly apiKeyScope?: ApiKeyScope
+  /**
+   * What operators see of the answer, of any access: all else is left out. Absent: they have no
+   * such route. It must have no secret of the holder and no parameters of calls.
+   */
+  readonly operatorAnswer?: v.GenericSchema
+  /** The path of the holder's route that this route of operators is made from. */
+  readonly holderPath?: string
   /** The role that an admin token needs, where the guard demands one. */
   readonly needsRole: HolderRole
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
@@ -113,10 +120,11 @@ type SessionOf<P extends string, G extends Guard> = G extends 'session'
     : Session
   : undefined
 
-/** Each route of an access must declare who may call it. */
+/** Each route of an access must declare who may call it: a role in it, or operators. */
 type RoleOf<P extends string, G extends Guard> = G extends 'session'
   ? 'accessId' extends ParamNames<P>
-    ? { readonly accessRole: AccessRole }
+    ? | { readonly accessRole: AccessRole; readonly needsOperator?: false }
+      | { readonly accessRole?: undefined; readonly needsOperator: true }
     : { readonly accessRole?: undefined }
   : { readonly accessRole?: undefined }
 
@@ -127,7 +135,10 @@ type Spec<
   G extends Guard,
   Q extends v.GenericSchema | undefined,
   B extends v.GenericSchema | undefined,
-> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | 'needsRole' | Flag> & {
+> = Omit<
+  Route,
+  'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | 'needsRole' | 'holderPath' | Flag
+> & {
   readonly path: P
   readonly guard: G
   readonly query?: Q
@@ -210,7 +221,8 @@ export const route = <
       ...(isRateLimited ? (['tooManyAttempts'] as const) : []),
       ...(needsRecentSignIn ? (['signInTooOld'] as const) : []),
       ...(needsOperator ? (['notOperator'] as const) : []),
-      ...(hasAccess(spec) ? (['noSuchAccess', 'leaseExpired'] as const) : []),
+      ...(hasAccess(spec) ? (['noSuchAccess'] as const) : []),
+      ...(spec.accessRole === undefined ? [] : (['leaseExpired'] as const)),
       ...(spec.accessRole === undefined || spec.accessRole === 'view'
         ? []
         : (['accessRole'] as const)),

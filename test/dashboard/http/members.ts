@@ -18,6 +18,8 @@ t.test('each route of an access takes those whose role it declares, and no other
   const document = Object((await ben.ask('/api/openapi.json')).json)
   const calls = Object.entries(document.paths as Record<string, Operations>)
     .filter(([path]) => path.startsWith('/api/') && path.includes('{accessId}'))
+    // Those of operators need no role in the access: test/dashboard/api/operator/access-routes.ts.
+    .filter(([path]) => !path.startsWith('/api/operator/'))
     .flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { security }]) => {
         const [roles] = security.flatMap(way => ('session' in way ? [way.session] : []))

@@ -18,6 +18,7 @@ export const createIncidentRoute = ({ incidents }: { readonly incidents: ListInc
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: shapes.incidents,
     summary: 'The newest incidents of the locations of an access',
     answers: { 200: { description: 'Newest first, 50 at most', body: shapes.incidents } },
     handle: ({ access }) => {

@@ -82,6 +82,7 @@ export const createFailureRoutes = (parts: Parts): readonly Route[] => {
       guard: 'session',
       accessRole: 'view',
       apiKeyScope: 'usage:read',
+      operatorAnswer: shapes.operatorFailures,
       summary: 'Failed requests of an access, with how many of each kind there are',
       query: shapes.failuresQuery,
       answers: { 200: { description: 'Newest first', body: shapes.failures } },

@@ -102,6 +102,24 @@ export const failures = v.object({
   missing,
 })
 
+/** What operators see: the parameters are the holder's, and all are empty. */
+export const operatorFailures = v.object({
+  ...failures.entries,
+  failures: v.pipe(
+    v.array(
+      v.object({
+        ...failedRequest.entries,
+        params: v.pipe(
+          text,
+          v.transform(() => ''),
+          v.description('Always empty'),
+        ),
+      }),
+    ),
+    v.readonly(),
+  ),
+})
+
 export const paramsSwitch = v.strictObject({
   isOn: described(v.boolean('must be true or false'), 'True: for 24 hours from now'),
 })

@@ -84,6 +84,7 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
+    operatorAnswer: shapes.rangeUsage,
     summary: 'Usage in a time: requests, errors by code, percentiles by period and by method',
     query: shapes.rangeQuery,
     answers: {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { createApi } from '../lib/api.js'
 import { createLive } from '../hooks/live.js'
+import { formatAccess } from '../lib/route.js'
 import { restoreRoute, saveReturn, takeResumed } from '../lib/return.js'
 import { takeFailure } from '../lib/sign-in-failures.js'
 import { ServicesProvider } from '../hooks/context.js'
@@ -42,7 +43,7 @@ export const App = () => {
       setAnnouncement(isRepeated.current ? `${text}\u200b` : text)
     }
     const api = createApi({ onSignedOut, onSignInTooOld: setRefusedAction })
-    return { api, live: createLive(), announce, onSignedOut }
+    return { api, live: createLive(), accessHref: formatAccess, announce, onSignedOut }
   }, [])
 
   const start = async (): Promise<boolean> => {

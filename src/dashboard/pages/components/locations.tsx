@@ -42,7 +42,7 @@ const titleOfPage = (
 }
 
 /** Folds the choices in a narrow window. */
-const FoldButton = (options: {
+export const FoldButton = (options: {
   readonly isFolded: boolean
   readonly onClick: () => void
   readonly children: ComponentChildren
@@ -61,7 +61,7 @@ const FoldButton = (options: {
 )
 
 /** What is folded in a narrow window after something is chosen. */
-const useFold = (isShown: boolean) => {
+export const useFold = (isShown: boolean) => {
   const [isChoosing, setChoosing] = useState(false)
   const isFolded = isShown && !isChoosing
   const foldAfterTap = (event: MouseEvent): void => {

@@ -1,5 +1,5 @@
 import type { Ref } from 'preact'
-import { formatAccess } from '../lib/route.js'
+import { useServices } from '../hooks/context.js'
 import { titleOf } from '../lib/overview.js'
 import type { Access } from '../lib/wire.js'
 
@@ -35,6 +35,7 @@ export const PageHead = ({
   readonly location: Named | undefined
   readonly heading: Ref<HTMLHeadingElement>
 }) => {
+  const { accessHref } = useServices()
   const [tone, state] = access === undefined ? [] : badgeOf(access, network, location)
   return (
     <div class="page-head">
@@ -47,7 +48,7 @@ export const PageHead = ({
               </>
             ) : (
               <>
-                <a href={formatAccess(access.accessId)}>
+                <a href={accessHref(access.accessId)}>
                   <bdi>{titleOf(access)}</bdi>
                 </a>{' '}
                 · {network?.name}

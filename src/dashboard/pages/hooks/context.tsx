@@ -1,6 +1,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Api } from '../lib/api.js'
+import type { formatAccess } from '../lib/route.js'
 import type { Access } from '../lib/wire.js'
 import type { Live } from './live.js'
 
@@ -8,6 +9,8 @@ import type { Live } from './live.js'
 export type Services = {
   readonly api: Api
   readonly live: Live
+  /** The link to the page of an access. */
+  readonly accessHref: typeof formatAccess
   /** Announces a text to screen readers. */
   readonly announce: (text: string) => void
   /** The session has ended. */
@@ -24,9 +27,17 @@ export const useServices = (): Services => {
   return services
 }
 
-/** The role of the person in the access that is shown. */
-const RoleContext = createContext<Access['role']>('owner')
+/** The role of the person in the access that is shown; an operator has none, and only looks. */
+type Role = Access['role'] | 'operator'
+
+const RoleContext = createContext<Role>('owner')
 
 export const RoleProvider = RoleContext.Provider
 
-export const useRole = (): Access['role'] => useContext(RoleContext)
+export const useRole = (): Role => useContext(RoleContext)
+
+/** Whether the person may change the access that is shown. */
+export const useMayChange = (): boolean => {
+  const role = useRole()
+  return role === 'owner' || role === 'manage'
+}

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import { access as operatorAccess } from '../../api/operator/access-shapes.js'
 import * as operatorShapes from '../../api/operator/operator-shapes.js'
 import * as serviceShapes from '../../api/operator/service-shapes.js'
 import * as overviewShapes from '../../api/overview/overview-shapes.js'
@@ -116,6 +117,8 @@ const createOperatorCalls = (read: Read) => ({
     const query = new URLSearchParams({ find, after })
     return read(operatorShapes.accesses, 'GET', `/api/operator/accesses?${query}`)
   },
+  operatorAccess: (accessId: string) =>
+    read(operatorAccess, 'GET', accessPath(accessId, '/api/operator/accesses')),
   operatorUsage: (query: Readonly<Record<string, string>>) =>
     read(
       serviceShapes.serviceUsage,
@@ -147,11 +150,12 @@ const createOperatorCalls = (read: Read) => ({
   },
 })
 
-const accessPath = (accessId: string): string => `/api/accesses/${encodeURIComponent(accessId)}`
+const accessPath = (accessId: string, accesses = '/api/accesses'): string =>
+  `${accesses}/${encodeURIComponent(accessId)}`
 
-const scopePath = ({ accessId, network, location }: TokenScope): string => {
+const scopePath = ({ accessId, network, location }: TokenScope, accesses?: string): string => {
   const [at, of] = [encodeURIComponent(location), encodeURIComponent(network)]
-  return `${accessPath(accessId)}/networks/${of}/locations/${at}`
+  return `${accessPath(accessId, accesses)}/networks/${of}/locations/${at}`
 }
 
 /** The webhooks of an access, and the rules by which its holder is alerted. */
@@ -217,10 +221,10 @@ export type SessionFaults = {
   readonly onSignInTooOld: (action: string) => void
 }
 
-/** What was submitted, as a list and as a file. */
-const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
-  /** The file of what matches; `query` has the format. */
-  exportFile: async (
+/** The file of what matches; `query` has the format. */
+const createExportFile =
+  (onSignedOut: () => void) =>
+  async (
     accessId: string,
     what: 'submissions' | 'failures',
     query: Readonly<Record<string, string>>,
@@ -236,35 +240,33 @@ const createSubmissionCalls = (read: Read, onSignedOut: () => void) => ({
     })
     const missing = headers.get('x-missing')?.split(', ')
     return { name, content, next: headers.get('x-next'), missing }
-  },
-  submissionSummary: (accessId: string, hours: string) =>
-    read(summary, 'GET', `${accessPath(accessId)}/submissions/summary?hours=${hours}`),
-  submissions: (accessId: string, query: Readonly<Record<string, string>>) =>
-    read(submissions, 'GET', `${accessPath(accessId)}/submissions?${new URLSearchParams(query)}`),
-})
+  }
 
-/** What was counted and listed of requests. */
-const createUsageCalls = (read: Read) => ({
-  tokenUsage: (scope: TokenScope) => read(shapes.tokenUsage, 'GET', `${scopePath(scope)}/usage`),
-  usageRange: (accessId: string, query: Readonly<Record<string, string>>) =>
-    read(
-      usageShapes.rangeUsage,
-      'GET',
-      `${accessPath(accessId)}/usage/range?${new URLSearchParams(query)}`,
-    ),
-  failures: (accessId: string, query: Readonly<Record<string, string>>) =>
-    read(
-      failureShapes.failures,
-      'GET',
-      `${accessPath(accessId)}/failures?${new URLSearchParams(query)}`,
-    ),
-  keepParameters: (accessId: string, isOn: boolean) =>
-    read(failureShapes.paramsState, 'PUT', `${accessPath(accessId)}/failures/parameters`, {
-      isOn,
-    }),
-  accessUsage: (accessId: string) =>
-    read(limitShapes.accessUsage, 'GET', `${accessPath(accessId)}/usage`),
-})
+/** What was counted and listed of an access; operators read the same at a path of theirs. */
+const createReadCalls = (read: Read, accesses?: string) => {
+  const pathOf = (accessId: string, end: string): string =>
+    `${accessPath(accessId, accesses)}/${end}`
+  const ask = <S extends v.GenericSchema>(schema: S, accessId: string, end: string) =>
+    read(schema, 'GET', pathOf(accessId, end))
+  type Query = Readonly<Record<string, string>>
+  return {
+    tokenUsage: (scope: TokenScope) =>
+      read(shapes.tokenUsage, 'GET', `${scopePath(scope, accesses)}/usage`),
+    usageRange: (accessId: string, query: Query) =>
+      ask(usageShapes.rangeUsage, accessId, `usage/range?${new URLSearchParams(query)}`),
+    failures: (accessId: string, query: Query) =>
+      ask(failureShapes.failures, accessId, `failures?${new URLSearchParams(query)}`),
+    accessUsage: (accessId: string) => ask(limitShapes.accessUsage, accessId, 'usage'),
+    incidents: (accessId: string) => ask(incidentShapes.incidents, accessId, 'incidents'),
+    warnings: (accessId: string) => ask(limitShapes.warnings, accessId, 'warnings'),
+    locations: (accessId: string) => ask(shapes.locations, accessId, 'locations'),
+    machines: (accessId: string) => ask(shapes.machines, accessId, 'machines'),
+    submissionSummary: (accessId: string, hours: string) =>
+      ask(summary, accessId, `submissions/summary?hours=${hours}`),
+    submissions: (accessId: string, query: Query) =>
+      ask(submissions, accessId, `submissions?${new URLSearchParams(query)}`),
+  }
+}
 
 /** Client of the dashboard's API. */
 export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
@@ -307,8 +309,6 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
     overview: () => read(overviewShapes.overview, 'GET', '/api/overview'),
     relabel: (accessId: string, label: string) =>
       ask('PUT', `${accessPath(accessId)}/label`, { label }),
-    incidents: (accessId: string) =>
-      read(incidentShapes.incidents, 'GET', `${accessPath(accessId)}/incidents`),
     panel: (scope: TokenScope) => read(shapes.panel, 'GET', scopePath(scope)),
     generate: (scope: TokenScope) => ask('POST', `${scopePath(scope)}/token`, {}),
     regenerate: async (scope: TokenScope, overlapSeconds: number) => {
@@ -330,14 +330,14 @@ export const createApi = ({ onSignedOut, onSignInTooOld }: SessionFaults) => {
       return read(shapes.clients, 'GET', `${scopePath(scope)}/clients?${query}`)
     },
     ownAddress: () => read(shapes.address, 'GET', '/api/address'),
-    ...createUsageCalls(read),
-    warnings: (accessId: string) =>
-      read(limitShapes.warnings, 'GET', `${accessPath(accessId)}/warnings`),
-    locations: (accessId: string) =>
-      read(shapes.locations, 'GET', `${accessPath(accessId)}/locations`),
-    machines: (accessId: string) =>
-      read(shapes.machines, 'GET', `${accessPath(accessId)}/machines`),
-    ...createSubmissionCalls(read, onSignedOut),
+    keepParameters: (accessId: string, isOn: boolean) =>
+      read(failureShapes.paramsState, 'PUT', `${accessPath(accessId)}/failures/parameters`, {
+        isOn,
+      }),
+    exportFile: createExportFile(onSignedOut),
+    ...createReadCalls(read),
+    /** In place of these: the same of any access, without secrets. */
+    forOperator: createReadCalls(read, '/api/operator/accesses'),
   }
 }
 

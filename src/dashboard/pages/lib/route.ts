@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 /** Tabs of a location, in display order. */
 export const TABS = ['connect', 'usage', 'machines'] as const
@@ -137,6 +137,38 @@ export type OperatorView = (typeof OPERATOR_VIEWS)[number]
 export const parseOperatorView = (fragment: string): OperatorView => {
   const [, second] = partsOf(fragment)
   return OPERATOR_VIEWS.find(name => name === second) ?? 'accesses'
+}
+
+/** The first parts of fragments of the operator's page that open an access, or a location of it. */
+const OPERATOR_ACCESS = '#/operator/'
+const OPERATOR_LOCATION = '#/operator/location/'
+
+/** The link of operators to the page of an access. */
+export const formatOperatorAccess: typeof formatAccess = (...of) =>
+  formatAccess(...of).replace('#/', OPERATOR_ACCESS)
+
+/** A route of the holder's page as one of the operator's. */
+export const formatOperatorRoute = (route: Route): string =>
+  formatRoute(route).replace(
+    '#/',
+    route.accessTab === undefined ? OPERATOR_LOCATION : OPERATOR_ACCESS,
+  )
+
+/** What a fragment of the operator's page opens of an access; undefined: a view of the service. */
+export const parseOperatorRoute = (fragment: string): Route | undefined => {
+  const [, kind, ...rest] = partsOf(fragment)
+  if (kind !== ACCESS_PAGE && kind !== 'location') return undefined
+  const route = parseRoute([...(kind === ACCESS_PAGE ? [kind] : []), ...rest].join('/'))
+  return route.accessId === undefined ? undefined : route
+}
+
+/** The same of the URL, and where the view of the service is that was shown before. */
+export const useOperatorRoute = (): readonly [route: Route | undefined, back: string] => {
+  const fragment = useFragment()
+  const route = parseOperatorRoute(fragment)
+  const back = useRef('#/operator')
+  if (route === undefined) back.current = fragment
+  return [route, back.current]
 }
 
 /** The view in the fragment of the URL, and a function to change it. */

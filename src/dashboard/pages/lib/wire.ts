@@ -1,5 +1,6 @@
 import type { InferOutput } from 'valibot'
 import type * as incidentShapes from '../../api/incidents/incident-shapes.js'
+import type { access as operatorAccess } from '../../api/operator/access-shapes.js'
 import type * as operatorShapes from '../../api/operator/operator-shapes.js'
 import type * as serviceShapes from '../../api/operator/service-shapes.js'
 import type * as overviewShapes from '../../api/overview/overview-shapes.js'
@@ -22,6 +23,7 @@ export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents']
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type ServiceUsage = InferOutput<typeof serviceShapes.serviceUsage>
 export type TopAccess = InferOutput<typeof serviceShapes.topAccesses>['accesses'][number]
+export type OperatorAccessView = InferOutput<typeof operatorAccess>
 export type LanePerformance = InferOutput<typeof operatorShapes.lanes>['lanes'][number]
 export type LaneState = InferOutput<typeof operatorShapes.lanes>['states'][number]
 export type Panel = InferOutput<typeof shapes.panel>

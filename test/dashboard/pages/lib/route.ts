@@ -1,7 +1,10 @@
 import t from 'tap'
 import {
   formatAccess,
+  formatOperatorAccess,
+  formatOperatorRoute,
   formatRoute,
+  parseOperatorRoute,
   parseOperatorView,
   parsePage,
   parseQuery,
@@ -64,6 +67,43 @@ t.test("a view of the operator's page is in the URL", t => {
   t.equal(parseOperatorView('#/operator/lanes'), 'lanes')
   for (const fragment of ['#/operator', '#/operator/', '#/operator/x', '#/operator/constructor'])
     t.equal(parseOperatorView(fragment), 'accesses', fragment)
+  t.end()
+})
+
+t.test('what an operator opens of an access is in the URL', t => {
+  const routes: readonly [fragment: string, route: Route][] = [
+    ['#/operator/access/acc_1', { accessId: 'acc_1', tab: 'connect', accessTab: 'usage' }],
+    [
+      '#/operator/access/a/submissions',
+      { accessId: 'a', tab: 'connect', accessTab: 'submissions' },
+    ],
+    [
+      '#/operator/location/a/m/fra/usage',
+      { accessId: 'a', network: 'm', location: 'fra', tab: 'usage' },
+    ],
+    [
+      '#/operator/location/a/m',
+      { accessId: 'a', network: 'm', location: undefined, tab: 'connect' },
+    ],
+  ]
+  for (const [fragment, route] of routes) {
+    t.strictSame(parseOperatorRoute(fragment), route, fragment)
+    t.equal(formatOperatorRoute(route), fragment)
+    t.equal(parsePage(fragment), 'operator')
+  }
+  t.equal(formatOperatorAccess('a', 'usage', { range: 'day' }), '#/operator/access/a?range=day')
+  t.match(parseOperatorRoute('#/operator/access/a?range=day&code=1'), { accessId: 'a' })
+  for (const end of [
+    '',
+    '/',
+    '/lanes',
+    '/access',
+    '/access/',
+    '/access/%',
+    '/location/',
+    '/x/acc_1',
+  ])
+    t.equal(parseOperatorRoute(`#/operator${end}`), undefined, end)
   t.end()
 })
 

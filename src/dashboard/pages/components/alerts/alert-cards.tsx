@@ -1,4 +1,4 @@
-import { useRole, useServices } from '../../hooks/context.js'
+import { useMayChange, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { WebhooksCard } from '../webhook/webhook-card.js'
 import { AlertsCard } from './alerts-card.js'
@@ -33,11 +33,11 @@ const HiddenWebhooks = () => (
 
 /** When the holder of an access is alerted, and over which webhooks. */
 export const AlertCards = ({ accessId }: { readonly accessId: string }) =>
-  useRole() === 'view' ? (
+  useMayChange() ? (
+    <ManagedAlerts accessId={accessId} />
+  ) : (
     <>
       <AlertsCard accessId={accessId} webhooks={[]} />
       <HiddenWebhooks />
     </>
-  ) : (
-    <ManagedAlerts accessId={accessId} />
   )

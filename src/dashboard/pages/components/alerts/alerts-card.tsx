@@ -1,5 +1,5 @@
 import { RULES_MAX } from '../../../warnings/kinds.js'
-import { useRole } from '../../hooks/context.js'
+import { useMayChange } from '../../hooks/context.js'
 import { useAlerts, type AlertControl } from '../../hooks/use-alerts.js'
 import { conditionOf, KIND_NAMES, targetsOf } from '../../lib/alerts/alert-text.js'
 import type { AlertRule, Webhook } from '../../lib/wire.js'
@@ -44,7 +44,7 @@ const Actions = ({ control, webhooks, rule }: Props & { readonly rule: AlertRule
 
 const Row = ({ control, webhooks, rule }: Props & { readonly rule: AlertRule }) => {
   const { edited, edit, isBusy, replace } = control
-  const mayChange = useRole() !== 'view'
+  const mayChange = useMayChange()
   const name = KIND_NAMES[rule.kind]
   if (edited === rule.ruleId)
     return (
@@ -91,7 +91,7 @@ export const AlertsCard = ({
   readonly webhooks: readonly Webhook[]
 }) => {
   const control = useAlerts(accessId)
-  const mayChange = useRole() !== 'view'
+  const mayChange = useMayChange()
   const { rules, failure, reload, edited, edit, outcome, isBusy, add } = control
   const isWrong = outcome !== undefined && !outcome.isGood
   return (

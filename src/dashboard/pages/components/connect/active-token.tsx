@@ -6,7 +6,7 @@ import { FormerToken } from './overlap.js'
 import { RestrictionForm } from './restriction-form.js'
 import { SamplesCard } from './samples-card.js'
 import { SubmissionCard } from './submission-card.js'
-import { useRole } from '../../hooks/context.js'
+import { useMayChange } from '../../hooks/context.js'
 import { useSecret } from '../../hooks/use-secret.js'
 import type { ActivePanel } from '../../lib/wire.js'
 
@@ -25,7 +25,7 @@ export const ActiveToken = (options: {
 }) => {
   const { scope, panel, canReplace, onChanged, onOutdated } = options
   const { onEndFormer, onRegenerate, onRevoke } = options
-  const mayCall = useRole() !== 'view'
+  const mayCall = useMayChange()
   const secret = useSecret(scope, error => {
     if (error instanceof ApiFailure && error.status === 404) onOutdated()
   })

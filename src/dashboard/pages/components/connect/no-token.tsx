@@ -1,4 +1,4 @@
-import { useRole } from '../../hooks/context.js'
+import { useMayChange } from '../../hooks/context.js'
 import type { Access } from '../../lib/wire.js'
 import { Icon } from '../shared/icon.js'
 
@@ -20,10 +20,9 @@ export const NoToken = ({
   readonly isBusy: boolean
   readonly onGenerate: () => void
 }) => {
-  const why =
-    useRole() === 'view'
-      ? 'Those who manage this access can generate a token.'
-      : WHY_NOT[access.state]
+  const why = useMayChange()
+    ? WHY_NOT[access.state]
+    : 'Those who manage this access can generate a token.'
   return (
     <section class="card empty">
       <Icon name="key" />

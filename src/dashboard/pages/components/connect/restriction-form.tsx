@@ -1,7 +1,7 @@
 import { ConfirmDialog } from './confirm-dialog.js'
 import { SeenClientList } from './seen-clients.js'
 import { Icon } from '../shared/icon.js'
-import { useRole, useServices } from '../../hooks/context.js'
+import { useMayChange, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import {
   useRestriction,
@@ -95,7 +95,7 @@ const AddressForm = ({
 export const RestrictionForm = (options: RestrictionOptions) => {
   const { address, scope } = options
   const { api } = useServices()
-  const mayChange = useRole() !== 'view'
+  const mayChange = useMayChange()
   const restriction = useRestriction(options)
   const { value, confirmation, closeConfirmation } = restriction
   const seen = useLoaded('clients', () => api.clients(scope), REFRESH_MS)

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { useRole } from '../../hooks/context.js'
+import { useMayChange } from '../../hooks/context.js'
 import { RunSample } from './run-sample.js'
 import { SecretField } from './secret-field.js'
 import { Segments } from '../shared/segments.js'
@@ -41,7 +41,7 @@ export const SamplesCard = ({
   const share = useMemo(() => Math.random(), [call, languageId])
   const text = samples?.sampleOf(call, language.file) ?? ''
   const callName = calls.find(({ id }) => id === call)?.name.toLowerCase() ?? ''
-  const mayCall = useRole() !== 'view'
+  const mayCall = useMayChange()
   return (
     <section class="card" aria-labelledby="samples-heading">
       <div class="card-head">

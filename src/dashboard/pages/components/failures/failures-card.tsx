@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
 import { ExportButtons, ExportNotice, useExport } from '../shared/file-export.js'
+import { ForMembers } from '../shared/managed.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { toFilterQuery, toFilters, withFilters } from '../../lib/usage/failure-text.js'
 import { formatCount } from '../../lib/format.js'
@@ -43,7 +44,9 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
           Failed requests
         </h2>
         <p class="muted">All locations of {accessId}</p>
-        <ExportButtons {...exported} />
+        <ForMembers>
+          <ExportButtons {...exported} />
+        </ForMembers>
       </div>
       <ExportNotice {...exported} />
       <FailureFilterForm

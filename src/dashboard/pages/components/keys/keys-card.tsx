@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { useRole, useServices } from '../../hooks/context.js'
+import { useMayChange, useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { formatMoment } from '../../lib/format.js'
 import type { ApiKey } from '../../lib/wire.js'
@@ -69,7 +69,7 @@ const NewKey = ({ secret, onDone }: { readonly secret: string; readonly onDone: 
 export const KeysCard = ({ accessId }: { readonly accessId: string }) => {
   const { api, announce } = useServices()
   const { value, failure, reload } = useLoaded(accessId, () => api.keys(accessId), REFRESH_MS)
-  const mayChange = useRole() !== 'view'
+  const mayChange = useMayChange()
   const [isMaking, setMaking] = useState(false)
   const [secret, setSecret] = useState<string>()
   const [revoked, setRevoked] = useState<ApiKey>()

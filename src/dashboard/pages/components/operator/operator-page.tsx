@@ -4,11 +4,19 @@ import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { formatCount, formatMoment, formatPlural } from '../../lib/format.js'
 import { HEALTHS } from '../../lib/healths.js'
-import { OPERATOR_VIEWS, useOperatorView, type OperatorView } from '../../lib/route.js'
+import {
+  formatOperatorAccess,
+  OPERATOR_VIEWS,
+  useOperatorRoute,
+  useOperatorView,
+  useQuery,
+  type OperatorView,
+} from '../../lib/route.js'
 import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
 import { Segments } from '../shared/segments.js'
 import { Lanes } from './lanes.js'
+import { OperatorAccess } from './operator-access.js'
 import { Paged } from './paged.js'
 import { ServiceUsageView } from './service-usage.js'
 
@@ -35,12 +43,15 @@ const Row = ({
 
 const Search = ({
   label,
+  searched,
   onSearch,
 }: {
   readonly label: string
+  readonly searched: string
   readonly onSearch: (text: string) => void
 }) => {
-  const [text, setText] = useState('')
+  const [text, setText] = useState(searched)
+  useEffect(() => setText(searched), [searched])
   return (
     <form
       class="field-row"
@@ -64,15 +75,29 @@ const Search = ({
   )
 }
 
+/** What a list is searched for, and where its page begins, in the URL. */
+const useSearch = () => {
+  const [query, setQuery] = useQuery()
+  const { find = '', from = '' } = query
+  const set = (next: Readonly<Record<'find' | 'from', string>>): void =>
+    setQuery(Object.fromEntries(Object.entries(next).filter(([, value]) => value !== '')))
+  return {
+    find,
+    setFind: (text: string) => set({ find: text, from: '' }),
+    at: [from, (start: string) => set({ find, from: start })],
+  } as const
+}
+
 const Accesses = () => {
   const { api } = useServices()
-  const [find, setFind] = useState('')
+  const { find, setFind, at } = useSearch()
   return (
     <>
-      <Search label="Id, subject, product or name" onSearch={setFind} />
+      <Search label="Id, subject, product or name" searched={find} onSearch={setFind} />
       <Paged
         key={find}
         name={find}
+        at={at}
         load={async after => {
           const { accesses, next } = await api.operatorAccesses(find, after)
           return { items: accesses, next }
@@ -85,10 +110,12 @@ const Accesses = () => {
                 key={access.accessId}
                 title={
                   <>
-                    <strong>
-                      <bdi>{access.label === '' ? access.product : access.label}</bdi>
-                    </strong>
-                    <code>{access.accessId}</code>
+                    <a href={formatOperatorAccess(access.accessId)}>
+                      <strong>
+                        <bdi>{access.label === '' ? access.product : access.label}</bdi>
+                      </strong>{' '}
+                      <code>{access.accessId}</code>
+                    </a>
                     <span class={`badge is-${access.state}`}>{access.state}</span>
                   </>
                 }
@@ -179,17 +206,18 @@ const Incidents = () => {
 
 const AuditLog = () => {
   const { api } = useServices()
-  const [subject, setSubject] = useState('')
+  const { find: subject, setFind, at } = useSearch()
   return (
     <>
       <p class="muted">
         What was done on the machine that serves this page. Each machine of a cluster has a log of
         its own.
       </p>
-      <Search label="Subject who did it" onSearch={setSubject} />
+      <Search label="Subject who did it" searched={subject} onSearch={setFind} />
       <Paged
         key={subject}
         name={subject}
+        at={at}
         load={async before => {
           const { entries, next } = await api.operatorAudit(subject, before)
           return { items: entries, next: next === null ? null : String(next) }
@@ -230,8 +258,7 @@ const VIEWS = {
   audit: { name: 'Audit', View: AuditLog },
 } as const satisfies Record<OperatorView, { readonly name: string; readonly View: () => unknown }>
 
-/** What operators see of the whole service. It changes nothing. */
-export const OperatorPage = () => {
+const Service = () => {
   const [chosen, choose] = useOperatorView()
   const heading = useRef<HTMLHeadingElement>(null)
   const { name, View } = VIEWS[chosen]
@@ -263,5 +290,15 @@ export const OperatorPage = () => {
         <View />
       </section>
     </section>
+  )
+}
+
+/** What operators see of the whole service, and of each access. It changes nothing. */
+export const OperatorPage = () => {
+  const [route, back] = useOperatorRoute()
+  return route === undefined ? (
+    <Service />
+  ) : (
+    <OperatorAccess key={route.accessId} requested={route} back={back} />
   )
 }

@@ -10,15 +10,19 @@ export type PageOf<T> = { readonly items: readonly T[]; readonly next: string | 
 /** A list in pages: it has buttons to the next page and back to the first. */
 export const Paged = <T,>({
   name,
+  at,
   load,
   children,
 }: {
   /** Another name begins at the first page. */
   readonly name: string
+  /** Where the page begins, and a function that changes it; absent: the list keeps it itself. */
+  readonly at?: readonly [from: string, setFrom: (from: string) => void]
   readonly load: (from: string) => Promise<PageOf<T>>
   readonly children: (items: readonly T[]) => ComponentChildren
 }) => {
-  const [from, setFrom] = useState('')
+  const own = useState('')
+  const [from, setFrom] = at ?? own
   const { value, failure, reload } = useLoaded(`${name} ${from}`, () => load(from))
   const { page, isFirst, isLoading, top } = usePaged(name, from, value)
   const next = page?.next ?? null

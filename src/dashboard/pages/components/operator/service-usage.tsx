@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useServices } from '../../hooks/context.js'
 import { timesOf, useUsageView } from '../../hooks/use-usage-range.js'
 import { formatCount, formatMoment, formatPercent, formatPlural } from '../../lib/format.js'
-import { useQuery } from '../../lib/route.js'
+import { formatOperatorAccess, useQuery } from '../../lib/route.js'
 import type { ServiceUsage, TopAccess } from '../../lib/wire.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
@@ -30,9 +30,24 @@ const ORDERS = [
 ] as const
 const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'Landed'] as const
 
-const AccessName = ({ accessId, holder }: Pick<TopAccess, 'accessId' | 'holder'>) => (
+/** The time of the page as it is in the URL, where the page of an access has it too. */
+type Times = Readonly<Record<string, string>>
+
+const AccessName = ({
+  of: { accessId, holder },
+  times,
+}: {
+  readonly of: Pick<TopAccess, 'accessId' | 'holder'>
+  readonly times: Times
+}) => (
   <>
-    <bdi>{holder === null || holder.label === '' ? accessId : holder.label}</bdi>
+    {holder === null ? (
+      accessId
+    ) : (
+      <a href={formatOperatorAccess(accessId, 'usage', times)}>
+        <bdi>{holder.label === '' ? accessId : holder.label}</bdi>
+      </a>
+    )}
     {holder !== null && (
       <span class="sub">
         {holder.product} of <bdi>{holder.subject}</bdi> · {accessId}
@@ -68,14 +83,14 @@ const Landed = ({
     </>
   )
 
-const Row = ({ of }: { readonly of: TopAccess }) => {
+const Row = ({ of, times }: { readonly of: TopAccess; readonly times: Times }) => {
   const cells: readonly ComponentChildren[] = [
     formatCount(of.requests),
     formatCount(of.errors),
     <OverLimits of={of} />,
     <Landed of={of.submissions} />,
   ]
-  return <FigureRow name={<AccessName {...of} />} columns={COLUMNS} cells={cells} />
+  return <FigureRow name={<AccessName of={of} times={times} />} columns={COLUMNS} cells={cells} />
 }
 
 /** The accesses with most requests, errors or 429s in the time of the page. */
@@ -84,9 +99,9 @@ const TopCard = () => {
   const [view] = useUsageView()
   const [query, setQuery] = useQuery()
   const by = ORDERS.find(({ id }) => id === query['by'])?.id ?? 'requests'
+  const { by: _by, ...times } = query
   const choose = (id: string): void => {
-    const { by: _by, ...others } = query
-    setQuery(id === 'requests' ? others : { ...others, by: id })
+    setQuery(id === 'requests' ? times : { ...times, by: id })
   }
   return (
     <section class="card is-whole" aria-labelledby="top-heading">
@@ -116,7 +131,7 @@ const TopCard = () => {
               </p>
               <StackedTable label="Top accesses" columns={['Access', ...COLUMNS]}>
                 {accesses.map(of => (
-                  <Row key={of.accessId} of={of} />
+                  <Row key={of.accessId} of={of} times={times} />
                 ))}
               </StackedTable>
             </div>

@@ -8,6 +8,7 @@ import { toFilterQuery, toFilters, type SubmissionFilters } from '../../lib/subm
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { ExportButtons, ExportNotice, useExport } from '../shared/file-export.js'
+import { ForMembers } from '../shared/managed.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
@@ -109,7 +110,9 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
       <div class="card-head">
         <h2 id="submissions-heading">Submissions</h2>
         <p class="muted">All locations of {accessId}</p>
-        <ExportButtons {...exported} />
+        <ForMembers>
+          <ExportButtons {...exported} />
+        </ForMembers>
       </div>
       <ExportNotice {...exported} />
       <SubmissionFilterForm filters={filters} locations={locations} onChange={filter} />

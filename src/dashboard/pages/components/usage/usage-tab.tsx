@@ -6,20 +6,19 @@ import { RefusedTable } from './refused-table.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { useAccessSource } from '../../hooks/use-usage-range.js'
 import { useTarget } from '../../hooks/use-target.js'
-import { formatAccess } from '../../lib/route.js'
 
 /** How often the refused attempts are loaded again. */
 const REFRESH_MS = 10_000
 
 /** Usage of a network at a location in the last 30 days, and refused attempts. */
 export const UsageTab = ({ scope }: { readonly scope: TokenScope }) => {
-  const { api } = useServices()
+  const { accessHref, api } = useServices()
   const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   useTarget(value !== undefined)
   const source = useAccessSource(scope.accessId, scope.network, scope.location)
   const showFailures = (code: string): void => {
     const query = { code, location: scope.location, at: 'failures' }
-    location.hash = formatAccess(scope.accessId, 'usage', query)
+    location.hash = accessHref(scope.accessId, 'usage', query)
   }
   return (
     <div class="stack is-columns">
