@@ -2,14 +2,8 @@ import t from 'tap'
 import type { Request } from '../../../src/shared/http.js'
 import { CLOSE, type Socket, type SocketRoute } from '../../../src/shared/socket.js'
 import type { Options } from '../../../src/server/options.js'
-import {
-  connect,
-  eventually,
-  exchange,
-  openTestServer,
-  text,
-} from '../../fixtures/server/server.js'
-import { encodeFrame, openSocket, upgradeStatus } from '../../fixtures/server/socket.js'
+import { eventually, exchange, openTestServer, text } from '../../fixtures/server/server.js'
+import { openSocket, upgradeStatus } from '../../fixtures/server/socket.js'
 
 type Closing = { teardown(fn: () => void): unknown }
 
@@ -386,25 +380,4 @@ t.test('a client that does not read', async t => {
     await eventually(() => drained > 0)
     t.equal(socket?.queuedBytes, 0)
   })
-})
-
-t.test('compression is used where it is configured', async t => {
-  const offer = { headers: { 'Sec-WebSocket-Extensions': 'permessage-deflate' }, path: '/a' }
-  for (const socketCompression of ['none', 'shared']) {
-    const { port } = await openEcho(t, {}, { socketCompression })
-    const client = await connect(port)
-    client.socket.write(
-      'GET /a HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
-        'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
-        `Sec-WebSocket-Extensions: ${offer.headers['Sec-WebSocket-Extensions']}\r\n\r\n`,
-      'latin1',
-    )
-    const head = await client.until(received => received.includes('\r\n\r\n'))
-    t.equal(/permessage-deflate/.test(head), socketCompression === 'shared', socketCompression)
-    client.socket.write(encodeFrame('a'.repeat(900)))
-    const all = await client.until(received => received.length > head.length + 10)
-    const isPacked = ((all.charCodeAt(head.length) ?? 0) & 0x40) !== 0
-    t.equal(isPacked, socketCompression === 'shared')
-    client.socket.destroy()
-  }
 })
