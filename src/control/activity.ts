@@ -46,7 +46,7 @@ import {
 export type Activity = {
   readonly usage: Usage
   readonly submissions: Submissions
-  /** Of all places of a person. */
+  /** Of all scopes of a person. */
   readonly traffic: TrafficOf
   /** What is billed. */
   readonly usageDays: (query: DayQuery) => UsageDays

@@ -118,7 +118,7 @@ const bucketsOf = (latencies: string): readonly number[] => {
   return Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => counts[bucket] ?? 0)
 }
 
-const readPlace = async (ask: Ask, scope: TokenScope, nowMs: number) => {
+const readScope = async (ask: Ask, scope: TokenScope, nowMs: number) => {
   const at = [scope.location]
   const key = scopeOf(scope)
   const newest = Math.floor(nowMs / MINUTE_MS)
@@ -236,7 +236,7 @@ export const readRange = async (
 
 /** Usage for the dashboard, of all machines that are asked. */
 export const createUsage = (ask: Ask, now: () => number): Omit<Usage, 'evidence'> => ({
-  ofPlace: scope => readPlace(ask, scope, now()),
+  ofScope: scope => readScope(ask, scope, now()),
   ofPeriods: async (scope, { grain, fromMs, untilMs }) => {
     const [key, at] = [scopeOf(scope), [scope.location]]
     const [periods, reduced] = await Promise.all([
@@ -317,7 +317,7 @@ export const createTraffic =
       const key = scopeOf(row).join()
       byScope.set(key, [...(byScope.get(key) ?? []), row])
     }
-    const places = accesses.flatMap(({ accessId, networks, locations }) =>
+    const scopes = accesses.flatMap(({ accessId, networks, locations }) =>
       networks.flatMap(network =>
         locations.map(location => {
           const rows = byScope.get(scopeOf({ accessId, network, location }).join()) ?? []
@@ -337,7 +337,7 @@ export const createTraffic =
     )
     const rows = steps.flatMap(one => one.rows)
     return {
-      places,
+      scopes,
       hasCalled: rows.some(({ called }) => called > 0),
       hasLanded: rows.some(({ landed }) => landed > 0),
       ...missingOf(...found, ...steps),

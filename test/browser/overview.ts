@@ -57,7 +57,7 @@ const MANY = isSoak ? 50 : 14
 
 const browser = await openBrowser(t)
 if (browser !== undefined) {
-  await t.test('the overview is first: it is searched, named, and leads to each place', async t => {
+  await t.test('the overview is first: it is searched, named, and leads to each scope', async t => {
     const { url, ids, tail } = await setUp(t, 3)
     const { page, context, faults } = await openVisit(browser)
     let overviews = 0
@@ -65,12 +65,12 @@ if (browser !== undefined) {
     await page.goto(url)
     await signIn(page, [ADA], 'ada')
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
-    const places = page.locator('.overview-place')
+    const scopes = page.locator('.overview-scope')
     await page.getByText('3 accesses, 6 locations, 1 token').waitFor()
-    t.equal(await places.count(), 6)
+    t.equal(await scopes.count(), 6)
     await page.getByText('1 location may need your attention.').waitFor()
     t.equal(overviews, 1, 'one request for all of them')
-    const used = places.filter({ hasText: `Token …${tail}` })
+    const used = scopes.filter({ hasText: `Token …${tail}` })
     t.match(await used.textContent(), /New York · Mainnet.*Behind.*1 refused attempt/)
     t.match(await used.textContent(), /1,000 in the last hour[\d,]{6,} in 24 hours/)
     t.match(

@@ -31,7 +31,7 @@ t.test('a refused request is counted once, a revalidated WebSocket never', async
   const request = { address: '192.0.2.1' } as Request
   const admit = createAdmit({ ...parts, location: 'nyc' })
   const usage = usageIn(dir, () => NOW_MS)
-  const refusedCount = async () => (await usage.ofPlace(scope)).refused.length
+  const refusedCount = async () => (await usage.ofScope(scope)).refused.length
   t.match(admit(token, request), { status: 401 })
   t.equal(await refusedCount(), 1)
   t.match(createAdmit({ ...parts, location: 'fra' })(token, request), { accessId })

@@ -98,7 +98,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
   const usage = usageIn(dataDir, Date.now)
   const countOf = async (access: StoredAccess) => {
     const sum = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
-    for (const { startMs: _, ...counts } of (await usage.ofPlace(placeOf(access))).minutes)
+    for (const { startMs: _, ...counts } of (await usage.ofScope(placeOf(access))).minutes)
       for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += counts[name]
     return sum
   }
@@ -280,7 +280,7 @@ t.test('limits of an access hold over all edges and routes of a machine', async 
     t.equal((await ask(elsewhere, `/${rated.token}`)).status, 401)
     await sleep(Math.max(0, endsAtMs - Date.now()) + 20)
     t.equal((await ask(deployment, `/${ending.token}`)).status, 403)
-    const refusedOf = async (access: StoredAccess) => (await usage.ofPlace(placeOf(access))).refused
+    const refusedOf = async (access: StoredAccess) => (await usage.ofScope(placeOf(access))).refused
     await until('they are counted', async () => (await refusedOf(ending)).length > 0)
     t.match(await refusedOf(rated), [{ address: '127.0.0.1', reason: 'location' }])
     const ended = await refusedOf(ending)

@@ -13,12 +13,12 @@ import { openUsage, usageIn } from '../fixtures/usage/usage.js'
 const scopeOf = (accessId: string): TokenScope => ({ accessId, network: 'main', location: 'fra' })
 const SCOPE = scopeOf('acc_abcdefghijkl')
 
-const readPlace = (dir: string, nowMs: number, scope = SCOPE) =>
-  usageIn(dir, () => nowMs).ofPlace(scope)
+const readScope = (dir: string, nowMs: number, scope = SCOPE) =>
+  usageIn(dir, () => nowMs).ofScope(scope)
 
 /** Minutes with counts, as minutes before the present one, the newest first. */
 const countedIn = async (dir: string, nowMs: number, scope = SCOPE) =>
-  (await readPlace(dir, nowMs, scope)).minutes
+  (await readScope(dir, nowMs, scope)).minutes
     .map(({ startMs, ...counts }) => ({
       age: Math.floor((nowMs - startMs) / MINUTE_MS),
       ...counts,
@@ -38,7 +38,7 @@ t.test('counts can be read at once, after a kill of the edge, and once recorded'
   const writer = new UsageWriter(dir)
   for (const when of ['at once', 'with a store', 'of a killed edge', 'recorded', 'again']) {
     t.strictSame(await countedIn(dir, NOW_MS), expected, when)
-    const found = await readPlace(dir, NOW_MS + 5)
+    const found = await readScope(dir, NOW_MS + 5)
     t.equal(found.minutes.length, 1_440)
     t.strictSame(found.refused, refused, when)
     // Nothing was closed: this is the state after a kill.
@@ -99,19 +99,19 @@ t.test('counts of edges are added, and the newest refusals are kept', async t =>
   const writer = new UsageWriter(dir)
   for (const when of ['live', 'recorded']) {
     t.match(await countedIn(dir, NOW_MS), [{ requests: 61, refused: 100 }], when)
-    const { refused } = await readPlace(dir, NOW_MS + 99)
+    const { refused } = await readScope(dir, NOW_MS + 99)
     t.equal(refused.length, RECENT_MAX)
     t.match(refused[0], { atMs: NOW_MS + 99, address: '2001:db8::99', reason: 'location' })
     t.match(refused.at(-1), { atMs: NOW_MS + 36, address: '2001:db8::36' })
     await writer.record()
   }
-  t.strictSame((await readPlace(dir, NOW_MS, scopeOf('acc_other'))).refused, [])
-  t.strictSame((await readPlace(join(dir, 'nowhere'), NOW_MS)).refused, [])
+  t.strictSame((await readScope(dir, NOW_MS, scopeOf('acc_other'))).refused, [])
+  t.strictSame((await readScope(join(dir, 'nowhere'), NOW_MS)).refused, [])
 })
 
 t.test('addresses of clients are those seen last, each once over all edges', async t => {
   const dir = t.testdir()
-  const seen = async () => (await readPlace(dir, NOW_MS)).clients
+  const seen = async () => (await readScope(dir, NOW_MS)).clients
   const [one, other] = [openUsage(dir).meterOf(SCOPE), openUsage(dir, 1).meterOf(SCOPE)]
   t.strictSame(await seen(), [])
   one.addClient('8.8.8.8', NOW_MS - 30)
@@ -139,7 +139,7 @@ t.test('addresses of clients are those seen last, each once over all edges', asy
 
 t.test('attempts with former tokens are counted by token and address, in their day', async t => {
   const dir = t.testdir()
-  const seen = async (nowMs: number) => (await readPlace(dir, nowMs)).replaced
+  const seen = async (nowMs: number) => (await readScope(dir, nowMs)).replaced
   const [one, other] = [openUsage(dir), openUsage(dir, 1)]
   const dayMs = dayOf(NOW_MS) * DAY_MS + HOUR_MS
   const attempt = (usage: LiveCells, formerTail: string, address: string, nowMs: number) =>
@@ -152,7 +152,7 @@ t.test('attempts with former tokens are counted by token and address, in their d
     { tail: 'abcd', address: '8.8.8.8', lastSeenMs: dayMs + 2, today: 2 },
     { tail: 'wxyz', address: '8.8.8.8', lastSeenMs: dayMs + 1, today: 1 },
   ])
-  t.match((await readPlace(dir, dayMs + 2)).refused, { length: 4 }, 'each is a refused attempt')
+  t.match((await readScope(dir, dayMs + 2)).refused, { length: 4 }, 'each is a refused attempt')
   t.match(await seen(dayMs + DAY_MS - HOUR_MS - 1), [{ today: 2 }, { today: 1 }], 'the same day')
   t.match(await seen(dayMs + DAY_MS - MINUTE_MS), [{ today: 0 }, { today: 0 }], 'the next day')
   t.strictSame(await seen(dayMs + 2 * DAY_MS), [])

@@ -32,7 +32,7 @@ const byRule = <E extends v.ObjectEntries>(entries: E) =>
     v.transform(({ rule, kind = '', ...rest }) => ({ ...rest, rule: rule ?? kind })),
   )
 
-const place = byRule({
+const scope = byRule({
   network: v.nullable(id),
   location: v.nullable(id),
   /** When it was reported; absent in a store of an older build. */
@@ -75,7 +75,7 @@ export const webhook = v.object({
   /** When the receiver answered 410, which turned it off; null while it is on. */
   goneAtMs: v.nullable(instantMs),
   /** Warnings that last and were reported. */
-  reported: v.pipe(v.array(place), v.readonly()),
+  reported: v.pipe(v.array(scope), v.readonly()),
   /** When the last message of each rule was made. */
   lastOfKind: v.pipe(v.array(byRule({ atMs: instantMs })), v.readonly()),
   /** The newest messages, the oldest first. */

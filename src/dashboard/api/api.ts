@@ -69,8 +69,8 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
     errors: ['notOffered'],
     handle: async ({ access, params }) => {
-      const place = await usage.ofPlace(toScope(access, params))
-      const { clients: _clients, ...shown } = place
+      const found = await usage.ofScope(toScope(access, params))
+      const { clients: _clients, ...shown } = found
       return ok(shown)
     },
   }),
@@ -87,7 +87,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     handle: async ({ access, params, query }) => {
       const scope = toScope(access, params)
       const only = parseRestriction(query.address)
-      const { clients, missing } = await usage.ofPlace(scope)
+      const { clients, missing } = await usage.ofScope(scope)
       const shown = clients.map(({ address, lastSeenMs }) => ({
         address,
         lastSeenMs,

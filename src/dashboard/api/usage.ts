@@ -128,7 +128,7 @@ export type RefusedAttempt = {
 /** An address from which requests were admitted. */
 export type Client = { readonly address: string; readonly lastSeenMs: number }
 
-/** Attempts from one address with one former token of the place. */
+/** Attempts from one address with one former token of the scope. */
 export type ReplacedAttempts = {
   readonly tail: string
   readonly address: string
@@ -140,7 +140,7 @@ export type ReplacedAttempts = {
  * Of one network at one location, whatever its tokens were: minutes oldest first, attempts newest
  * first.
  */
-export type PlaceUsage = {
+export type ScopeUsage = {
   readonly minutes: readonly UsageMinute[]
   readonly refused: readonly RefusedAttempt[]
   /** The 64 that were seen last, newest first. */
@@ -206,8 +206,8 @@ export type Evidence = {
 
 /** Usage of accesses, as counted by the edges. */
 export type Usage = {
-  ofPlace(place: TokenScope): Awaitable<PlaceUsage & Missing>
-  ofPeriods(place: TokenScope, query: PeriodQuery): Awaitable<PeriodUsage & Missing>
+  ofScope(scope: TokenScope): Awaitable<ScopeUsage & Missing>
+  ofPeriods(scope: TokenScope, query: PeriodQuery): Awaitable<PeriodUsage & Missing>
   /** `locations` are those of the access. */
   ofRange(
     accessId: string,
@@ -215,7 +215,7 @@ export type Usage = {
     locations: readonly string[],
   ): Awaitable<RangeUsage & Missing>
   ofMethods(
-    place: TokenScope,
+    scope: TokenScope,
     days: DayRange,
   ): Awaitable<{ readonly methods: readonly MethodUsage[] } & Missing>
   /** The newest failed requests at these locations of the access. */

@@ -204,7 +204,7 @@ const FIND: Readonly<Record<WarningKind, Find>> = {
   'rental-ending': findEndingRental,
 }
 
-/** What the rules of an active access find now, in their order: each once for each place. */
+/** What the rules of an active access find now, in their order: each once for each scope. */
 export const findWarnings = (
   rules: readonly AlertRule[],
   watched: Watched,
@@ -227,7 +227,7 @@ export const findWarnings = (
 export const sampleOf = (
   { ruleId, kind, threshold, windowMinutes, countMin, method }: AlertRule,
   { limits, validUntilMs }: WatchedAccess,
-  place: { readonly network: string | null; readonly location: string | null },
+  scope: { readonly network: string | null; readonly location: string | null },
   nowMs: number,
   { limitSeconds }: Options,
 ): Warning | undefined => {
@@ -245,7 +245,7 @@ export const sampleOf = (
       },
     },
     'errors-rising': {
-      ...place,
+      ...scope,
       values: {
         errors: countMin,
         requests: Math.floor((countMin * 100) / threshold),
@@ -267,7 +267,7 @@ export const sampleOf = (
       values: { landed: 0, submissions: countMin, percent: 0, windowMs },
     },
     'location-behind': {
-      location: place.location,
+      location: scope.location,
       values: { states: 'behind', startedAtMs: nowMs },
     },
     'rental-ending': { values: { validUntilMs: validUntilMs ?? nowMs + threshold * DAY_MS } },

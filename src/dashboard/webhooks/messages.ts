@@ -16,7 +16,7 @@ const RESOLVED = '.resolved'
 
 type NamedAccess = Pick<Access, 'accessId' | 'holderLabel'>
 
-/** A place that a rule has found, as it is sent. */
+/** What a rule has found, as it is sent. */
 type SentWarning = {
   readonly network: string | null
   readonly location: string | null
@@ -62,9 +62,9 @@ export type Found = {
   readonly isWhole: boolean
 }
 
-type Place = WebhookRecord['reported'][number]
+type Reported = WebhookRecord['reported'][number]
 
-const keyOf = ({ rule, network, location }: Omit<Place, 'sinceMs'>): string =>
+const keyOf = ({ rule, network, location }: Omit<Reported, 'sinceMs'>): string =>
   JSON.stringify([rule, network, location])
 
 /** Whether what a rule finds is sent to the webhook. */
@@ -127,12 +127,12 @@ const create = (
 /** A message for each rule that sends its ends and has some. */
 const toResolved = (
   rules: readonly AlertRule[],
-  ended: readonly Place[],
+  ended: readonly Reported[],
   access: NamedAccess,
   look: Look,
 ): readonly WebhookMessage[] =>
   rules.flatMap(({ ruleId: rule, kind, sendsResolved }) => {
-    const own = ended.filter(place => sendsResolved && place.rule === rule)
+    const own = ended.filter(one => sendsResolved && one.rule === rule)
     if (own.length === 0) return []
     const warnings = own.map(({ network, location, sinceMs = 0 }) => ({
       ...{ network, location, values: { reportedAtMs: sinceMs } },
@@ -158,9 +158,9 @@ export const withWarnings = (
   const present = new Set(found.map(keyOf))
   // What belongs to a rule that is gone or off is forgotten, and comes back as new.
   const lasting = webhook.reported.filter(
-    place => ids.has(place.rule) && (!isWhole || present.has(keyOf(place))),
+    one => ids.has(one.rule) && (!isWhole || present.has(keyOf(one))),
   )
-  const ended = webhook.reported.filter(place => ids.has(place.rule) && !lasting.includes(place))
+  const ended = webhook.reported.filter(one => ids.has(one.rule) && !lasting.includes(one))
   const reported = new Set(lasting.map(keyOf))
   const fresh = found.filter(warning => !reported.has(keyOf(warning)))
   const due = own.filter(({ ruleId }) => {

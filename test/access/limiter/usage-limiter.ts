@@ -4,7 +4,7 @@ import { LIMITS, NOW_MS, openUsageLimiter } from '../../fixtures/access/access.j
 import { usageIn } from '../../fixtures/usage/usage.js'
 
 const lastMinute = async (dir: string, scope: TokenScope) =>
-  (await usageIn(dir, () => NOW_MS).ofPlace(scope)).minutes.at(-1)
+  (await usageIn(dir, () => NOW_MS).ofScope(scope)).minutes.at(-1)
 
 const GRANT = {
   accessId: 'acc_1',

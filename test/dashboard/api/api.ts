@@ -343,7 +343,7 @@ t.test('usage and submissions are returned', async t => {
   const dashboard = await startDashboard(t, {
     usage: {
       ...NO_PLACE_USAGE,
-      ofPlace: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
+      ofScope: place => (queried.push(place), { minutes, refused, clients: [], replaced }),
       ofAccess: accessId => (queried.push(accessId), { ...NO_ACCESS_USAGE, ...now, peaks }),
     },
     submissions: (search, locations) => {

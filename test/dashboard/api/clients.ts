@@ -23,7 +23,7 @@ t.test('clients are those of the place, with what a restriction means for each',
   const dashboard = await startDashboard(t, {
     usage: {
       ...NO_PLACE_USAGE,
-      ofPlace: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
+      ofScope: () => ({ minutes: [], refused: [], replaced: [], clients, missing: ['fra2'] }),
       ofAccess: () => NO_ACCESS_USAGE,
     },
   })

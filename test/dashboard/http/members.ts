@@ -195,7 +195,7 @@ t.test('a machine that cannot prove its accesses answers no member', async t => 
     json: { error: { code: 'leaseExpired' } },
   })
   t.strictSame((await ben.ask('/api/accesses')).json, { accesses: [] })
-  t.match((await ben.ask('/api/overview')).json, { places: [] })
+  t.match((await ben.ask('/api/overview')).json, { scopes: [] })
   t.equal((await ada.ask(`${path}/usage`)).status, 200)
   t.equal((await ben.ask('/api/accesses/acc_none/usage')).status, 404)
 })

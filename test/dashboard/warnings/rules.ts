@@ -112,8 +112,8 @@ t.test('errors', async t => {
   t.match(find({ minutes: steady }, always), [
     { rule: 'rule_1', values: { errors: 5, requests: 50, percentBefore: 50, windowMs: 1_800_000 } },
   ])
-  const places = [minute(0, 50, 25), { ...minute(0, 50, 25), location: 'nyc' }]
-  t.match(find({ minutes: places }), [{ location: 'fra' }, { location: 'nyc' }])
+  const minutes = [minute(0, 50, 25), { ...minute(0, 50, 25), location: 'nyc' }]
+  t.match(find({ minutes }), [{ location: 'fra' }, { location: 'nyc' }])
 })
 
 /** Calls of a method that took so long. */
@@ -260,8 +260,8 @@ t.test('a rule finds what its own sample says', async () => {
   fc.assert(
     fc.property(anyRule, one => {
       const access = { ...PASS, kind: 'rental' as const }
-      const place = { network: 'main', location: 'fra' }
-      const sample = sampleOf(one, access, place, NOW_MS, defaults)
+      const scope = { network: 'main', location: 'fra' }
+      const sample = sampleOf(one, access, scope, NOW_MS, defaults)
       if (sample === undefined) return false
       const value = (name: string): number => Number(sample.values[name])
       const latencies = took('getSlot').latencies

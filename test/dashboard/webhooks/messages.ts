@@ -112,7 +112,7 @@ t.test('one that ended and is back is sent again after an hour', async t => {
   t.equal(look(early.webhook, NOW_MS + HOUR_MS, [limitNear]).added.length, 1)
 })
 
-t.test('another place waits for the hour of its kind, another kind does not', async t => {
+t.test('another location waits for the hour of its kind, another kind does not', async t => {
   const look = createLook()
   let { webhook } = look(WEBHOOK, NOW_MS, [errorsAt('fra')])
   const soon = look(webhook, NOW_MS + 1, [errorsAt('fra'), errorsAt('nyc'), limitNear])

@@ -198,10 +198,10 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
       ].map(async path => (await read(path)).json),
     )
     const overview = (await ada.ask('/api/overview')).json as Record<string, unknown>
-    const places = overview['places'] as { location: string; hour: Counts; day: Counts }[]
+    const scopes = overview['scopes'] as { location: string; hour: Counts; day: Counts }[]
     const trafficOf = (location: string) => {
-      const place = places.find(one => one.location === location)
-      return { hour: place?.hour.requests, day: place?.day.requests }
+      const scope = scopes.find(one => one.location === location)
+      return { hour: scope?.hour.requests, day: scope?.day.requests }
     }
     const listed = failures?.['failures'] as { readonly location: string }[]
     return {

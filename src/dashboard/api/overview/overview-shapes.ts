@@ -13,7 +13,7 @@ const counts = v.object({
   refused: count,
 })
 
-const place = {
+const scope = {
   accessId: text,
   network: text,
   location: text,
@@ -26,13 +26,13 @@ const place = {
 }
 
 /** What the machines of a cluster answer to each other. */
-export const traffic = v.object({ places: v.pipe(v.array(v.object(place)), v.readonly()) })
+export const traffic = v.object({ scopes: v.pipe(v.array(v.object(scope)), v.readonly()) })
 
-/** All places of all accesses of a person. */
+/** All scopes of all accesses of a person. */
 export const overview = v.object({
-  places: v.array(
+  scopes: v.array(
     v.object({
-      ...place,
+      ...scope,
       tail: described(v.nullable(text), 'The last characters of its token; null: it has none'),
     }),
   ),
@@ -69,4 +69,4 @@ export const label = v.strictObject({
   ),
 })
 
-export type PlaceTraffic = v.InferOutput<typeof traffic>['places'][number]
+export type ScopeTraffic = v.InferOutput<typeof traffic>['scopes'][number]

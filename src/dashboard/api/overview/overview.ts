@@ -8,12 +8,12 @@ import * as shapes from './overview-shapes.js'
 import type { LocationView } from '../shapes.js'
 import type { Awaitable, Missing } from '../answers.js'
 
-/** Traffic of all places of accesses. */
+/** Traffic of all scopes of accesses. */
 export type TrafficOf = (
   accesses: readonly Pick<Access, 'accessId' | 'networks' | 'locations'>[],
 ) => Awaitable<
   {
-    readonly places: readonly shapes.PlaceTraffic[]
+    readonly scopes: readonly shapes.ScopeTraffic[]
     /** With any of the accesses, in the last 30 days. */
     readonly hasCalled: boolean
     readonly hasLanded: boolean
@@ -54,7 +54,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
       answers: { 200: { description: 'In the order of the accesses', body: shapes.overview } },
       handle: async ({ session }) => {
         const before = ownAccesses(session).map(({ access }) => access)
-        const { places, hasCalled, hasLanded, missing } = await traffic(before)
+        const { scopes, hasCalled, hasLanded, missing } = await traffic(before)
         // Some may have been taken away meanwhile.
         const accesses = ownAccesses(session).map(({ access }) => access)
         const ids = new Set(accesses.map(({ accessId }) => accessId))
@@ -70,11 +70,11 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
         const locations = locationStates(locationIds).map(({ slots, ...location }) =>
           Object.assign(location, { slots: slots.filter(({ network }) => networks.has(network)) }),
         )
-        const shown = places
+        const shown = scopes
           .filter(({ accessId }) => ids.has(accessId))
-          .map(place => {
-            const key = `${place.accessId} ${place.network} ${place.location}`
-            return Object.assign({}, place, { tail: tails.get(key) ?? null })
+          .map(scope => {
+            const key = `${scope.accessId} ${scope.network} ${scope.location}`
+            return Object.assign({}, scope, { tail: tails.get(key) ?? null })
           })
         const tokens = accesses.flatMap(({ accessId }) => accessService.list(accessId))
         const steps = {
@@ -84,7 +84,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
           webhook: accesses.some(({ accessId }) => hasWebhook(accessId)),
           land: hasLanded,
         }
-        return ok({ places: shown, locations, steps, missing })
+        return ok({ scopes: shown, locations, steps, missing })
       },
     }),
     route({

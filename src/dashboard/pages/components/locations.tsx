@@ -25,7 +25,7 @@ import type { Access } from '../lib/wire.js'
  */
 const REFRESH_MS = 4_000
 
-/** How often traffic and states of all places are loaded again, with one request. */
+/** How often traffic and states of all scopes are loaded again, with one request. */
 const OVERVIEW_MS = 10_000
 
 /** Usable accesses are listed first. */
@@ -115,7 +115,7 @@ export const Locations = ({
   const { value, failure, reload, go, accesses, route, access, network, location, shown } = choice
   const [query, setQuery] = useState('')
   const overview = useLoaded('overview', api.overview, OVERVIEW_MS)
-  const found = accesses.filter(one => isAccessFound(query, one, overview.value?.places ?? []))
+  const found = accesses.filter(one => isAccessFound(query, one, overview.value?.scopes ?? []))
   const { isFolded, toggle, foldAfterTap } = useFold(shown !== undefined)
   const heading = useRef<HTMLHeadingElement>(null)
 

@@ -1,7 +1,7 @@
 import { formatPlural, formatSpan } from './format.js'
 import { HEALTHS } from './healths.js'
 import { formatAccess, formatRoute } from './route.js'
-import type { Access, LocationState, OverviewPlace } from './wire.js'
+import type { Access, LocationState, OverviewScope } from './wire.js'
 
 /** Something that a person should look at, and the fragment that leads to it. */
 export type Mark = {
@@ -16,9 +16,9 @@ const ERROR_SHARE = 0.05
 /** An access that ends within this time is marked. */
 const ENDS_SOON_MS = 7 * 86_400_000
 
-/** Marks of a place: the state of its location, and what happened in the last hour. */
-export const marksOfPlace = (
-  { accessId, location, network, tail, hour }: Omit<OverviewPlace, 'day' | 'hours'>,
+/** Marks of a scope: the state of its location, and what happened in the last hour. */
+export const marksOfScope = (
+  { accessId, location, network, tail, hour }: Omit<OverviewScope, 'day' | 'hours'>,
   state: LocationState['state'] | undefined,
 ): readonly Mark[] => {
   const marks: Mark[] = []
@@ -86,23 +86,23 @@ const textsOfAccess = ({ accessId, label, product }: Access): readonly string[] 
   product.name,
 ]
 
-/** Whether a search is about a place, by what the page shows of it. */
-export const isPlaceFound = (query: string, access: Access, place: OverviewPlace): boolean => {
+/** Whether a search is about a scope, by what the page shows of it. */
+export const isScopeFound = (query: string, access: Access, scope: OverviewScope): boolean => {
   const nameIn = (names: readonly { id: string; name: string }[], id: string): string =>
     names.find(one => one.id === id)?.name ?? id
   return isFound(query, [
     ...textsOfAccess(access),
-    nameIn(access.networks, place.network),
-    nameIn(access.locations, place.location),
-    place.tail ?? '',
+    nameIn(access.networks, scope.network),
+    nameIn(access.locations, scope.location),
+    scope.tail ?? '',
   ])
 }
 
-/** Whether a search is about an access or one of its places. */
+/** Whether a search is about an access or one of its scopes. */
 export const isAccessFound = (
   query: string,
   access: Access,
-  places: readonly OverviewPlace[],
+  scopes: readonly OverviewScope[],
 ): boolean =>
   isFound(query, textsOfAccess(access)) ||
-  places.some(place => place.accessId === access.accessId && isPlaceFound(query, access, place))
+  scopes.some(scope => scope.accessId === access.accessId && isScopeFound(query, access, scope))

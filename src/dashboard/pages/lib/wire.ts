@@ -18,7 +18,7 @@ import type * as usageShapes from '../../api/usage/shapes.js'
 export type Session = InferOutput<typeof shapes.session>
 export type ListedSession = InferOutput<typeof sessionShapes.sessions>['sessions'][number]
 export type Overview = InferOutput<typeof overviewShapes.overview>
-export type OverviewPlace = Overview['places'][number]
+export type OverviewScope = Overview['scopes'][number]
 export type Incident = InferOutput<typeof incidentShapes.incidents>['incidents'][number]
 export type Access = InferOutput<typeof shapes.accesses>['accesses'][number]
 export type ServiceUsage = InferOutput<typeof serviceShapes.serviceUsage>

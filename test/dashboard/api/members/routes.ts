@@ -19,13 +19,13 @@ t.test('a member is added, has a role, gets another one and is removed', async t
       one.accessId,
       one.role,
     ])
-  const places = async () =>
-    Object((await ben.ask('/api/overview')).json).places.filter(
-      (place: { readonly accessId: string }) => place.accessId === accessId,
+  const scopes = async () =>
+    Object((await ben.ask('/api/overview')).json).scopes.filter(
+      (scope: { readonly accessId: string }) => scope.accessId === accessId,
     ).length
   t.strictSame((await ada.ask(`${path}/members`)).json, { members: [] })
   t.strictSame(await roles(), [[own.accessId, 'owner']])
-  t.equal(await places(), 0)
+  t.equal(await scopes(), 0)
   t.equal((await ben.ask(`${path}/usage`)).status, 404)
 
   const addedAtMs = dashboard.clock.nowMs
@@ -37,7 +37,7 @@ t.test('a member is added, has a role, gets another one and is removed', async t
     [own.accessId, 'owner'],
     [accessId, 'view'],
   ])
-  t.equal(await places(), 2)
+  t.equal(await scopes(), 2)
   t.strictSame((await ben.ask(`${path}/members`)).json, { members }, 'members see each other')
   t.equal((await ben.ask(`${path}/usage`)).status, 200)
   const panel = `${path}/networks/main/locations/fra`
@@ -69,7 +69,7 @@ t.test('a member is added, has a role, gets another one and is removed', async t
 
   t.equal((await remove('Ben@TEST.example')).status, 204)
   t.strictSame(await roles(), [[own.accessId, 'owner']])
-  t.equal(await places(), 0)
+  t.equal(await scopes(), 0)
   for (const answer of [await ben.ask(`${path}/usage`), await reveal()])
     t.match(answer, { status: 404, json: { error: { code: 'noSuchAccess' } } })
   t.match(await remove(BEN.email), { status: 404, json: { error: { code: 'noSuchMember' } } })

@@ -28,7 +28,7 @@ const FAILED: FailedRequest = {
 const GROUP = { method: 'getSlot', code: 1, address: '8.8.8.8', origin: 'limit' } as const
 const usage = {
   ...NO_PLACE_USAGE,
-  ofPlace: () => ({
+  ofScope: () => ({
     minutes: [{ startMs: 0, requests: 7, errors: 1, rateLimited: 2, refused: 3 }],
     refused: [{ atMs: 1, address: '8.8.8.8', reason: 'restricted' }],
     clients: [{ address: '8.8.4.4', lastSeenMs: 1 }],

@@ -10,13 +10,13 @@ import { openUsage } from '../../../fixtures/usage/usage.js'
 
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 
-t.test('the overview has all places of the own accesses, with tails and traffic', async t => {
+t.test('the overview has all scopes of the own accesses, with tails and traffic', async t => {
   const dataDir = ownDir(t)
   const { url, grant, accessService, clock } = await startDashboard(t, { dataDir })
   const ada = new DashboardClient(url)
   await ada.signIn(ADA)
   const undone = { token: false, call: false, restrict: false, webhook: false, land: false }
-  const nothing = { places: [], locations: [], steps: undone }
+  const nothing = { scopes: [], locations: [], steps: undone }
   t.strictSame((await ada.ask('/api/overview')).json, nothing)
   const first = await grant('ada')
   const second = await grant('ada', { locations: ['nyc'] })
@@ -29,12 +29,12 @@ t.test('the overview has all places of the own accesses, with tails and traffic'
 
   const { json, text, status } = await ada.ask('/api/overview')
   t.equal(status, 200)
-  const { places, locations } = Object(json)
-  t.equal(places.length, 3)
-  const here = places.find(({ tail: of }: { tail: unknown }) => of !== null)
+  const { scopes, locations } = Object(json)
+  t.equal(scopes.length, 3)
+  const here = scopes.find(({ tail: of }: { tail: unknown }) => of !== null)
   t.match(here, { ...scope, tail, hour: { requests: 7 }, day: { requests: 12 } })
   t.match(
-    places.find(({ accessId }: { accessId: string }) => accessId === second.accessId),
+    scopes.find(({ accessId }: { accessId: string }) => accessId === second.accessId),
     { location: 'nyc', tail: null, hour: NONE, day: NONE },
   )
   t.strictSame(

@@ -1,12 +1,12 @@
 import t from 'tap'
 import {
   isFound,
-  isPlaceFound,
+  isScopeFound,
   marksOfAccess,
-  marksOfPlace,
+  marksOfScope,
   titleOf,
 } from '../../../../src/dashboard/pages/lib/overview.js'
-import type { Access, OverviewPlace } from '../../../../src/dashboard/pages/lib/wire.js'
+import type { Access, OverviewScope } from '../../../../src/dashboard/pages/lib/wire.js'
 
 const NONE = { requests: 0, errors: 0, rateLimited: 0, refused: 0 }
 const ACCESS: Access = {
@@ -30,7 +30,7 @@ const ACCESS: Access = {
   endedAtMs: null,
   tokens: [],
 }
-const PLACE: OverviewPlace = {
+const SCOPE: OverviewScope = {
   accessId: 'acc_1',
   network: 'main',
   location: 'fra',
@@ -40,9 +40,9 @@ const PLACE: OverviewPlace = {
   hours: [],
 }
 
-t.test('marks of a place', t => {
-  const textsOf = (place: Partial<OverviewPlace>, state?: string): readonly string[] =>
-    marksOfPlace({ ...PLACE, ...place }, state).map(({ text }) => text)
+t.test('marks of a scope', t => {
+  const textsOf = (scope: Partial<OverviewScope>, state?: string): readonly string[] =>
+    marksOfScope({ ...SCOPE, ...scope }, state).map(({ text }) => text)
   t.strictSame(textsOf({}, 'ok'), [])
   t.strictSame(textsOf({}, undefined), [])
   t.strictSame(textsOf({}, 'behind'), ['Behind'])
@@ -54,7 +54,7 @@ t.test('marks of a place', t => {
   const hour = { ...NONE, rateLimited: 1, refused: 2 }
   t.strictSame(textsOf({ hour }, 'ok'), ['1 request over a limit', '2 refused attempts'])
   t.strictSame(
-    marksOfPlace({ ...PLACE, hour }, 'behind').map(({ href }) => href),
+    marksOfScope({ ...SCOPE, hour }, 'behind').map(({ href }) => href),
     [
       '#/access/acc_1?at=incidents',
       '#/access/acc_1?location=fra&origin=limit&at=failures',
@@ -86,9 +86,9 @@ t.test('a search is for words in any order, case and accent', t => {
     'acc_1',
     'frankfurt bot',
   ])
-    t.ok(isPlaceFound(query, ACCESS, PLACE), query)
+    t.ok(isScopeFound(query, ACCESS, SCOPE), query)
   for (const query of ['nyc', 'zurich nyc', 'vcTx'])
-    t.notOk(isPlaceFound(query, ACCESS, PLACE), query)
+    t.notOk(isScopeFound(query, ACCESS, SCOPE), query)
   t.ok(isFound('东', ['东京']))
   t.equal(titleOf(ACCESS), 'Zürich bot')
   t.equal(titleOf({ ...ACCESS, label: '' }), 'Node access')

@@ -1,5 +1,5 @@
 import { formatAccess, formatRoute } from '../../lib/route.js'
-import type { Overview, OverviewPlace } from '../../lib/wire.js'
+import type { Overview, OverviewScope } from '../../lib/wire.js'
 import { Icon } from '../shared/icon.js'
 
 const STEPS: readonly {
@@ -15,8 +15,8 @@ const STEPS: readonly {
   { id: 'land', tab: 'submissions', text: 'Land a transaction' },
 ]
 
-const hrefOf = (place: OverviewPlace, tab: (typeof STEPS)[number]['tab']): string =>
-  tab === undefined ? formatRoute({ ...place, tab: 'connect' }) : formatAccess(place.accessId, tab)
+const hrefOf = (scope: OverviewScope, tab: (typeof STEPS)[number]['tab']): string =>
+  tab === undefined ? formatRoute({ ...scope, tab: 'connect' }) : formatAccess(scope.accessId, tab)
 
 /** Whether there is nothing left to do. */
 export const isComplete = ({ steps }: Overview): boolean => STEPS.every(({ id }) => steps[id])
@@ -24,15 +24,15 @@ export const isComplete = ({ steps }: Overview): boolean => STEPS.every(({ id })
 /** What a person does first, with what is done; each leads to where it is done. */
 export const Checklist = ({
   steps,
-  place,
-}: Pick<Overview, 'steps'> & { readonly place: OverviewPlace }) => (
+  scope,
+}: Pick<Overview, 'steps'> & { readonly scope: OverviewScope }) => (
   <section class="card" aria-labelledby="checklist-heading">
     <h2 id="checklist-heading">First steps</h2>
     <ol class="checklist">
       {STEPS.map(({ id, tab, text }) => (
         <li key={id} class={steps[id] ? 'is-done' : undefined}>
           {steps[id] ? <Icon name="check" /> : <span class="step-mark" aria-hidden="true" />}
-          <a href={hrefOf(place, tab)}>{text}</a>
+          <a href={hrefOf(scope, tab)}>{text}</a>
           <span class="unseen">{steps[id] ? ', done' : ', not done yet'}</span>
         </li>
       ))}

@@ -2,15 +2,15 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { toMessage } from '../../hooks/use-loaded.js'
 import { formatRoute } from '../../lib/route.js'
-import type { OverviewPlace } from '../../lib/wire.js'
+import type { OverviewScope } from '../../lib/wire.js'
 
-/** Generates the token of a place, and leads to its URLs. */
+/** Generates the token of a scope, and leads to its URLs. */
 export const GenerateButton = ({
-  place,
+  scope,
   name,
   onGenerated,
 }: {
-  readonly place: OverviewPlace
+  readonly scope: OverviewScope
   readonly name: string
   readonly onGenerated: () => Promise<void>
 }) => {
@@ -22,10 +22,10 @@ export const GenerateButton = ({
     setBusy(true)
     setFailure(undefined)
     try {
-      await api.generate(place)
+      await api.generate(scope)
       announce(`The token for ${name} is active.`)
       await onGenerated()
-      location.hash = formatRoute({ ...place, tab: 'connect' })
+      location.hash = formatRoute({ ...scope, tab: 'connect' })
     } catch (error) {
       const message = toMessage(error)
       setFailure(message)

@@ -3,14 +3,14 @@ import { useState } from 'preact/hooks'
 import { formatCount, formatPlural } from '../../lib/format.js'
 import { HEALTHS } from '../../lib/healths.js'
 import {
-  isPlaceFound,
+  isScopeFound,
   marksOfAccess,
-  marksOfPlace,
+  marksOfScope,
   titleOf,
   type Mark,
 } from '../../lib/overview.js'
 import { formatAccess, formatRoute } from '../../lib/route.js'
-import type { Access, Overview as OverviewValue, OverviewPlace } from '../../lib/wire.js'
+import type { Access, Overview as OverviewValue, OverviewScope } from '../../lib/wire.js'
 import type { Loaded } from '../../hooks/use-loaded.js'
 import { Failure } from '../shared/failure.js'
 import { Icon } from '../shared/icon.js'
@@ -39,23 +39,23 @@ const Count = ({ name, value }: { readonly name: string; readonly value: number 
 const nameIn = (names: readonly { id: string; name: string }[], id: string): string =>
   names.find(one => one.id === id)?.name ?? id
 
-/** A place as a row that leads to it. */
-const PlaceRow = ({
+/** A scope as a row that leads to it. */
+const ScopeRow = ({
   access,
-  place,
+  scope,
   state,
   onGenerated,
 }: {
   readonly access: Access
-  readonly place: OverviewPlace
+  readonly scope: OverviewScope
   readonly state: string | undefined
   readonly onGenerated: () => Promise<void>
 }) => {
-  const { accessId, network, location, tail, hour, day, hours } = place
+  const { accessId, network, location, tail, hour, day, hours } = scope
   const [tone, health] = HEALTHS[state ?? ''] ?? ['is-none', 'Unknown']
-  const marks = marksOfPlace(place, state)
+  const marks = marksOfScope(scope, state)
   return (
-    <li class={marks.length > 0 ? 'overview-place is-marked' : 'overview-place'}>
+    <li class={marks.length > 0 ? 'overview-scope is-marked' : 'overview-scope'}>
       <a href={formatRoute({ accessId, network, location, tab: 'connect' })}>
         {nameIn(access.locations, location)}
         <span class="muted"> · {nameIn(access.networks, network)}</span>
@@ -63,7 +63,7 @@ const PlaceRow = ({
       <span class="overview-state">
         {tail === null && access.state === 'active' && access.role !== 'view' && (
           <GenerateButton
-            place={place}
+            scope={scope}
             name={`${nameIn(access.locations, location)}, ${titleOf(access)}`}
             onGenerated={onGenerated}
           />
@@ -98,12 +98,12 @@ type Options = {
 
 const AccessGroup = ({
   access,
-  places,
+  scopes,
   stateOf,
   onLabelled,
 }: Pick<Options, 'onLabelled'> & {
   readonly access: Access
-  readonly places: readonly OverviewPlace[]
+  readonly scopes: readonly OverviewScope[]
   readonly stateOf: (location: string) => string | undefined
 }) => {
   const [isNaming, setNaming] = useState(false)
@@ -135,12 +135,12 @@ const AccessGroup = ({
         )}
       </div>
       <ul>
-        {places.map(place => (
-          <PlaceRow
-            key={`${place.network}/${place.location}`}
+        {scopes.map(scope => (
+          <ScopeRow
+            key={`${scope.network}/${scope.location}`}
             access={access}
-            place={place}
-            state={stateOf(place.location)}
+            scope={scope}
+            state={stateOf(scope.location)}
             onGenerated={onLabelled}
           />
         ))}
@@ -152,28 +152,28 @@ const AccessGroup = ({
   )
 }
 
-/** All accesses and places with their state and traffic; those with marks come first. */
+/** All accesses and scopes with their state and traffic; those with marks come first. */
 export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
   const { value, failure, reload } = loaded
   const states = new Map(value?.locations.map(({ id, state }) => [id, state]))
   const stateOf = (location: string): string | undefined => states.get(location)
-  const isMarked = (place: OverviewPlace): boolean =>
-    marksOfPlace(place, stateOf(place.location)).length > 0
+  const isMarked = (scope: OverviewScope): boolean =>
+    marksOfScope(scope, stateOf(scope.location)).length > 0
   const groups = accesses
     .map(access => ({
       access,
-      places: (value?.places ?? []).filter(
-        place => place.accessId === access.accessId && isPlaceFound(query, access, place),
+      scopes: (value?.scopes ?? []).filter(
+        scope => scope.accessId === access.accessId && isScopeFound(query, access, scope),
       ),
     }))
-    .filter(({ places }) => places.length > 0)
+    .filter(({ scopes }) => scopes.length > 0)
     .toSorted(
-      (one, other) => Number(other.places.some(isMarked)) - Number(one.places.some(isMarked)),
+      (one, other) => Number(other.scopes.some(isMarked)) - Number(one.scopes.some(isMarked)),
     )
-  const shown = groups.flatMap(({ places }) => places)
+  const shown = groups.flatMap(({ scopes }) => scopes)
   const marked = shown.filter(isMarked)
   // Where the first steps lead to: a token if there is one.
-  const active = (value?.places ?? []).filter(({ accessId }) =>
+  const active = (value?.scopes ?? []).filter(({ accessId }) =>
     accesses.some(
       access => access.accessId === accessId && access.state === 'active' && access.role !== 'view',
     ),
@@ -189,7 +189,7 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       {value !== undefined && first !== undefined && !isComplete(value) && (
-        <Checklist steps={value.steps} place={first} />
+        <Checklist steps={value.steps} scope={first} />
       )}
       {value !== undefined && (marked.length > 0 || isComplete(value)) && (
         <div class={`notice ${marked.length === 0 ? 'is-good' : 'is-warning'}`}>
@@ -207,11 +207,11 @@ export const Overview = ({ accesses, loaded, query, onLabelled }: Options) => {
       {value !== undefined && groups.length === 0 && (
         <p class="muted">Nothing matches “{query}”.</p>
       )}
-      {groups.map(({ access, places }) => (
+      {groups.map(({ access, scopes }) => (
         <AccessGroup
           key={access.accessId}
           access={access}
-          places={places}
+          scopes={scopes}
           stateOf={stateOf}
           onLabelled={onLabelled}
         />

@@ -25,7 +25,7 @@ const numberOf = ({ values }: Warning, name: string): number => Number(values[na
 const nameOf = (named: Access['networks'], id: string | null): string =>
   named.find(one => one.id === id)?.name ?? id ?? ''
 
-const placeOf = ({ location, network }: Warning, access: Access): string =>
+const scopeNameOf = ({ location, network }: Warning, access: Access): string =>
   [nameOf(access.locations, location), nameOf(access.networks, network)]
     .filter(name => name !== '')
     .join(', ')
@@ -44,7 +44,7 @@ const errors = (warning: Warning, access: Access): WarningText => {
   const number = (name: string): number => numberOf(warning, name)
   const part = `${formatCount(number('errors'))} of ${formatCount(number('requests'))} requests`
   return {
-    title: `Errors are rising at ${placeOf(warning, access)}: ${part} failed in ${formatSpan(number('windowMs'))} (${number('percent')} %, ${number('percentBefore')} % in the hour before).`,
+    title: `Errors are rising at ${scopeNameOf(warning, access)}: ${part} failed in ${formatSpan(number('windowMs'))} (${number('percent')} %, ${number('percentBefore')} % in the hour before).`,
     advice: 'See the message of the errors that your client receives, and the failed requests.',
   }
 }
@@ -70,11 +70,11 @@ const landing = (warning: Warning): WarningText => {
 const behind = (warning: Warning, access: Access, nowMs: number): WarningText => {
   const number = (name: string): number => numberOf(warning, name)
   const { states, endedAtMs } = warning.values
-  const place = placeOf(warning, access)
+  const scope = scopeNameOf(warning, access)
   const advice = 'Use another location meanwhile, if your access has one.'
   if (states === undefined)
     return {
-      title: `${place} is ${formatCount(number('slotsBehind'))} slots behind the best location.`,
+      title: `${scope} is ${formatCount(number('slotsBehind'))} slots behind the best location.`,
       advice,
     }
   const times = {
@@ -84,7 +84,7 @@ const behind = (warning: Warning, access: Access, nowMs: number): WarningText =>
   const reasons = reasonsOf({ reasons: String(states).split(', '), detail: '' })
   const verb = times.endedAtMs === null ? 'is' : 'was'
   return {
-    title: `${place} ${verb} degraded: ${reasons}, ${timesOf(times, nowMs)}.`,
+    title: `${scope} ${verb} degraded: ${reasons}, ${timesOf(times, nowMs)}.`,
     advice: times.endedAtMs === null ? advice : '',
   }
 }
