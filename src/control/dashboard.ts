@@ -186,7 +186,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures: limits.failures, options }),
     ...createSessionListRoutes(sessions),
     ...holderRoutes,
-    ...createOperatorRoutes({ ...parts, locationIds }),
+    ...createOperatorRoutes({ ...parts, locationIds, emails: () => sessions.emails() }),
     ...createOperatorAccessRoutes(parts, holderRoutes),
     ...createStatusRoutes(createReadStatus({ ...parts, ...options, locationIds }), options),
     ...parts.adminRoutes,

@@ -47,6 +47,8 @@ export type Sessions = {
   end(id: string): Promise<void>
   /** The valid sessions of a person, the one that was used last first. */
   list(subject: string): readonly ListedSession[]
+  /** Addresses by subject, as the provider verified them at sign-ins that are still valid. */
+  emails(): ReadonlyMap<string, string>
   /** Ends those sessions of a person that match; returns how many. On disk when it resolves. */
   endOf(subject: string, matches: (sessionId: string) => boolean): Promise<number>
   /** Removes expired sessions; returns how many. */
@@ -72,6 +74,16 @@ const nameOf = (key: Uint8Array): string =>
 
 const ownOf = ({ sessions }: ControlStore, subject: string) =>
   Array.from(sessions.from(new Uint8Array())).filter(([, record]) => record.subject === subject)
+
+const emailsOf = (
+  { sessions }: ControlStore,
+  isValid: (record: SessionRecord) => boolean,
+): ReadonlyMap<string, string> =>
+  new Map(
+    Array.from(sessions.from(new Uint8Array()), ([, record]) => record)
+      .filter(record => record.verifiedEmail !== '' && isValid(record))
+      .map(({ subject, verifiedEmail }) => [subject, verifiedEmail]),
+  )
 
 /** Removes sessions; returns how many. */
 const removeWhere = (
@@ -170,6 +182,7 @@ export const createSessions = (parts: {
           const expiresAtMs = expiryOf(record)
           return { sessionId: nameOf(key), createdAtMs, seenAtMs, expiresAtMs, address, browser }
         }),
+    emails: () => emailsOf(store, isValid),
     endOf: (subject, matches) =>
       removeWhere(store, (key, record) => record.subject === subject && matches(nameOf(key))),
     sweep: () => removeWhere(store, (_key, record) => !isValid(record)),

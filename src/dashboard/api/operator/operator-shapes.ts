@@ -14,11 +14,27 @@ const textMax = (max: number) => {
 }
 
 export const accessQuery = v.strictObject({
-  find: described(textMax(255), 'In the id, the subject, the product or a name, in any case'),
+  find: described(
+    textMax(255),
+    'In the id, the subject, the product, a name or an e-mail address, in any case',
+  ),
   after: described(textMax(64), 'Start after this access id: `next` of the previous response'),
 })
 
-export const { accesses, audit, auditQuery } = adminShapes
+export const { audit, auditQuery } = adminShapes
+
+export const accesses = v.object({
+  ...adminShapes.accesses.entries,
+  accesses: v.array(
+    v.object({
+      ...adminShapes.access.entries,
+      email: described(
+        v.nullable(text),
+        'Verified address of its holder; null if they are not signed in at this machine',
+      ),
+    }),
+  ),
+})
 
 export const laneQuery = hoursQuery
 

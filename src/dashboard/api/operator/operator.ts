@@ -18,6 +18,8 @@ export type LaneStates = () => v.InferOutput<typeof shapes.lanes>['states']
 export type OperatorParts = {
   readonly accessService: AccessService
   readonly auditLog: AuditLog
+  /** Verified e-mail addresses of persons who are signed in at this machine, by subject. */
+  readonly emails: () => ReadonlyMap<string, string>
   readonly service: ServiceUsage
   /** What became of all submissions, by lane, over the last hours. */
   readonly lanes: (hours: number) => Promise<v.InferOutput<typeof shapes.lanes>>
@@ -35,17 +37,18 @@ const PAGE_MAX = 50
 const SCANNED_MAX = 10_000
 const SCAN_PAGE = 500
 
-const isFound = (find: string, access: Access): boolean => {
-  const { accessId, subject, product, label, holderLabel = '' } = access
-  const all = [accessId, subject, product, label, holderLabel].join('\n').toLowerCase()
-  return all.includes(find.toLowerCase())
+const isFound = (find: string, access: Access, email: string): boolean => {
+  const { accessId, subject, product, label, holderLabel = '', members = [] } = access
+  const addresses = [email, ...members.map(member => member.email)]
+  const all = [accessId, subject, product, label, holderLabel, ...addresses].join('\n')
+  return all.toLowerCase().includes(find.toLowerCase())
 }
 
 /** A page of the accesses that match, and the `after` of the next one. */
 const search = (
   accessService: Pick<AccessService, 'page'>,
-  find: string,
-  after: string,
+  emails: ReadonlyMap<string, string>,
+  { find, after }: { readonly find: string; readonly after: string },
 ): { readonly accesses: readonly Access[]; readonly next: string | null } => {
   const accesses: Access[] = []
   let last = after
@@ -53,7 +56,7 @@ const search = (
     const page = accessService.page(last, SCAN_PAGE)
     for (const access of page) {
       last = access.accessId
-      if (isFound(find, access)) accesses.push(access)
+      if (isFound(find, access, emails.get(access.subject) ?? '')) accesses.push(access)
       if (accesses.length === PAGE_MAX) return { accesses, next: last }
     }
     if (page.length < SCAN_PAGE) return { accesses, next: null }
@@ -73,10 +76,12 @@ const listRoutes = (parts: OperatorParts): readonly Route[] => {
       query: shapes.accessQuery,
       answers: { 200: { description: 'In the order of their ids', body: shapes.accesses } },
       errors: ['wrongInput'],
-      handle: ({ query: { find, after } }) => {
-        const { accesses, next } = search(accessService, find, after)
+      handle: ({ query }) => {
+        const emails = parts.emails()
+        const { accesses, next } = search(accessService, emails, query)
         const shown = accesses.map(access =>
           Object.assign({}, access, {
+            email: emails.get(access.subject) ?? null,
             state: stateOf(access, now()),
             tokens: accessService.list(access.accessId).map(toTokenView),
           }),

@@ -6,6 +6,7 @@ import { writeStatus } from '../../../../src/storage/status-file.js'
 import { senderPath } from '../../../../src/submission/store/store-reader.js'
 import { DashboardClient } from '../../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../../fixtures/dashboard/dashboard.js'
+import { CYD, setUpMembers } from '../../../fixtures/dashboard/members.js'
 import { HOUR_MS } from '../../../../src/usage/scope.js'
 import { UsageWriter } from '../../../../src/usage/store.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
@@ -82,6 +83,33 @@ t.test('accesses of all persons are paged and searched, without a token', async 
     t.notMatch(JSON.stringify(found), token.reveal())
   }
   t.strictSame(await read('find=nobody'), { accesses: [], next: null })
+})
+
+t.test('accesses are found by the verified address of a holder or a member', async t => {
+  const { ada, ben, open, add, accessId, dashboard } = await setUpMembers(t, {
+    dashboard: { operators: ['ben'] },
+  })
+  const { accessId: unverified } = await dashboard.grant('cyd')
+  const find = async (text: string): Promise<readonly unknown[]> => {
+    const { json } = await ben.ask(`/api/operator/accesses?find=${encodeURIComponent(text)}`)
+    return Object(json).accesses.map(({ accessId, email }: Record<string, unknown>) => ({
+      accessId,
+      email,
+    }))
+  }
+  const own = { accessId, email: ADA.email }
+  t.strictSame(await find('ADA@test.'), [own])
+  t.strictSame(await find(BEN.email), [])
+  t.equal((await add(BEN.email)).status, 201)
+  t.strictSame(await find(BEN.email), [own], 'of a member')
+  const cyd = await open(CYD)
+  t.strictSame(await find(CYD.email), [], 'an address that its provider has not verified')
+  t.strictSame(await find(unverified), [{ accessId: unverified, email: null }])
+  t.equal((await cyd.ask('/api/operator/accesses?find=ada')).status, 403)
+  t.match(await ben.ask(`/api/operator/accesses?find=${'@'.repeat(256)}`), { status: 400 })
+  t.equal((await ada.call('POST', '/api/sign-out')).status, 200)
+  t.strictSame(await find(ADA.email), [], 'of a session that has ended')
+  t.strictSame(await find(BEN.email), [{ accessId, email: null }])
 })
 
 t.test('usage, nodes, incidents and the audit log', async t => {

@@ -12,6 +12,7 @@ import {
   useQuery,
   type OperatorView,
 } from '../../lib/route.js'
+import type { FoundAccess } from '../../lib/wire.js'
 import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
 import { Segments } from '../shared/segments.js'
@@ -88,12 +89,20 @@ const useSearch = () => {
   } as const
 }
 
+/** Addresses of an access that a row shows: that of its holder, and those that were searched. */
+const addressesOf = ({ email, members = [] }: FoundAccess, find: string): readonly string[] => [
+  ...(email === null ? [] : [email]),
+  ...members
+    .map(member => `member ${member.email}`)
+    .filter(text => find !== '' && text.includes(find.toLowerCase())),
+]
+
 const Accesses = () => {
   const { api } = useServices()
   const { find, setFind, at } = useSearch()
   return (
     <>
-      <Search label="Id, subject, product or name" searched={find} onSearch={setFind} />
+      <Search label="Id, subject, product, name or e-mail" searched={find} onSearch={setFind} />
       <Paged
         key={find}
         name={find}
@@ -123,6 +132,12 @@ const Accesses = () => {
                 {access.kind} of <bdi>{access.subject}</bdi> · {access.product} ·{' '}
                 {access.networks.join(', ')} at {access.locations.join(', ')} ·{' '}
                 {formatPlural(access.tokens.length, 'token')}
+                {addressesOf(access, find).map(address => (
+                  <>
+                    {' '}
+                    · <bdi>{address}</bdi>
+                  </>
+                ))}
               </Row>
             ))}
           </ul>
