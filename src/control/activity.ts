@@ -1,4 +1,5 @@
-import type { LaneStates } from '../dashboard/api/operator/operator.js'
+import type { LaneStates, ListAudit } from '../dashboard/api/operator/operator.js'
+import type { AuditLog } from '../access/audit/audit-log.js'
 import { openLimitTable } from '../access/limiter/limit-table.js'
 import type { MachineDirectory } from '../cluster/machine-directory.js'
 import type { PeerRoute, PeerStream } from '../cluster/peers/peer-server.js'
@@ -12,6 +13,7 @@ import type {
   Submissions,
   SubmissionSearch,
 } from '../dashboard/api/submissions/shapes.js'
+import { readAudit, type AuditSearch } from '../dashboard/api/read-audit.js'
 import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
@@ -56,6 +58,8 @@ export type Activity = {
   readonly lanes: LanesOf
   readonly summary: SummaryOf
   readonly figures: FiguresOf
+  /** What operators see of the audit log. */
+  readonly audit: ListAudit
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>
@@ -69,6 +73,7 @@ export type ActivityParts = {
   /** Descriptors of sockets that this process inherited and that listen, by `host:port`. */
   readonly listeners: Readonly<Record<string, number>>
   readonly laneStates: LaneStates
+  readonly auditLog: AuditLog
   readonly log: Log
   readonly metrics: Metrics
 }
@@ -79,13 +84,21 @@ const openOthers = async (
   directory: MachineDirectory,
   own: PeerRouteParts & Pick<Activity, 'submissions'>,
   usageRoute: PeerRoute,
+  locations: readonly string[],
   parts: ActivityParts,
 ) => {
   const { openClusterPeers } = await import('./cluster/cluster-peers.js')
+  const { createAuditSum } = await import('./audit-sum.js')
   const { createSubmissionsSum } = await import('./submissions-sum.js')
   const routes = [...createPeerRoutes(own), usageRoute]
   const peers = await openClusterPeers(cluster, { ...parts, directory, routes })
-  return { peers, submissions: createSubmissionsSum(own.submissions, peers.client) }
+  const { client } = peers
+  const { machine } = cluster
+  return {
+    peers,
+    submissions: createSubmissionsSum(own.submissions, client),
+    audit: createAuditSum({ own: own.audit, machine, locations, peers: client }),
+  }
 }
 
 export const openActivity = async (
@@ -120,6 +133,8 @@ export const openActivity = async (
     const submission = await findSubmission(id, { read, now: Date.now, options })
     return submission && { id, submission }
   }
+  const audit = (wanted: AuditSearch) => readAudit(parts.auditLog, wanted, Date.now())
+  const ids = locations.map(({ id }) => id)
   const others =
     cluster &&
     machines &&
@@ -131,12 +146,13 @@ export const openActivity = async (
         // The caller waits `peerMs` for the answer.
         search: wanted => search(wanted, Math.min(options.searchMs, cluster.peerMs / 2)),
         find,
+        audit,
       },
       createUsageRoute(own.ask),
+      ids,
       parts,
     ))
   const ask = createAsk(own.ask, others?.peers.client)
-  const ids = locations.map(({ id }) => id)
   return {
     usage: { ...createUsage(ask, Date.now), evidence: createEvidence(ask, Date.now) },
     submissions: others?.submissions ?? submissions,
@@ -146,6 +162,7 @@ export const openActivity = async (
     lanes: createLanes(ask, parts.laneStates, ids, Date.now),
     summary: createSummary(ask, Date.now),
     figures: createAccessFigures(ask, Date.now),
+    audit: others?.audit ?? (async wanted => audit(wanted)),
     find: async query => others?.peers.find(query),
     close: async () => {
       await others?.peers.close()

@@ -13,7 +13,7 @@ import type { Submissions } from '../dashboard/api/submissions/shapes.js'
 import type { Catalog } from '../dashboard/api/catalog.js'
 import type { CheckUrl } from '../dashboard/api/check.js'
 import { createOperatorAccessRoutes } from '../dashboard/api/operator/access-routes.js'
-import { createOperatorRoutes } from '../dashboard/api/operator/operator.js'
+import { createOperatorRoutes, type ListAudit } from '../dashboard/api/operator/operator.js'
 import type { ServiceUsage } from '../dashboard/api/operator/service.js'
 import { createViewAudit } from '../dashboard/api/operator/view-audit.js'
 import type { ListIncidents } from '../dashboard/api/incidents/incidents.js'
@@ -54,6 +54,7 @@ export type ControlDashboardParts = {
   readonly accessService: AccessService
   readonly webhooks: WebhookManager
   readonly auditLog: AuditLog
+  readonly audit: ListAudit
   /** A socket that this process inherited and that listens at the dashboard's address. */
   readonly descriptor?: number | undefined
   readonly catalog: Catalog

@@ -1,4 +1,5 @@
 import type { PeerRoute } from '../cluster/peers/peer-server.js'
+import { parseAuditSearch, type AuditPage, type AuditSearch } from '../dashboard/api/read-audit.js'
 import {
   parseSearch,
   type SubmissionPageView,
@@ -13,6 +14,7 @@ export type PeerRouteParts = {
   readonly search: (search: SubmissionSearch) => Promise<SubmissionPageView>
   /** By its id, or a signature of the access. */
   readonly find: (key: string, accessId: string) => Promise<StoredSubmission | undefined>
+  readonly audit: (search: AuditSearch) => AuditPage
 }
 
 /** In place of a filter that is not set. */
@@ -71,13 +73,49 @@ export const submissionPath = ({ accessId, network, key }: SubmissionQuery): str
 
 const SUBMISSION_PATTERN = '/accesses/:accessId/networks/:network/submissions/:head/:tail'
 
+/**
+ * Entries of the audit log in one answer. The request of an entry has at most the 16 KiB of
+ * `dashboard.bodyBytesMax`, so an answer stays below the 4 MiB of `peerAnswerBytesMax`.
+ */
+export const AUDIT_ROWS_MAX = 200
+
+/** Any text as a segment of a path: a subject of 255 characters takes 1,021. */
+const toSegment = (text: string | undefined): string =>
+  text === undefined ? ANY : `_${Buffer.from(text).toString('base64url')}`
+
+const ofSegment = (segment: string): string => Buffer.from(segment.slice(1), 'base64url').toString()
+
+export const auditPath = ({ access, before, limit, subject }: AuditSearch): string =>
+  ['/audit', toSegment(subject), toSegment(access), before ?? ANY, limit].join('/')
+
+const AUDIT_PATTERN = '/audit/:subject/:access/:before/:limit'
+
+/** The search of a path; undefined if it is none, or asks for too much. */
+const toAuditSearch = (params: Readonly<Record<string, string>>): AuditSearch | undefined => {
+  const { access = ANY, before = ANY, limit, subject = ANY } = params
+  const found = parseAuditSearch({
+    limit,
+    ...(before === ANY ? {} : { before }),
+    ...(access === ANY ? {} : { access: ofSegment(access) }),
+    ...(subject === ANY ? {} : { subject: ofSegment(subject) }),
+  })
+  return found !== undefined && found.limit <= AUDIT_ROWS_MAX ? found : undefined
+}
+
 /** The routes of the peer API. Nothing here returns a token. */
-export const createPeerRoutes = ({ search, find }: PeerRouteParts): readonly PeerRoute[] => [
+export const createPeerRoutes = ({ audit, search, find }: PeerRouteParts): readonly PeerRoute[] => [
   {
     path: SEARCH_PATTERN,
     answer: params => {
       const wanted = toSearch(params)
       return wanted && search(wanted)
+    },
+  },
+  {
+    path: AUDIT_PATTERN,
+    answer: params => {
+      const wanted = toAuditSearch(params)
+      return wanted && { entries: audit(wanted).entries }
     },
   },
   {

@@ -104,7 +104,7 @@ export const startControl: Start<'control'> = async ({ config, listeners }, send
   const activity = await openActivity(config, {
     machines,
     streams: [openPeerCopies(config, log)],
-    ...{ listeners, laneStates: createLaneStates(config) },
+    ...{ auditLog, listeners, laneStates: createLaneStates(config) },
     log,
     metrics,
   })

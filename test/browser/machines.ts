@@ -55,6 +55,11 @@ const VIEWS = [
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
 const AT_MS = new Date(2030, 0, 1, 12, 0, 1, 234).getTime()
+const SIGN_IN = { atMs: AT_MS, action: 'sign-in', from: '8.8.8.8' } as const
+const AUDIT = [
+  { ...SIGN_IN, by: 'ada', machine: 'fra-1' },
+  { ...SIGN_IN, by: 'ben', machine: 'fra-2' },
+]
 const EFFECT = {
   revision: 9,
   atMs: AT_MS,
@@ -68,6 +73,8 @@ if (browser !== undefined) {
     const dashboard = await startDashboard(t, {
       machines: () => MACHINES,
       pagesDir: PAGES,
+      dashboard: { operators: [ADA.subject] },
+      audit: async () => ({ entries: AUDIT, next: null, missing: ['nyc-1', 'nyc-2'] }),
       accessService: own => ({
         ...own,
         revoke: async scope => ({ ...(await own.revoke(scope)), effect: EFFECT }),
@@ -109,6 +116,16 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Revoke token' }).click()
     await page.getByText(`The token is revoked, ${dead}.`).first().waitFor()
     await saveScreenshot(page, 'dead-on-machines')
+    t.strictSame(await axeFaults(page), [])
+
+    await page.goto(`${dashboard.url}/#/operator/audit`)
+    const log = page.getByRole('region', { name: 'Audit' })
+    await log.getByText('Without nyc-1, nyc-2: they did not answer.').waitFor()
+    t.match(await log.getByRole('listitem').allInnerTexts(), [
+      /sign-in\s+by ada\s+on fra-1/,
+      /sign-in\s+by ben\s+on fra-2/,
+    ])
+    await saveScreenshot(page, 'audit-of-machines')
     t.strictSame(await axeFaults(page), [])
     t.strictSame(faults, [])
     await context.close()

@@ -186,7 +186,9 @@ if (browser !== undefined) {
     t.match(await cells(0), ['All', '5', /50%/, /3 .*failed: 1 .*expired: 1 .*not known: 1/])
     t.match(await cells(2), ['10,000 to 99,999 lamports', '2', /100%/])
     await page.getByRole('radio', { name: 'Audit' }).check()
-    await page.getByText('Each machine of a cluster has a log of its own.').waitFor()
+    const log = page.getByRole('region', { name: 'Audit' })
+    await log.getByText('sign-in').first().waitFor()
+    t.equal(await log.getByText(/^on /).count(), 0, 'no machine is named without a cluster')
     t.strictSame(faults, [])
     await context.close()
 

@@ -17,6 +17,11 @@ export type PeerAnswers<T> = {
   readonly missing: readonly string[]
 }
 
+/** The same with the machine of each answer: its certificate names it, not what it sent. */
+export type EachAnswer<T> = Pick<PeerAnswers<T>, 'missing'> & {
+  readonly each: readonly { readonly machine: string; readonly answer: T }[]
+}
+
 export type PeerClientParts = {
   readonly identity: Identity
   /** Of this machine, which is not called. */
@@ -61,19 +66,30 @@ export class PeerClient {
     locations: readonly string[],
     path: string,
     schema: S,
-    { limitMs = this.parts.options.peerMs, without }: ReadOptions = {},
+    options: ReadOptions = {},
   ): Promise<PeerAnswers<v.InferOutput<S>>> {
+    const { each, missing } = await this.readEach(locations, path, schema, options)
+    return { answers: each.map(({ answer }) => answer), missing }
+  }
+
+  /** Reads a path of each other machine at the locations, and names those that answered. */
+  async readEach<S extends v.GenericSchema>(
+    locations: readonly string[],
+    path: string,
+    schema: S,
+    { limitMs = this.parts.options.peerMs, without }: ReadOptions = {},
+  ): Promise<EachAnswer<v.InferOutput<S>>> {
     const peers = this.peersAt(locations).filter(({ id }) => without?.has(id) !== true)
-    const answers: v.InferOutput<S>[] = []
+    const each: { machine: string; answer: v.InferOutput<S> }[] = []
     const missing: string[] = []
     await Promise.all(
       peers.map(async peer => {
         const result = v.safeParse(schema, await this.tryCall(peer, path, limitMs))
-        if (result.success) answers.push(result.output)
+        if (result.success) each.push({ machine: peer.id, answer: result.output })
         else missing.push(peer.id)
       }),
     )
-    return { answers, missing: missing.toSorted() }
+    return { each, missing: missing.toSorted() }
   }
 
   /** The first value that a machine at the location finds; undefined if none does in time. */

@@ -14,7 +14,7 @@ type ClusterConfig = NonNullable<ControlConfig['cluster']>
 
 /** What control reads of the other machines of its cluster. */
 export type ClusterPeers = {
-  readonly client: Pick<PeerClient, 'read'>
+  readonly client: Pick<PeerClient, 'read' | 'readEach'>
   /** A submission to another machine of this machine's location; never rejects. */
   find(query: SubmissionQuery): Promise<FoundSubmission | undefined>
   close(): Promise<void>

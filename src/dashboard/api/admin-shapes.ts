@@ -223,27 +223,27 @@ export const auditQuery = v.strictObject({
   limit,
 })
 
-export const audit = v.object({
-  entries: v.array(
-    v.object({
-      atMs: instantMs,
-      action: v.picklist(AUDIT_ACTIONS),
-      by: described(
-        v.nullable(text),
-        '`sub` of the person; null: the holder of an admin token or an API key',
-      ),
-      admin: described(v.optional(text), 'Name of the admin token'),
-      apiKey: described(v.optional(text), 'Id of the API key'),
-      from: described(text, 'Address of the peer; that of a proxy, where one is in front'),
-      accessId: v.optional(text),
-      network: v.optional(text),
-      location: v.optional(text),
-      request: described(v.optional(v.unknown()), 'The body of the request'),
-      outcome: described(
-        v.optional(v.picklist(AUDIT_OUTCOMES)),
-        'Where the request failed: stored and not confirmed, or stored or not',
-      ),
-    }),
+export const auditEntry = v.object({
+  atMs: instantMs,
+  action: v.picklist(AUDIT_ACTIONS),
+  by: described(
+    v.nullable(text),
+    '`sub` of the person; null: the holder of an admin token or an API key',
   ),
+  admin: described(v.optional(text), 'Name of the admin token'),
+  apiKey: described(v.optional(text), 'Id of the API key'),
+  from: described(text, 'Address of the peer; that of a proxy, where one is in front'),
+  accessId: v.optional(text),
+  network: v.optional(text),
+  location: v.optional(text),
+  request: described(v.optional(v.unknown()), 'The body of the request'),
+  outcome: described(
+    v.optional(v.picklist(AUDIT_OUTCOMES)),
+    'Where the request failed: stored and not confirmed, or stored or not',
+  ),
+})
+
+export const audit = v.object({
+  entries: v.array(auditEntry),
   next: described(v.nullable(instantMs), '`before` of the next page; null: no more'),
 })

@@ -32,6 +32,18 @@ t.test('entries are read newest first, by person and access, in pages', async t 
   t.equal(statSync(join(dir, 'audit', name)).mode & 0o777, 0o600)
 })
 
+t.test('any text of a person or access is found, and no entry that only has it elsewhere', t => {
+  const log = openAuditLog(ownDir(t), defaults, Date.now)
+  for (const by of ['a"b\\\n\u0000', '€\u{1F600}', '{"atMs":9', '']) {
+    log.record({ ...entry('acc_1', by), request: { by: 'eve', accessId: 'acc_2' } })
+    t.match(log.read({ ...ALL, by, accessId: 'acc_1' }), [{ by }])
+    t.equal(log.read({ ...ALL, by }).length, 1)
+  }
+  t.strictSame(log.read({ ...ALL, by: 'eve' }), [])
+  t.strictSame(log.read({ ...ALL, accessId: 'acc_2' }), [])
+  t.end()
+})
+
 t.test('a cut line does not hide the entries around it', async t => {
   const dir = ownDir(t)
   const log = openAuditLog(dir, defaults, Date.now)

@@ -1,4 +1,5 @@
 // What the machines of a cluster know of each other: usage and submissions of all of them.
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
@@ -47,7 +48,7 @@ const openMachines = async (t: Test): Promise<readonly [Running, Running, Runnin
     location: 'fra',
     cluster,
     network,
-    dashboard: { identity },
+    dashboard: { identity, operators: [ADA.subject] },
     firstPort,
   })
   const others = [
@@ -320,6 +321,30 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     t.equal(await count(`location=nyc&untilMs=${fromMs}&fromMs=${fromMs - 60_000}`), 1)
   })
 
+  type AuditEntry = { readonly machine: string; readonly request?: { readonly name?: string } }
+  type AuditPage = { entries: readonly AuditEntry[]; next: number | null; missing: string[] }
+  const readAudit = async (query: string): Promise<AuditPage> =>
+    (await ada.ask(`/api/operator/audit?${query}`)).json as AuditPage
+
+  await t.test('operators read the audit logs of all machines as one', async t => {
+    for (const [index, { admin }] of [second, first, far, second].entries()) {
+      const body = { name: `token-${index}`, role: 'read' }
+      t.equal((await admin('POST', '/tokens', body)).status, 201)
+      await sleep(2)
+    }
+    const made: string[] = []
+    let before = Date.now() + 1_000
+    await until('all pages are read, with each machine', async () => {
+      const { entries, missing, next } = await readAudit(`limit=2&before=${before}`)
+      if (missing.length > 0) return false
+      for (const { machine, request } of entries)
+        if (request?.name !== undefined) made.push(`${machine} ${request.name}`)
+      before = next ?? before
+      return next === null
+    })
+    t.strictSame(made, ['fra-2 token-3', 'nyc-1 token-2', 'fra-1 token-1', 'fra-2 token-0'])
+  })
+
   await t.test('a machine that does not answer is named, in time', async t => {
     const control = requirePid(second.service.pidsOf('control')[0])
     process.kill(control, 'SIGSTOP')
@@ -333,6 +358,8 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
         const { missing } = (await read(path)).json
         return JSON.stringify(missing) === '["fra-2"]'
       })
+    const rest = await readAudit('limit=100')
+    t.ok(rest.missing.includes('fra-2') && rest.entries.some(({ machine }) => machine === 'fra-1'))
     const partial = await printUsage()
     // With the two submissions of the test before.
     t.match(partial, { code: 1, nyc: 7 })

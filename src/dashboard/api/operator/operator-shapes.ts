@@ -21,7 +21,7 @@ export const accessQuery = v.strictObject({
   after: described(textMax(64), 'Start after this access id: `next` of the previous response'),
 })
 
-export const { audit, auditQuery } = adminShapes
+export const { auditQuery } = adminShapes
 
 export const accesses = v.object({
   ...adminShapes.accesses.entries,
@@ -34,6 +34,23 @@ export const accesses = v.object({
       ),
     }),
   ),
+})
+
+export const audit = v.object({
+  ...adminShapes.audit.entries,
+  entries: v.pipe(
+    v.array(
+      v.object({
+        ...adminShapes.auditEntry.entries,
+        machine: described(
+          v.optional(text),
+          'The machine of the cluster that wrote it, by its own clock',
+        ),
+      }),
+    ),
+    v.readonly(),
+  ),
+  missing,
 })
 
 export const laneQuery = hoursQuery

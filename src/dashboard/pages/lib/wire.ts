@@ -25,6 +25,7 @@ export type ServiceUsage = InferOutput<typeof serviceShapes.serviceUsage>
 export type TopAccess = InferOutput<typeof serviceShapes.topAccesses>['accesses'][number]
 export type OperatorAccessView = InferOutput<typeof operatorAccess>
 export type FoundAccess = InferOutput<typeof operatorShapes.accesses>['accesses'][number]
+export type OperatorAudit = InferOutput<typeof operatorShapes.audit>
 export type LanePerformance = InferOutput<typeof operatorShapes.lanes>['lanes'][number]
 export type LaneState = InferOutput<typeof operatorShapes.lanes>['states'][number]
 export type Panel = InferOutput<typeof shapes.panel>

@@ -12,9 +12,10 @@ import {
   useQuery,
   type OperatorView,
 } from '../../lib/route.js'
-import type { FoundAccess } from '../../lib/wire.js'
+import type { FoundAccess, OperatorAudit } from '../../lib/wire.js'
 import { IncidentList } from '../incidents/incident-list.js'
 import { Failure } from '../shared/failure.js'
+import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
 import { Lanes } from './lanes.js'
 import { OperatorAccess } from './operator-access.js'
@@ -219,46 +220,52 @@ const Incidents = () => {
   )
 }
 
+const AuditEntries = ({ entries, missing }: OperatorAudit) => (
+  <>
+    <MissingNote missing={missing} />
+    {entries.length === 0 ? (
+      <p class="muted">None.</p>
+    ) : (
+      <ul class="incidents">
+        {entries.map(entry => (
+          <Row
+            key={`${entry.atMs} ${entry.machine}`}
+            title={
+              <>
+                <strong>{entry.action}</strong>
+                <span>
+                  by <bdi>{entry.by ?? `the admin token ${entry.admin ?? ''}`}</bdi>
+                </span>
+                {entry.machine !== undefined && <span>on {entry.machine}</span>}
+              </>
+            }
+          >
+            {formatMoment(entry.atMs)} · from {entry.from}
+            {entry.accessId !== undefined && ` · ${entry.accessId}`}
+            {entry.network !== undefined && ` · ${entry.network} at ${entry.location}`}
+          </Row>
+        ))}
+      </ul>
+    )}
+  </>
+)
+
 const AuditLog = () => {
   const { api } = useServices()
   const { find: subject, setFind, at } = useSearch()
   return (
     <>
-      <p class="muted">
-        What was done on the machine that serves this page. Each machine of a cluster has a log of
-        its own.
-      </p>
       <Search label="Subject who did it" searched={subject} onSearch={setFind} />
       <Paged
         key={subject}
         name={subject}
         at={at}
         load={async before => {
-          const { entries, next } = await api.operatorAudit(subject, before)
-          return { items: entries, next: next === null ? null : String(next) }
+          const found = await api.operatorAudit(subject, before)
+          return { items: [found], next: found.next === null ? null : String(found.next) }
         }}
       >
-        {entries => (
-          <ul class="incidents">
-            {entries.map(entry => (
-              <Row
-                key={entry.atMs}
-                title={
-                  <>
-                    <strong>{entry.action}</strong>
-                    <span>
-                      by <bdi>{entry.by ?? `the admin token ${entry.admin ?? ''}`}</bdi>
-                    </span>
-                  </>
-                }
-              >
-                {formatMoment(entry.atMs)} · from {entry.from}
-                {entry.accessId !== undefined && ` · ${entry.accessId}`}
-                {entry.network !== undefined && ` · ${entry.network} at ${entry.location}`}
-              </Row>
-            ))}
-          </ul>
-        )}
+        {pages => pages.map(page => <AuditEntries key={subject} {...page} />)}
       </Paged>
     </>
   )
