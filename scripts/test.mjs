@@ -31,7 +31,7 @@ const JOBS = { browser: 1, service: 2, rooms: 1, server: 1 }
  */
 const LOAD_MAX = 3 * availableParallelism()
 const LOOK_MS = 1_000
-/** Between the first ones of each group, which start most processes. */
+/** Between the starts of the first jobs, which start the most processes. */
 const FIRST_MS = 5_000
 /** Folders without one in src/ that start no service. */
 const COMPONENTS = ['websocket', 'wire']

@@ -193,7 +193,7 @@ export const ERRORS = {
   noLanes:           { status: 404, message: 'This network has no lanes', origin: 'Slotline' },
   noRelay:           { status: 404, message: 'This network has no bundle engine for this route', origin: 'Slotline' },
   noSender:          { status: 503, message: 'Submissions are not taken at this moment; nothing was sent', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
-  unavailable:       { status: 503, message: 'Too many requests or replies in flight', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
+  unavailable:       { status: 503, message: 'Too many concurrent requests or unsent replies', headers: { 'Retry-After': '1' }, origin: 'Slotline' },
 } as const satisfies Record<string, Row>
 
 export type ErrorName = keyof typeof ERRORS

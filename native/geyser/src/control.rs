@@ -13,6 +13,8 @@ use crate::status::{copy, lagged};
 
 /// Time to take the status of a stream that ends; then its connection is closed.
 pub const END: Duration = Duration::from_secs(5);
+/// The same if its client has not kept up: until then it keeps its slot in memory.
+pub const END_LAGGED: Duration = Duration::from_secs(1);
 
 /// A stream, and what its own task does.
 pub struct Control {
@@ -139,8 +141,8 @@ impl Controls {
             .collect()
     }
 
-    /// Ends those that keep the oldest slot in memory; answers them.
-    pub fn end_oldest(&self) -> Vec<Arc<Control>> {
+    /// Ends those that keep the oldest slot in memory; answers them, and whether each was open.
+    pub fn end_oldest(&self) -> Vec<(Arc<Control>, bool)> {
         let slot_of = |control: &Arc<Control>| control.slot.load(Ordering::Relaxed);
         let all = self.all();
         let slots = all.iter().map(slot_of).filter(|&slot| slot != 0);
@@ -148,7 +150,11 @@ impl Controls {
             return Vec::new();
         };
         all.into_iter()
-            .filter(|one| slot_of(one) == oldest && one.close(lagged()))
+            .filter(|one| slot_of(one) == oldest)
+            .map(|one| {
+                let is_first = one.close(lagged());
+                (one, is_first)
+            })
             .collect()
     }
 }

@@ -18,7 +18,7 @@ use tonic::Status;
 
 use crate::calls::{Event, Pending, Verdict, lock};
 use crate::connection;
-use crate::control::{Control, Controls, END};
+use crate::control::{Control, Controls, END, END_LAGGED};
 use crate::filter::transactions::Kept;
 use crate::network::Network;
 use crate::pace::Paces;
@@ -161,6 +161,7 @@ impl Server {
             runtime.spawn(abort_later(
                 Arc::clone(&self.shared),
                 vec![Arc::clone(control)],
+                END,
             ));
         }
     }
@@ -304,20 +305,26 @@ async fn watch_streams(shared: Arc<Shared>, stall: Duration) {
     loop {
         look.tick().await;
         let mut ended = shared.controls.end_stalled(stall);
+        let mut count = ended.len();
         if shared.resident_bytes() > RESIDENT_BYTES_MAX {
-            ended.extend(shared.controls.end_oldest());
+            for (control, is_first) in shared.controls.end_oldest() {
+                count += usize::from(is_first);
+                ended.push(control);
+            }
         }
         if !ended.is_empty() {
-            let count = ended.len() as u64;
-            shared.counts.lagged.fetch_add(count, Ordering::Relaxed);
-            tokio::spawn(abort_later(Arc::clone(&shared), ended));
+            shared
+                .counts
+                .lagged
+                .fetch_add(count as u64, Ordering::Relaxed);
+            tokio::spawn(abort_later(Arc::clone(&shared), ended, END_LAGGED));
         }
     }
 }
 
 /// Closes the connections of streams that were ended and whose clients do not take the status.
-async fn abort_later(shared: Arc<Shared>, ended: Vec<Arc<Control>>) {
-    sleep(END).await;
+async fn abort_later(shared: Arc<Shared>, ended: Vec<Arc<Control>>, time: Duration) {
+    sleep(time).await;
     for control in ended {
         lock(&shared.closing).remove(&control.call);
         if !control.is_over() {

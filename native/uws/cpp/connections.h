@@ -115,16 +115,15 @@ private:
     }
 };
 
-/** No other path of a server begins with as many letters. */
+/** The first part of a path that is shorter is the name of a route. */
 constexpr size_t TOKEN_LENGTH_MIN = 32;
 
-/** Whether the token of a request came last on its connection, and was authenticated there. */
+/** Whether the last token on the connection is that of the request, and was authenticated there. */
 inline bool isKnown(Response *response, uWS::HttpRequest *request) {
     auto &client = response->client();
     std::string_view token = request->getFullUrl();
     if (!token.empty()) token.remove_prefix(1);
     token = token.substr(0, token.find_first_of("/?"));
-    // Of another path than that of a token.
     if (token.length() < TOKEN_LENGTH_MIN) token = request->getHeader("x-token");
     size_t id = std::hash<std::string_view>{}(token);
     if (client.id != id || token.empty()) client = {id, false};

@@ -62,7 +62,7 @@ inline void handleRequest(const Callback &handler, Response *response, uWS::Http
         response->close();
         return;
     }
-    // Of a body that has not come with its head, nobody has looked.
+    // `mountAnswer` sees only requests whose body came with the head.
     isKnown(response, request);
     Scope scope(lib.env);
     double handle = openResponse(response);

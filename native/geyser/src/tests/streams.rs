@@ -116,6 +116,28 @@ fn a_client_that_does_not_read_ends_and_delays_nobody() {
 }
 
 #[test]
+fn streams_that_lag_give_back_their_slots_soon() {
+    let bench = Bench::new();
+    let resident = || bench.server.stats().resident_bytes;
+    let mut slow = Vec::new();
+    for slot in 10..20 {
+        slow.push(bench.subscribe(all(None), "slow").unwrap());
+        bench
+            .runtime
+            .block_on(async { tokio::time::sleep(Duration::from_millis(50)).await });
+        bench.apply(&large(slot));
+    }
+    let most = resident();
+    assert!(most > 100 << 20, "each stays at a slot of its own: {most}");
+    // 0.6 s of a stall, 0.5 s until it is noticed, and 1 s to take the status.
+    let until = Instant::now() + Duration::from_secs(4);
+    while resident() > 80 << 20 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(resident() <= 80 << 20, "{} of {most}", resident());
+}
+
+#[test]
 fn a_closed_stream_sends_nothing_more() {
     let bench = Bench::new();
     let mut updates = bench.subscribe(all(Some(9)), "token").unwrap();

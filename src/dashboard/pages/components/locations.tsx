@@ -1,11 +1,10 @@
-import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { AccessView } from './access/access-view.js'
 import { AccessList } from './access-list.js'
+import { Choices, nameOfScope } from './choices.js'
 import { useServices } from '../hooks/context.js'
 import { Failure } from './shared/failure.js'
 import { NoAccess, Skeleton } from './dashboard-states.js'
-import { Icon } from './shared/icon.js'
 import { LocationPicker } from './location-picker.js'
 import { LocationView } from './location-view.js'
 import { isAccessFound, titleOf } from '../lib/overview.js'
@@ -39,40 +38,6 @@ const titleOfPage = (
 ): string => {
   if (access === undefined) return 'Overview · Slotline'
   return `${TAB_NAMES[accessTab ?? tab]} · ${locationName ?? titleOf(access)} · Slotline`
-}
-
-/** Folds the choices in a narrow window. */
-export const FoldButton = (options: {
-  readonly isFolded: boolean
-  readonly onClick: () => void
-  readonly children: ComponentChildren
-}) => (
-  <button
-    type="button"
-    class="fold"
-    aria-expanded={!options.isFolded}
-    aria-controls="choices"
-    onClick={options.onClick}
-  >
-    <span>{options.children}</span>
-    {options.isFolded ? 'Change' : 'Done'}
-    <Icon name={options.isFolded ? 'down' : 'up'} />
-  </button>
-)
-
-/** What is folded in a narrow window after something is chosen. */
-export const useFold = (isShown: boolean) => {
-  const [isChoosing, setChoosing] = useState(false)
-  const isFolded = isShown && !isChoosing
-  const foldAfterTap = (event: MouseEvent): void => {
-    if (!(event.target instanceof HTMLInputElement) || event.target.type !== 'radio') return
-    // Arrow keys cause clicks with no count. They keep the list open, and so does an access, whose
-    // locations come next.
-    const isOpen = event.detail === 0 || event.target.name !== 'location'
-    // After the change of the radio button, which a fold before it would undo.
-    setTimeout(() => setChoosing(isOpen))
-  }
-  return { isFolded, toggle: () => setChoosing(isFolded), foldAfterTap }
 }
 
 /** The accesses, and what the fragment of the URL chooses of them. */
@@ -116,7 +81,6 @@ export const Locations = ({
   const [query, setQuery] = useState('')
   const overview = useLoaded('overview', api.overview, OVERVIEW_MS)
   const found = accesses.filter(one => isAccessFound(query, one, overview.value?.scopes ?? []))
-  const { isFolded, toggle, foldAfterTap } = useFold(shown !== undefined)
   const heading = useRef<HTMLHeadingElement>(null)
 
   return (
@@ -129,13 +93,7 @@ export const Locations = ({
       {accesses.length > 0 && (
         <div class="columns">
           <PageHead access={shown} network={network} location={location} heading={heading} />
-          {shown !== undefined && (
-            <FoldButton isFolded={isFolded} onClick={toggle}>
-              {titleOf(shown)} ·{' '}
-              {location === undefined ? 'All locations' : `${network?.name} · ${location.name}`}
-            </FoldButton>
-          )}
-          <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
+          <Choices of={shown && `${titleOf(shown)} · ${nameOfScope(network, location)}`}>
             <AccessList
               accesses={found}
               query={query}
@@ -150,7 +108,7 @@ export const Locations = ({
                 onChoose={change => go({ ...route, ...change, accessTab: undefined })}
               />
             )}
-          </div>
+          </Choices>
           {shown !== undefined && route.accessTab !== undefined && (
             <AccessView
               key={shown.accessId}

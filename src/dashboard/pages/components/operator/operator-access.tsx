@@ -6,9 +6,9 @@ import { resolveRoute } from '../../lib/resolve-route.js'
 import { formatOperatorAccess, formatOperatorRoute, type Route } from '../../lib/route.js'
 import type { Access, OperatorAccessView } from '../../lib/wire.js'
 import { AccessUsage } from '../access/access-usage.js'
+import { Choices, nameOfScope } from '../choices.js'
 import { LastingIncident } from '../incidents/incidents-card.js'
 import { LocationPicker } from '../location-picker.js'
-import { FoldButton, useFold } from '../locations.js'
 import { MachinesTab } from '../machines/machines-tab.js'
 import { PageHead } from '../page-head.js'
 import { Failure } from '../shared/failure.js'
@@ -102,20 +102,16 @@ const Shown = ({
   const name = location?.name ?? titleOf(access)
   const title = `${TAB_NAMES[accessTab ?? tab]} · ${name} · Operator · Slotline`
   useEffect(() => void (document.title = title), [title])
-  const { isFolded, toggle, foldAfterTap } = useFold(true)
   return (
     <div class="columns">
       <PageHead access={access} network={network} location={location} heading={heading} />
-      <FoldButton isFolded={isFolded} onClick={toggle}>
-        {location === undefined ? 'All locations' : `${network?.name} · ${location.name}`}
-      </FoldButton>
-      <div id="choices" class={isFolded ? 'side is-folded' : 'side'} onClick={foldAfterTap}>
+      <Choices of={nameOfScope(network, location)}>
         <LocationPicker
           access={access}
           route={route}
           onChoose={change => go({ ...change, accessTab: undefined })}
         />
-      </div>
+      </Choices>
       <section class="location-view" aria-labelledby="page-heading">
         <StateNotice state={access.state} />
         {accessTab !== undefined && <AccessTabs access={access} tab={accessTab} go={go} />}
@@ -151,7 +147,7 @@ const Banner = ({
           (<bdi>{label}</bdi>)
         </>
       )}
-      , as its holder sees it, without secrets. The audit log records that you look at it.
+      , as its holder sees it, without secrets. The audit log records that you viewed it.
     </p>
     <a href={back}>Back to Operator</a>
   </div>
