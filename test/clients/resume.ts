@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
+import { startProgram } from '../fixtures/docs/samples.js'
 import type { Deployment } from '../fixtures/processes/deployment.js'
 import { killEdge } from '../fixtures/processes/kill-edge.js'
 import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
@@ -15,6 +14,8 @@ import {
   type Subscriber,
 } from '../fixtures/pubsub/subscriber.js'
 import { repositoryPath } from '../fixtures/repository.js'
+import { pythonWith } from '../fixtures/sandbox/python.js'
+import { skipAbsent } from '../fixtures/skip-absent.js'
 import { until } from '../fixtures/until.js'
 
 const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'
@@ -37,6 +38,12 @@ const toParams = ([, ...params]: (typeof KINDS)[number], options: Members): unkn
 
 /** The notification without its subscription id. */
 const eventOf = ({ text }: Notification): string => text.replace(/"subscription":\d+\}\}$/, '')
+
+/** What the samples print of a change of a program. */
+const changeOf = (text: string): string => {
+  const [, slot, pubkey] = /"slot":(\d+).*"pubkey":"(\w+)"/.exec(text) ?? []
+  return `${slot} ${pubkey}`
+}
 
 const cursorOf = ({ text }: Notification): string => /"cursor":"([\w-]+)"/.exec(text)?.[1] ?? ''
 
@@ -101,18 +108,20 @@ const replayed = async (
 }
 
 /** Runs a sample; its lines, and what else it wrote. */
-const startSample = (t: Test, dir: string, file: string, url: string) => {
+const startSample = (t: Test, dir: string, [command, file]: [string, string], url: string) => {
   const text = readFileSync(repositoryPath(`docs/samples/resume/${file}`), 'utf8')
   const path = join(dir, file)
   const filled = text.replaceAll('SLOTLINE_WS_URL', url.replace('http', 'ws'))
   writeFileSync(path, filled.replaceAll('SLOTLINE_RPC_URL', url))
-  const child = spawn(process.execPath, [path], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { PATH: `${repositoryPath('node_modules/.bin')}:${process.env['PATH'] ?? ''}` }
+  const program = startProgram(t, [command, path], { env, cwd: dir })
   const lines: string[] = []
-  let errors = ''
-  child.stderr.on('data', chunk => (errors += String(chunk)))
-  createInterface({ input: child.stdout }).on('line', line => void lines.push(line))
-  t.teardown(() => child.kill('SIGKILL'))
-  return { lines, errors: () => errors }
+  // The sample of the shell prints whole notifications.
+  program.lines.on('line', line => {
+    if (/^\d+ \w+$/.test(line)) lines.push(line)
+    else if (line.includes('"method":')) lines.push(changeOf(line))
+  })
+  return { file, lines, errors: program.errors }
 }
 
 const urlOf = ({ port }: Deployment, body: Members): string =>
@@ -136,7 +145,15 @@ t.test('a client that resumes has every notification once', async t => {
 
   const first = await client.connect(socketUrl(url))
   await client.more()
-  const samples = ['kit.mjs', 'web3.mjs'].map(file => startSample(t, dir, file, otherUrl))
+  const python = pythonWith('solana', '0.41.0')
+  if ('absent' in python) await t.test('python', async t => skipAbsent(t, python.absent))
+  const programs: readonly [string, string][] = [
+    [process.execPath, 'kit.mjs'],
+    [process.execPath, 'web3.mjs'],
+    ['sh', 'curl.sh'],
+    ...('python' in python ? [[python.python, 'python.py'] satisfies [string, string]] : []),
+  ]
+  const samples = programs.map(program => startSample(t, dir, program, otherUrl))
   await until('samples begin', () => samples.every(({ lines }) => lines.length >= SOME))
 
   await killEdge(deployment)
@@ -167,17 +184,14 @@ t.test('a client that resumes has every notification once', async t => {
     t.strictSame(seen, whole[kind]?.slice(0, seen.length), method)
   }
   // The lines of a sample are a part of all changes of the program, without a hole.
-  const changes = (whole[0] ?? []).map(text => {
-    const [, slot, pubkey] = /"slot":(\d+).*"pubkey":"(\w+)"/.exec(text) ?? []
-    return `${slot} ${pubkey}`
-  })
-  for (const { lines, errors } of samples) {
-    t.notMatch(errors(), /may be missing/)
+  const changes = (whole[0] ?? []).map(changeOf)
+  for (const { file, lines, errors } of samples) {
+    t.notMatch(errors(), /may be missing/, file)
     const now = [...lines]
     const begin = changes.indexOf(now[0] ?? '')
-    t.ok(begin >= 0, 'the first line is known')
+    t.ok(begin >= 0, `${file}: the first line is known`)
     const count = Math.min(now.length, changes.length - begin)
-    t.strictSame(now.slice(0, count), changes.slice(begin, begin + count))
+    t.strictSame(now.slice(0, count), changes.slice(begin, begin + count), file)
   }
 
   const subscriber = await openSubscriber(socketUrl(nextUrl))

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -8,7 +8,12 @@ import {
   SAMPLE_LANGUAGES,
   type SampleCall,
 } from '../../src/dashboard/pages/lib/sample-text.js'
-import { checkSample, payerFile, samplesOf } from '../fixtures/docs/samples.js'
+import {
+  checkSample,
+  sampleEnvironment,
+  samplesOf,
+  withSmallPages,
+} from '../fixtures/docs/samples.js'
 import { sharedBusySandbox } from '../fixtures/processes/shared-sandbox.js'
 import type { Deployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
@@ -18,16 +23,34 @@ import { isSoak } from '../fixtures/soak.js'
 
 const LANGUAGES = SAMPLE_LANGUAGES.filter(({ id }) => id !== 'rust')
 
-/** Variables of the shell with signed transactions: the samples for curl take `$TRANSACTION`. */
+/** Samples that `resume.ts` runs, over a break. */
+const ELSEWHERE: readonly SampleCall[] = ['resume']
+
+/** Variables of the shell with signed transactions, which the samples for curl take. */
 const signedFor = async (
   call: SampleCall,
   { dataDir }: Deployment,
 ): Promise<Readonly<Record<string, string>>> => {
   const script = repositoryPath('scripts/sign-samples.mjs')
   const { stdout } = await promisify(execFile)(process.execPath, [script, dataDir])
-  const name = call === 'relay' ? 'BUNDLE_MEMBER' : 'TRANSACTION'
-  return { TRANSACTION: new RegExp(`^${name}='(.*)'$`, 'm').exec(stdout)?.[1] ?? '' }
+  const valueOf = (name: string): string =>
+    new RegExp(`^${name}='(.*)'$`, 'm').exec(stdout)?.[1] ?? ''
+  if (call === 'bundle') return { FIRST: valueOf('FIRST'), LAST: valueOf('BUNDLE_MEMBER') }
+  return { TRANSACTION: valueOf(call === 'relay' ? 'BUNDLE_MEMBER' : 'TRANSACTION') }
 }
+
+t.test('samples for Rust name the crates they use, as the tests build them', async t => {
+  const lock = readFileSync(repositoryPath('test/clients/rust/Cargo.lock'), 'utf8')
+  for (const { id: call } of SAMPLE_CALLS) {
+    const text = readFileSync(repositoryPath(`docs/samples/${call}/rust.rs`), 'utf8')
+    const named = [...text.matchAll(/ ([a-z][\w-]*)@=([\d.]+)/g)]
+    for (const [, name, version] of named)
+      t.ok(lock.includes(`name = "${name}"\nversion = "${version}"\n`), `${name} ${version}`)
+    const crates = new Set(named.map(([, name = '']) => name.replaceAll('-', '_')))
+    for (const [, root = ''] of text.matchAll(/^use (\w+)/gm))
+      t.ok(root === 'std' || crates.has(root), `${call} adds ${root}`)
+  }
+})
 
 t.test('every sample of the dashboard does what it says', async t => {
   t.setTimeout(240_000)
@@ -45,10 +68,11 @@ t.test('every sample of the dashboard does what it says', async t => {
   // Where the samples find their packages.
   symlinkSync(repositoryPath('node_modules'), join(dir, 'node_modules'))
   const environment = {
-    KEYPAIR: payerFile(dir, deployment),
+    ...sampleEnvironment(dir, deployment),
     PATH: `${repositoryPath('node_modules/.bin')}:${process.env['PATH'] ?? ''}`,
   }
-  const all = SAMPLE_CALLS.flatMap(({ id: call }, nth) =>
+  const calls = SAMPLE_CALLS.filter(({ id }) => !ELSEWHERE.includes(id))
+  const all = calls.flatMap(({ id: call }, nth) =>
     LANGUAGES.map((language, other) => ({ call, language, isOften: (nth + other) % 2 === 0 })),
   )
   // Every call, and every language with half of them; a soak runs the others too.
@@ -62,8 +86,9 @@ t.test('every sample of the dashboard does what it says', async t => {
         const command = commands[language]
         if (command === undefined) return skipAbsent(t, 'absent' in python ? python.absent : '')
         const path = join(dir, `${call}.${file}`)
-        writeFileSync(path, sample(call, file))
-        const signed = language === 'curl' ? await signedFor(call, deployment) : {}
+        writeFileSync(path, withSmallPages(sample(call, file)))
+        const isSigned = language === 'curl' && call !== 'read' && call !== 'pages'
+        const signed = isSigned ? await signedFor(call, deployment) : {}
         await checkSample(t, deployment, call, [command, path], { ...environment, ...signed })
       })
 })

@@ -3,7 +3,12 @@ import { copyFileSync, existsSync, mkdirSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import t from 'tap'
 import { SAMPLE_CALLS } from '../../src/dashboard/pages/lib/sample-text.js'
-import { checkSample, payerFile, samplesOf } from '../fixtures/docs/samples.js'
+import {
+  checkSample,
+  sampleEnvironment,
+  samplesOf,
+  withSmallPages,
+} from '../fixtures/docs/samples.js'
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
 
@@ -61,9 +66,9 @@ t.test('the samples of the dashboard for Rust do what they say', { skip }, async
   for (const name of ['Cargo.toml', 'Cargo.lock'])
     copyFileSync(path(`rust/${name}`), join(crate, name))
   for (const { id: call } of SAMPLE_CALLS)
-    writeFileSync(join(crate, `src/bin/${call}.rs`), sample(call, 'rust.rs'))
+    writeFileSync(join(crate, `src/bin/${call}.rs`), withSmallPages(sample(call, 'rust.rs')))
   t.equal(build(join(crate, 'Cargo.toml')), undefined, 'they build')
-  const env = { KEYPAIR: payerFile(crate, deployment) }
+  const env = sampleEnvironment(crate, deployment)
   for (const { id: call } of SAMPLE_CALLS)
     await t.test(call, t => checkSample(t, deployment, call, [`${TARGET}debug/${call}`], env))
 })

@@ -1,6 +1,9 @@
-// cargo add solana-commitment-config solana-keypair solana-message solana-pubkey \
-//   solana-rpc-client solana-rpc-client-types solana-signer solana-system-interface
-// cargo add solana-transaction --features wincode; cargo add tokio --features full
+// cargo add solana-commitment-config@=3.1.1 solana-keypair@=3.1.2 solana-message@=4.4.1 \
+//   solana-pubkey@=4.2.1 solana-rpc-client@=4.2.2 solana-rpc-client-types@=4.2.2 \
+//   solana-signer@=3.0.1
+// cargo add solana-system-interface@=3.2.0 --features bincode
+// cargo add solana-transaction@=4.1.6 --features wincode
+// cargo add tokio@=1.54.1 --features full
 // KEYPAIR is a file of solana-keygen.
 use solana_commitment_config::CommitmentConfig;
 use solana_keypair::read_keypair_file;

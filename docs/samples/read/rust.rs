@@ -1,4 +1,5 @@
-// cargo add solana-rpc-client solana-commitment-config tokio --features tokio/full
+// cargo add solana-commitment-config@=3.1.1 solana-rpc-client@=4.2.2
+// cargo add tokio@=1.54.1 --features full
 use solana_commitment_config::CommitmentConfig;
 use solana_rpc_client::nonblocking::rpc_client::RpcClient;
 

@@ -1,7 +1,10 @@
-// cargo add base64 serde_json solana-commitment-config solana-instruction solana-keypair \
-//   solana-message solana-pubkey solana-rpc-client solana-rpc-client-types solana-signer
-// cargo add solana-system-interface wincode@0.5; cargo add solana-transaction --features wincode
-// cargo add tokio --features full; KEYPAIR is a file of solana-keygen.
+// cargo add base64@=0.22.1 serde_json@=1.0.154 solana-commitment-config@=3.1.1 \
+//   solana-instruction@=3.4.1 solana-keypair@=3.1.2 solana-message@=4.4.1 solana-pubkey@=4.2.1 \
+//   solana-rpc-client@=4.2.2 solana-rpc-client-types@=4.2.2 solana-signer@=3.0.1 wincode@=0.5.5
+// cargo add solana-system-interface@=3.2.0 --features bincode
+// cargo add solana-transaction@=4.1.6 --features wincode
+// cargo add tokio@=1.54.1 --features full
+// KEYPAIR is a file of solana-keygen.
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
 use solana_commitment_config::CommitmentConfig;

@@ -1,4 +1,5 @@
-// cargo add solana-pubsub-client futures-util tokio --features tokio/full
+// cargo add futures-util@=0.3.34 solana-pubsub-client@=4.2.2
+// cargo add tokio@=1.54.1 --features full
 use futures_util::StreamExt;
 use solana_pubsub_client::nonblocking::pubsub_client::PubsubClient;
 

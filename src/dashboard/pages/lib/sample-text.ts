@@ -3,9 +3,12 @@ import type { ActivePanel, SubmissionRoute } from './wire.js'
 /** What a sample does, in display order. */
 export const SAMPLE_CALLS = [
   { id: 'read', name: 'Read' },
+  { id: 'pages', name: 'Pages' },
   { id: 'subscribe', name: 'Subscribe' },
+  { id: 'resume', name: 'Reconnect' },
   { id: 'lander', name: 'Lander' },
   { id: 'relay', name: 'Relay' },
+  { id: 'bundle', name: 'Bundle' },
 ] as const
 export type SampleCall = (typeof SAMPLE_CALLS)[number]['id']
 
@@ -19,18 +22,20 @@ export const SAMPLE_LANGUAGES = [
 ] as const
 
 /** The route that a sample of a submission uses. */
-const PATHS = { lander: '/lander', relay: '/relay-bundle' } as const
+const PATHS: ReadonlyMap<SampleCall, string> = new Map([
+  ['lander', '/lander'],
+  ['relay', '/relay-bundle'],
+  ['bundle', '/relay-bundle'],
+])
 
 const routeOf = (
   routes: readonly SubmissionRoute[],
-  call: keyof typeof PATHS,
-): SubmissionRoute | undefined => routes.find(({ path }) => path === PATHS[call])
+  call: SampleCall,
+): SubmissionRoute | undefined => routes.find(({ path }) => path === PATHS.get(call))
 
 /** The samples that work for a network with these routes. */
 export const sampleCallsFor = (routes: readonly SubmissionRoute[]) =>
-  SAMPLE_CALLS.filter(
-    ({ id }) => (id !== 'lander' && id !== 'relay') || routeOf(routes, id) !== undefined,
-  )
+  SAMPLE_CALLS.filter(({ id }) => !PATHS.has(id) || routeOf(routes, id) !== undefined)
 
 /**
  * Fills the placeholders of a sample: `SLOTLINE_RPC_URL`, `SLOTLINE_WS_URL`, and account and
@@ -44,7 +49,7 @@ export const fillSample = (
   /** From 0 up to but not including 1: which of the tip accounts is named. */
   share = 0,
 ): string => {
-  const tips = call === 'lander' || call === 'relay' ? routeOf(submissionRoutes, call)?.tips : []
+  const tips = routeOf(submissionRoutes, call)?.tips
   const values = new Map([
     ['RPC_URL', rpcUrl],
     ['WS_URL', wsUrl],
