@@ -43,17 +43,13 @@ export const OWN_PROCESS = [
   'test/server/http/reply-stream.ts',
   'test/server/unread-replies.ts',
   'test/websocket/stopped-readers.ts',
-  'test/wire/program-dumps.ts',
   // Have an environment of their own.
   'test/server/compiled/ipv6.ts',
   'test/server/tls/conformance.ts',
   // Take so long that others should not wait for them.
   'test/cli/access.ts',
-  'test/cli/backup.ts',
-  'test/cli/cancel-bootstrap.ts',
   'test/cli/sandbox/run-machines.ts',
   // Start a service, those of clients with other options than the sandbox that the others share.
-  'test/sandbox/process.ts',
   'test/clients/forward.ts',
   'test/clients/sandbox.ts',
   'test/clients/submission.ts',
@@ -61,15 +57,13 @@ export const OWN_PROCESS = [
 
 /** What takes longest begins first: the last one would run alone. */
 export const LONGEST = [
-  'test/service/cluster/machines.ts',
   'test/service/upgrade.ts',
+  'test/service/cluster/machines.ts',
   'test/service/reload.ts',
-  'test/faults/hung-process.ts',
+  'test/faults/submissions.ts',
   'test/cli/access.ts',
-  'test/cli/backup.ts',
   'test/service/usage.ts',
   'test/service/cluster/peers.ts',
   'test/bootstrap/',
-  'test/service/cluster/cut-off.ts',
   'test/faults/kill.ts',
 ]

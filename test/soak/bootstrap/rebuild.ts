@@ -3,11 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import bs58 from 'bs58'
 import { parse, stringify } from 'smol-toml'
 import t from 'tap'
-import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
-import { openBootstrapHarness } from '../fixtures/ingest/bootstrap-harness.js'
-import { call, runToEnd } from '../fixtures/processes/deployment.js'
-import { isSoak } from '../fixtures/soak.js'
-import { until } from '../fixtures/until.js'
+import { ADDRESSES } from '../../../src/sandbox/solana/addresses.js'
+import { openBootstrapHarness } from '../../fixtures/ingest/bootstrap-harness.js'
+import { call, runToEnd } from '../../fixtures/processes/deployment.js'
+import { isSoak } from '../../fixtures/soak.js'
+import { until } from '../../fixtures/until.js'
 
 type Network = Record<string, unknown> & { readonly feed: object }
 

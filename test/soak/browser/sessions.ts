@@ -10,9 +10,9 @@ import {
   signIn,
   untilFocused,
   viewsOf,
-} from '../fixtures/dashboard/browser.js'
-import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
-import { repositoryPath } from '../fixtures/repository.js'
+} from '../../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 const PAGES = repositoryPath('dist/dashboard/pages/')
 /** Shorter than clocks may differ, as the dashboard's is ahead of that of the provider below. */

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { choose, look, openBrowser, openVisit, signIn } from '../fixtures/dashboard/browser.js'
+import { choose, look, openBrowser, openVisit, signIn } from '../../fixtures/dashboard/browser.js'
 import {
   ADA,
   NO_ACCESS_USAGE,
   NO_EVIDENCE,
   NO_PLACE_USAGE,
   startDashboard,
-} from '../fixtures/dashboard/dashboard.js'
-import { repositoryPath } from '../fixtures/repository.js'
+} from '../../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 const MINUTE_MS = 60_000
 const VIEWS = [

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readStatus } from '../../src/storage/status-file.js'
+import { readStatus } from '../../../src/storage/status-file.js'
 import {
   pauseAt,
   indexerOf,
@@ -10,11 +10,11 @@ import {
   resumeAll,
   type Kind,
   type Step,
-} from '../fixtures/ingest/bootstrap-harness.js'
-import { examineStore } from '../fixtures/sandbox/chain-state.js'
-import { runToEnd } from '../fixtures/processes/deployment.js'
-import { isSoak, soakSubtest } from '../fixtures/soak.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/ingest/bootstrap-harness.js'
+import { examineStore } from '../../fixtures/sandbox/chain-state.js'
+import { runToEnd } from '../../fixtures/processes/deployment.js'
+import { isSoak, soakSubtest } from '../../fixtures/soak.js'
+import { until } from '../../fixtures/until.js'
 
 const STEPS: readonly (readonly [Kind, Step])[] = isSoak ? PAUSE_POINTS : [['snapshot', 'replay']]
 const REASON = 'of the wrong cluster'

@@ -4,21 +4,21 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
-import { isWrittenByBlocks } from '../../src/sandbox/chain/system/sysvars.js'
+import { isWrittenByBlocks } from '../../../src/sandbox/chain/system/sysvars.js'
 import {
   call,
   callText,
   runToEnd,
   startDeployment,
   type Deployment,
-} from '../fixtures/processes/deployment.js'
-import { parseExact } from '../fixtures/rpc/exact-json.js'
-import { ownDir } from '../fixtures/own-dir.js'
-import { isSoak } from '../fixtures/soak.js'
-import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import type { AccountDump } from '../fixtures/rpc/store.js'
-import { expandFrame } from '../fixtures/ingest/zstd.js'
-import { freePorts } from '../fixtures/free-ports.js'
+} from '../../fixtures/processes/deployment.js'
+import { parseExact } from '../../fixtures/rpc/exact-json.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { isSoak } from '../../fixtures/soak.js'
+import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
+import type { AccountDump } from '../../fixtures/rpc/store.js'
+import { expandFrame } from '../../fixtures/ingest/zstd.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 
 /** Keys of one getMultipleAccounts. */
 const KEYS_MAX = 50

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import bs58 from 'bs58'
 import t from 'tap'
-import { SHARED_ABSENT, sharedPath } from '../fixtures/shared.js'
-import { applyAccounts, openStore, type AccountDump } from '../fixtures/rpc/store.js'
-import { openWire } from '../fixtures/rpc/wire.js'
+import { SHARED_ABSENT, sharedPath } from '../../fixtures/shared.js'
+import { applyAccounts, openStore, type AccountDump } from '../../fixtures/rpc/store.js'
+import { openWire } from '../../fixtures/rpc/wire.js'
 
 const wire = await openWire(t)
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
-import { startTraffic } from '../../src/sandbox/chain/traffic.js'
-import { examineStore, recomputeBeside, trackChain } from '../fixtures/sandbox/chain-state.js'
-import { untilFirstBlock } from '../fixtures/processes/first-block.js'
-import { conservationQuestions, startPoller } from '../fixtures/processes/poller.js'
-import { prepareServe } from '../fixtures/processes/serve.js'
-import { until } from '../fixtures/until.js'
-import { isSoak } from '../fixtures/soak.js'
+import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
+import { startTraffic } from '../../../src/sandbox/chain/traffic.js'
+import { examineStore, recomputeBeside, trackChain } from '../../fixtures/sandbox/chain-state.js'
+import { untilFirstBlock } from '../../fixtures/processes/first-block.js'
+import { conservationQuestions, startPoller } from '../../fixtures/processes/poller.js'
+import { prepareServe } from '../../fixtures/processes/serve.js'
+import { until } from '../../fixtures/until.js'
+import { isSoak } from '../../fixtures/soak.js'
 
 const ROUNDS = isSoak ? 700 : 3
 // A round takes one second, or several on a busy machine.

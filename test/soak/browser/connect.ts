@@ -8,10 +8,10 @@ import {
   openBrowser,
   openVisit,
   signIn,
-} from '../fixtures/dashboard/browser.js'
-import { samplesOf } from '../fixtures/docs/samples.js'
-import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
-import { SAMPLE_CALLS, SAMPLE_LANGUAGES } from '../../src/dashboard/pages/lib/sample-text.js'
+} from '../../fixtures/dashboard/browser.js'
+import { samplesOf } from '../../fixtures/docs/samples.js'
+import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
+import { SAMPLE_CALLS, SAMPLE_LANGUAGES } from '../../../src/dashboard/pages/lib/sample-text.js'
 
 const ROUTES = [
   '/lander',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { MachineView } from '../../src/dashboard/api/shapes.js'
+import type { MachineView } from '../../../src/dashboard/api/shapes.js'
 import {
   axeFaults,
   choose,
@@ -9,9 +9,9 @@ import {
   saveScreenshot,
   show,
   signIn,
-} from '../fixtures/dashboard/browser.js'
-import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
-import { repositoryPath } from '../fixtures/repository.js'
+} from '../../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 const machine = (id: string, more: Partial<MachineView> = {}): MachineView => ({
   id,

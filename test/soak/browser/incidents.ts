@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { IncidentView } from '../../src/dashboard/api/incidents/incident-shapes.js'
+import type { IncidentView } from '../../../src/dashboard/api/incidents/incident-shapes.js'
 import {
   choose,
   look,
@@ -9,9 +9,9 @@ import {
   show,
   signIn,
   viewsOf,
-} from '../fixtures/dashboard/browser.js'
-import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
-import { repositoryPath } from '../fixtures/repository.js'
+} from '../../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { repositoryPath } from '../../fixtures/repository.js'
 
 const NOW_MS = Date.now()
 

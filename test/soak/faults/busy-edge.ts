@@ -1,8 +1,8 @@
 import t from 'tap'
-import { startAttack } from '../fixtures/attacks/attack.js'
-import { askAdmin, grantScope } from '../fixtures/dashboard/admin.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
-import { until } from '../fixtures/until.js'
+import { startAttack } from '../../fixtures/attacks/attack.js'
+import { askAdmin, grantScope } from '../../fixtures/dashboard/admin.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
+import { until } from '../../fixtures/until.js'
 
 /** At least: they go on until the edge was busy beside them. */
 const CHANGES = 100

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { choose, openBrowser, openVisit, signIn } from '../fixtures/dashboard/browser.js'
-import { ADA, startDashboard } from '../fixtures/dashboard/dashboard.js'
-import { ownDir } from '../fixtures/own-dir.js'
-import { repositoryPath } from '../fixtures/repository.js'
-import { isSoak, latencyMax } from '../fixtures/soak.js'
-import { openUsage, usageIn } from '../fixtures/usage/usage.js'
+import { choose, openBrowser, openVisit, signIn } from '../../fixtures/dashboard/browser.js'
+import { ADA, startDashboard } from '../../fixtures/dashboard/dashboard.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { repositoryPath } from '../../fixtures/repository.js'
+import { isSoak, latencyMax } from '../../fixtures/soak.js'
+import { openUsage, usageIn } from '../../fixtures/usage/usage.js'
 
 /** How long the requests of a page are counted. */
 const COUNTED_MS = isSoak ? 60_000 : 3_000

@@ -10,9 +10,9 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ownDir } from '../fixtures/own-dir.js'
-import { repositoryPath, repositoryUrl } from '../fixtures/repository.js'
-import { until } from '../fixtures/until.js'
+import { ownDir } from '../../fixtures/own-dir.js'
+import { repositoryPath, repositoryUrl } from '../../fixtures/repository.js'
+import { until } from '../../fixtures/until.js'
 
 /** Longer than the process takes to start beside other tests. */
 const TIMEOUT_SECONDS = 4

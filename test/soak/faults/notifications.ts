@@ -4,18 +4,18 @@ import {
   followChain,
   type ChainRecord,
   type RecordedSlot,
-} from '../fixtures/processes/chain-recorder.js'
-import { startDeployment } from '../fixtures/processes/deployment.js'
+} from '../../fixtures/processes/chain-recorder.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
 import {
   compareNotifications,
   receivedBy,
   SLOTS,
   toSpecs,
   type SubscriptionSpec,
-} from '../fixtures/processes/expected-notifications.js'
-import { openSubscriber, toMembers, type Subscriber } from '../fixtures/pubsub/subscriber.js'
-import { isSoak } from '../fixtures/soak.js'
-import { until } from '../fixtures/until.js'
+} from '../../fixtures/processes/expected-notifications.js'
+import { openSubscriber, toMembers, type Subscriber } from '../../fixtures/pubsub/subscriber.js'
+import { isSoak } from '../../fixtures/soak.js'
+import { until } from '../../fixtures/until.js'
 
 const RUN_MS = isSoak ? 60_000 : 4_000
 const SOCKETS = 5
