@@ -68,7 +68,7 @@ if (browser !== undefined) {
     await context.close()
   })
 
-  await t.test('a member is added, views, manages and is removed, by keyboard', async t => {
+  await t.test('a member is added, views, manages, leaves and is removed, by keyboard', async t => {
     const dashboard = await startDashboard(t, { pagesDir: repositoryPath('dist/dashboard/pages/') })
     const { accessId } = await dashboard.grant('ada')
     const scope = { accessId, network: 'main', location: 'fra' }
@@ -118,10 +118,20 @@ if (browser !== undefined) {
     t.ok(await shared.getByRole('button', { name: 'Make a key' }).isEnabled())
     t.equal(await shared.getByLabel('E-mail address').count(), 0, 'members are not managed')
 
+    await shared.getByRole('button', { name: 'Leave this access' }).press('Enter')
+    await look(t, shared, 'leave-dialog', VIEWS)
+    await shared.getByRole('button', { name: 'Leave access', exact: true }).press('Enter')
+    const none = shared.getByRole('heading', { name: 'No access yet' })
+    await none.waitFor()
+    await card.getByText('No members yet.').waitFor()
+    await email.fill(BEN.email)
+    await email.press('Enter')
+    await none.waitFor({ state: 'detached' })
+
     await card.getByRole('button', { name: `Remove ${BEN.email}` }).press('Enter')
     await page.getByRole('button', { name: 'Remove member', exact: true }).press('Enter')
     await card.getByText('No members yet.').waitFor()
-    await shared.getByRole('heading', { name: 'No access yet' }).waitFor()
+    await none.waitFor()
     t.notOk((await shared.content()).includes(accessId))
     t.strictSame([...own.faults, ...other.faults], [])
     await own.context.close()

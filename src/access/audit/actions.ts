@@ -26,6 +26,7 @@ export const AUDIT_ACTIONS = [
   'add-member',
   'set-member-role',
   'remove-member',
+  'leave-access',
   'view-access',
   'sign-in',
   'sign-out',

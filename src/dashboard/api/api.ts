@@ -61,6 +61,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/usage',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
@@ -77,6 +78,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/networks/:network/locations/:location/clients',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
@@ -99,6 +101,7 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/usage',
+    watchedMs: 2_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',
@@ -122,6 +125,7 @@ const machineRoutes = ({ machines }: ApiParts): readonly Route[] =>
         route({
           method: 'GET',
           path: '/api/accesses/:accessId/machines',
+          watchedMs: 2_000,
           guard: 'session',
           accessRole: 'view',
           apiKeyScope: 'usage:read',
@@ -146,6 +150,7 @@ const locationRoute = ({ locationStates }: ApiParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/locations',
+    watchedMs: 5_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',

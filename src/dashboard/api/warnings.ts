@@ -93,6 +93,7 @@ export const createWarningRoute = (readWarnings: ReadWarnings): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/warnings',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',

@@ -10,6 +10,7 @@ export const createSessionListRoutes = (
   route({
     method: 'GET',
     path: '/api/sessions',
+    watchedMs: 10_000,
     guard: 'session',
     summary: 'The sessions of the signed-in person',
     answers: { 200: { description: 'The one that was used last first', body: shapes.sessions } },

@@ -10,30 +10,6 @@ export type Watch = {
   read(): Promise<unknown>
 }
 
-const ACCESS = '/api/accesses/:accessId'
-
-/**
- * What can be watched, and how often it is read; of a holder's path also what operators see of it.
- * Whatever else a page shows, it asks for.
- */
-export const INTERVALS: ReadonlyMap<string, number> = new Map([
-  ['/api/overview', 10_000],
-  ['/api/sessions', 10_000],
-  [`${ACCESS}/failures`, 10_000],
-  [`${ACCESS}/incidents`, 10_000],
-  [`${ACCESS}/locations`, 5_000],
-  [`${ACCESS}/machines`, 2_000],
-  [`${ACCESS}/submissions`, 3_000],
-  [`${ACCESS}/submissions/summary`, 10_000],
-  [`${ACCESS}/usage`, 2_000],
-  [`${ACCESS}/usage/range`, 10_000],
-  [`${ACCESS}/warnings`, 10_000],
-  [`${ACCESS}/webhooks`, 5_000],
-  [`${ACCESS}/networks/:network/locations/:location/clients`, 10_000],
-  ['/api/operator/nodes', 5_000],
-  ['/api/operator/usage/range', 10_000],
-])
-
 /** Parameters of a path by the pattern of a route; undefined if it is another one. */
 const match = (pattern: string, path: string): Readonly<Record<string, string>> | undefined => {
   const [wanted, given] = [pattern.split('/'), path.split('/')]
@@ -49,7 +25,10 @@ const match = (pattern: string, path: string): Readonly<Record<string, string>> 
   return params
 }
 
-/** Finds what is watched of some routes. Who watches is checked as in a request, at each read. */
+/**
+ * Finds what is watched: routes that declare `watchedMs`. Who watches is checked as in
+ * a request, at each read.
+ */
 export const createWatches =
   (
     routes: readonly Route[],
@@ -59,7 +38,7 @@ export const createWatches =
   (session: Session, path: string, peer: string): Watch | undefined => {
     const [at = '', query = ''] = path.split('?')
     for (const route of routes) {
-      const everyMs = INTERVALS.get(route.holderPath ?? route.path)
+      const { watchedMs: everyMs } = route
       if (everyMs === undefined || route.method !== 'GET' || route.guard !== 'session') continue
       if (route.needsOperator && !operators.includes(session.subject)) continue
       const params = match(route.path, at)

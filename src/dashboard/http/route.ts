@@ -85,8 +85,11 @@ export type Route = {
    * such route. It must have no secret of the holder and no parameters of calls.
    */
   readonly operatorAnswer?: v.GenericSchema
-  /** The path of the holder's route that this route of operators is made from. */
-  readonly holderPath?: string
+  /**
+   * How often the stream of an open page reads the answer, in milliseconds, to send what has
+   * changed; of a holder's route also what operators see of it. Absent: the page asks by itself.
+   */
+  readonly watchedMs?: number
   /** The role that an admin token needs, where the guard demands one. */
   readonly needsRole: HolderRole
   /** Recorded in the audit log when it succeeds; of an open route, when someone signed in. */
@@ -135,10 +138,7 @@ type Spec<
   G extends Guard,
   Q extends v.GenericSchema | undefined,
   B extends v.GenericSchema | undefined,
-> = Omit<
-  Route,
-  'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | 'needsRole' | 'holderPath' | Flag
-> & {
+> = Omit<Route, 'path' | 'guard' | 'query' | 'body' | 'errors' | 'run' | 'needsRole' | Flag> & {
   readonly path: P
   readonly guard: G
   readonly query?: Q

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { EventStreams } from '../../../src/dashboard/events/event-streams.js'
 import { defaults } from '../../../src/dashboard/events/options.js'
-import { INTERVALS } from '../../../src/dashboard/events/watches.js'
 import {
   ADA,
   BEN,
@@ -12,7 +10,6 @@ import {
 } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { answersOf, eventsOf, openStream, watchOf } from '../../fixtures/dashboard/event-page.js'
-import { repositoryPath } from '../../fixtures/repository.js'
 import { latencyMax } from '../../fixtures/soak.js'
 import { until } from '../../fixtures/until.js'
 
@@ -54,14 +51,6 @@ t.test('changes, and the end of the session, are reported within seconds', async
   t.equal(eventsOf(page).at(-1), 'signed-out')
   t.notOk(other.hasEnded())
   t.equal((await openStream(t, dashboard, ada)).page.status, 401)
-})
-
-t.test('every path that can be watched is one of the API', t => {
-  const text = readFileSync(repositoryPath('docs/openapi.json'), 'utf8')
-  const { paths } = JSON.parse(text) as { readonly paths: Readonly<Record<string, object>> }
-  for (const path of INTERVALS.keys())
-    t.ok('get' in (paths[path.replace(/:(\w+)/g, '{$1}')] ?? {}), path)
-  t.end()
 })
 
 t.test('answers that a page watches are sent when they have changed', async t => {

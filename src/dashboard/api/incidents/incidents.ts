@@ -15,6 +15,7 @@ export const createIncidentRoute = ({ incidents }: { readonly incidents: ListInc
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/incidents',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',

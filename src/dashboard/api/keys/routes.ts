@@ -17,6 +17,7 @@ export const createKeyRoutes = ({
   route({
     method: 'GET',
     path: PATH,
+    watchedMs: 2_000,
     guard: 'session',
     accessRole: 'view',
     summary: 'The API keys of an access',

@@ -21,7 +21,27 @@ const toView = ({ members = [] }: Access) => ({
   members: members.map(({ email, role, addedAtMs }) => ({ email, role, addedAtMs })),
 })
 
-/** Routes of the members of an access, which only its owner changes, and no API key. */
+/** What a member calls to leave; the owner is no member. */
+const leaveRoute = (accessService: AccessService): Route =>
+  route({
+    method: 'POST',
+    path: `${PATH}/leave`,
+    guard: 'session',
+    accessRole: 'view',
+    isRateLimited: true,
+    summary: 'Leave an access as a member; nothing of it is answered when this is answered',
+    audit: 'leave-access',
+    auditRequest: (_body, answer) => ({ email: Object(answer).email }),
+    answers: changeAnswers('The member that has left', shapes.left),
+    errors: ['noSuchMember', ...CHANGE_ERRORS],
+    handle: async ({ access: { accessId }, session }) => {
+      const email = session?.verifiedEmail ?? ''
+      const { effect } = await accessService.removeMember(accessId, email)
+      return answerChange({ email }, effect)
+    },
+  })
+
+/** Routes of the members of an access: its owner changes them, and each may leave. */
 export const createMemberRoutes = ({
   accessService,
 }: {
@@ -30,6 +50,7 @@ export const createMemberRoutes = ({
   route({
     method: 'GET',
     path: PATH,
+    watchedMs: 2_000,
     guard: 'session',
     accessRole: 'view',
     summary: 'Who else may use the dashboard for an access',
@@ -89,4 +110,5 @@ export const createMemberRoutes = ({
       return answerRemoval(effect)
     },
   }),
+  leaveRoute(accessService),
 ]

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { EMAIL_BYTES_MAX, MEMBER_ROLES } from '../../../access/store/member-shape.js'
+import { effectEntry } from '../effect-shape.js'
 import { described, instantMs, text } from '../shape-parts.js'
 
 export const emailProblem = `must be an e-mail address of at most ${EMAIL_BYTES_MAX} bytes, without blanks`
@@ -27,6 +28,8 @@ const member = {
   role: text,
   addedAtMs: instantMs,
 }
+
+export const left = v.object({ email: member.email, ...effectEntry })
 
 export const members = v.object({
   members: described(v.array(v.object(member)), 'In the order in which they were added'),

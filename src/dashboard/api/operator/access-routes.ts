@@ -30,7 +30,6 @@ const toOperatorRoutes = (from: Route): readonly Route[] => {
     {
       ...rest,
       path: OPERATOR + path.slice(HOLDER.length),
-      holderPath: path,
       summary: `${summary}; of any access`,
       needsOperator: true,
       errors: [...errors.filter(name => name !== 'leaseExpired'), 'notOperator'],

@@ -140,6 +140,7 @@ export const createOperatorRoutes = (parts: OperatorParts): readonly Route[] => 
     route({
       method: 'GET',
       path: '/api/operator/nodes',
+      watchedMs: 5_000,
       guard: 'session',
       needsOperator: true,
       summary: 'States of all locations, and the machines of the cluster',

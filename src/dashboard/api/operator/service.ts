@@ -85,6 +85,7 @@ export const createServiceRoutes = ({ accessService, service, now }: Parts): rea
   route({
     method: 'GET',
     path: '/api/operator/usage/range',
+    watchedMs: 10_000,
     guard: 'session',
     needsOperator: true,
     summary: 'Requests, errors by code, percentiles and submissions of all accesses in a time',

@@ -49,6 +49,7 @@ export const createOverviewRoutes = (parts: OverviewParts): readonly Route[] => 
     route({
       method: 'GET',
       path: '/api/overview',
+      watchedMs: 10_000,
       guard: 'session',
       summary: 'State and traffic of all networks and locations of the accesses of the person',
       answers: { 200: { description: 'In the order of the accesses', body: shapes.overview } },

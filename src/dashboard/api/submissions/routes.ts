@@ -63,6 +63,7 @@ const summaryRoute = ({ summary }: SubmissionRouteParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions/summary',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'submissions:read',
@@ -84,6 +85,7 @@ export const createSubmissionRoutes = (parts: SubmissionRouteParts): readonly Ro
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions',
+    watchedMs: 3_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'submissions:read',

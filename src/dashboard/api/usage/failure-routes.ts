@@ -79,6 +79,7 @@ export const createFailureRoutes = (parts: Parts): readonly Route[] => {
     route({
       method: 'GET',
       path: '/api/accesses/:accessId/failures',
+      watchedMs: 10_000,
       guard: 'session',
       accessRole: 'view',
       apiKeyScope: 'usage:read',

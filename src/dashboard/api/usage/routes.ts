@@ -81,6 +81,7 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/usage/range',
+    watchedMs: 10_000,
     guard: 'session',
     accessRole: 'view',
     apiKeyScope: 'usage:read',

@@ -66,6 +66,7 @@ export const createAlertRoutes = ({ accessService, webhooks, ruleId }: Parts): r
   route({
     method: 'GET',
     path: PATH,
+    watchedMs: 2_000,
     guard: 'session',
     accessRole: 'view',
     summary: 'The alert rules of an access',

@@ -83,6 +83,7 @@ const settingRoutes = (parts: WebhookParts): readonly Route[] => {
     route({
       method: 'GET',
       path: PATH,
+      watchedMs: 5_000,
       guard: 'session',
       accessRole: 'manage',
       summary: 'Where the alerts of an access are sent, and the newest messages',

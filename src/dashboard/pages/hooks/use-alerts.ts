@@ -4,12 +4,15 @@ import type { AlertRule, WantedAlertRule, Webhook } from '../lib/wire.js'
 import { useServices } from './context.js'
 import { toMessage, useLoaded } from './use-loaded.js'
 
+/** How often the rules are loaded again. */
+const REFRESH_MS = 30_000
+
 type Outcome = { readonly isGood: boolean; readonly text: string }
 
 /** The alert rules of an access, and what can be done with them. */
 export const useAlerts = (accessId: string) => {
   const { api, announce } = useServices()
-  const loaded = useLoaded(accessId, () => api.alerts(accessId))
+  const loaded = useLoaded(accessId, () => api.alerts(accessId), REFRESH_MS)
   const [edited, setEdited] = useState<string>()
   const [outcome, setOutcome] = useState<Outcome>()
   const [isBusy, setBusy] = useState(false)

@@ -211,6 +211,7 @@ const createMemberCalls = (read: Read, ask: Ask) => {
       ask('PUT', pathOf(accessId), { email, role }),
     removeMember: (accessId: string, email: string) =>
       ask('POST', `${pathOf(accessId)}/remove`, { email }),
+    leave: (accessId: string) => ask('POST', `${pathOf(accessId)}/leave`),
   }
 }
 

@@ -2,8 +2,10 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { ADA, BEN } from '../../../fixtures/dashboard/dashboard.js'
+import { answersOf, openStream, watchOf } from '../../../fixtures/dashboard/event-page.js'
 import { CYD, setUpMembers } from '../../../fixtures/dashboard/members.js'
 import { ownDir } from '../../../fixtures/own-dir.js'
+import { until } from '../../../fixtures/until.js'
 
 type Accesses = {
   readonly accesses: readonly { readonly accessId: string; readonly role: string }[]
@@ -12,7 +14,7 @@ type Accesses = {
 t.test('a member is added, has a role, gets another one and is removed', async t => {
   const dataDir = ownDir(t)
   const setup = await setUpMembers(t, { dataDir })
-  const { accessId, ada, add, ben, dashboard, path, remove, scope, setRole, token } = setup
+  const { accessId, ada, add, ben, dashboard, leave, path, remove, scope, setRole, token } = setup
   const own = await dashboard.grant('ben')
   const roles = async () =>
     ((await ben.ask('/api/accesses')).json as Accesses).accesses.map(one => [
@@ -79,6 +81,20 @@ t.test('a member is added, has a role, gets another one and is removed', async t
   })
   t.equal(dashboard.accessService.list(scope.accessId)[0]?.address, '8.8.8.8')
 
+  t.match(await leave(), { status: 404, json: { error: { code: 'noSuchAccess' } } })
+  await add(BEN.email, 'view')
+  const { page } = await openStream(t, dashboard, ben, watchOf([`${path}/usage`]))
+  await until('an answer', () => answersOf(page).length > 0)
+  t.strictSame((await leave()).json, { email: BEN.email })
+  for (const answer of [await ben.ask(`${path}/usage`), await leave()])
+    t.match(answer, { status: 404, json: { error: { code: 'noSuchAccess' } } })
+  t.strictSame(await roles(), [[own.accessId, 'owner']])
+  await until('the open page has no answers of it', () => /watching\ndata: \[\]/.test(page.text()))
+  t.match(await ada.call('POST', `${path}/members/leave`, {}), {
+    status: 404,
+    json: { error: { code: 'noSuchMember' } },
+  })
+
   const audit = readdirSync(join(dataDir, 'audit'))
     .map(name => readFileSync(join(dataDir, 'audit', name), 'utf8'))
     .join('')
@@ -88,6 +104,7 @@ t.test('a member is added, has a role, gets another one and is removed', async t
     entry('add-member', 'ada', ',"request":{"email":"BEN@Test.example","role":"view"}'),
     entry('set-member-role', 'ada', `,"request":{"email":"${BEN.email}","role":"manage"}`),
     entry('remove-member', 'ada', ',"request":{"email":"Ben@TEST.example"}'),
+    entry('leave-access', 'ben', `,"request":{"email":"${BEN.email}"}`),
     entry('reveal', 'ben', ',"network":"main","location":"fra"'),
     entry('restrict', 'ben', ',"network":"main","location":"fra"'),
   ])

@@ -21,6 +21,11 @@ const EFFECTS = [
   'Tokens that they have seen and API keys that they have made still work: regenerate the tokens and revoke the keys.',
 ]
 
+const LEAVE_EFFECTS = [
+  'The dashboard refuses you this access at once. Only its owner can add you again.',
+  'Tokens that you have seen and API keys that you have made still work: the owner regenerates and revokes them.',
+]
+
 const RoleSelect = ({
   id,
   name,
@@ -177,7 +182,35 @@ const Row = ({
   </tr>
 )
 
-/** Who else may use the dashboard for an access; its owner changes them. */
+/** With which a member ends their own part in an access. */
+const LeaveButton = ({ accessId }: { readonly accessId: string }) => {
+  const { api, announce } = useServices()
+  const [isAsking, setAsking] = useState(false)
+  return (
+    <div class="webhook-buttons">
+      <button type="button" class="button is-danger-quiet" onClick={() => setAsking(true)}>
+        Leave this access
+      </button>
+      {isAsking && (
+        <ConfirmDialog
+          confirmation={{
+            title: `Leave ${accessId}?`,
+            effects: LEAVE_EFFECTS,
+            action: 'Leave access',
+            run: async () => {
+              await api.leave(accessId)
+              location.hash = '#/'
+              announce('You have left the access')
+            },
+          }}
+          onClose={() => setAsking(false)}
+        />
+      )}
+    </div>
+  )
+}
+
+/** Who else may use the dashboard for an access; its owner changes them, and each may leave. */
 export const MembersCard = ({ accessId }: { readonly accessId: string }) => {
   const isOwner = useRole() === 'owner'
   const control = useMembers(accessId)
@@ -207,7 +240,7 @@ export const MembersCard = ({ accessId }: { readonly accessId: string }) => {
           ))}
         </StackedTable>
       )}
-      {isOwner && <AddForm control={control} />}
+      {isOwner ? <AddForm control={control} /> : <LeaveButton accessId={accessId} />}
       {problem !== undefined && (
         <p class="field-error" role="alert">
           {problem}
