@@ -1,6 +1,12 @@
 import type { Route } from 'playwright-core'
 import t from 'tap'
-import { axeFaults, choose, openBrowser, openVisit, signIn } from '../../fixtures/dashboard/browser.js'
+import {
+  axeFaults,
+  choose,
+  openBrowser,
+  openVisit,
+  signIn,
+} from '../../fixtures/dashboard/browser.js'
 import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
 import { until } from '../../fixtures/until.js'
 
