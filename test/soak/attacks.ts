@@ -1,4 +1,5 @@
 import { ATTACKS } from '../fixtures/attacks/attacks.js'
+import { DASHBOARD_ATTACKS } from '../fixtures/attacks/dashboard-attacks.js'
 import { makeLargeAccounts } from '../fixtures/attacks/large-accounts.js'
 import { QUIC_ATTACKS } from '../fixtures/attacks/quic-attacks.js'
 import { SLOW_READERS } from '../fixtures/attacks/slow-readers.js'
@@ -14,7 +15,8 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
   const args = ['--edges', '1', '--traffic', '0', '--account-dir', makeLargeAccounts(t)]
   const deployment = await startDeployment(t, { args })
   const { port, description } = deployment
-  const { samples, metricsUrl } = description
+  const { samples, metricsUrl, dashboardUrl, identity } = description
+  const dashboard = { url: dashboardUrl, person: identity.users[0] }
   const createToken = async (limits?: Readonly<Record<string, number>>): Promise<string> => {
     const { tokenPath } = await grantScope(deployment, 'fra', limits)
     const { body } = await askAdmin(deployment, 'POST', tokenPath)
@@ -26,7 +28,8 @@ soakTest('a bystander does not notice what another access sends', {}, async t =>
     ...SUBMISSION_ATTACKS,
     ...QUIC_ATTACKS,
     ...SLOW_READERS,
+    ...DASHBOARD_ATTACKS,
   ]
   const names = all.map(({ name }) => name)
-  await runTrial(t, { port, samples, metricsUrl, createToken }, names)
+  await runTrial(t, { port, samples, metricsUrl, dashboard, createToken }, names)
 })

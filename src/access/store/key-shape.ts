@@ -11,6 +11,7 @@ export const API_KEY_DAYS_MAX = 366
 export const API_KEY_SCOPES = [
   'usage:read',
   'submissions:read',
+  'alerts:manage',
   'token:restrict',
   'token:regenerate',
 ] as const

@@ -2,12 +2,65 @@ import t from 'tap'
 import { statusOf } from '../../fixtures/processes/deployment.js'
 import { sharedSandbox } from '../../fixtures/processes/shared-sandbox.js'
 import { until } from '../../fixtures/until.js'
+import { askAdmin } from '../../fixtures/dashboard/admin.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 
 /** Members of a JSON object; none where it is no object. */
 const membersOf = (json: unknown): Readonly<Record<string, unknown>> =>
   typeof json === 'object' && json !== null ? { ...json } : {}
+
+/** A rule that every access may have, with what it is about. */
+const toRule = (kind: string, threshold: number, windowMinutes = 0, countMin = 0) => ({
+  ...{ kind, isOn: true, threshold, windowMinutes, countMin, method: '' },
+  ...{ onlyRising: false, sendsResolved: false, webhooks: null },
+})
+
+t.test('alert rules find what a client has counted itself', async t => {
+  const deployment = await sharedSandbox('--edges', '2', '--traffic', '0')
+  const { dashboardUrl, identity } = deployment.description
+  const client = new DashboardClient(dashboardUrl)
+  await client.signIn(identity.users[2])
+  const granted = await askAdmin(deployment, 'POST', '/accesses', {
+    ...{ subject: 'operator', kind: 'rental', product: 'node-access' },
+    validUntilMs: Date.now() + 86_400_000,
+    limits: { requestsPerSecondMax: 2, requestsBurstMax: 200, requestsInFlightMax: 64 },
+  })
+  const access = `/api/accesses/${String(granted.body['accessId'])}`
+  const scope = `${access}/networks/sandbox/locations/fra`
+  const { rpcUrl } = membersOf((await client.call('POST', `${scope}/token`)).json)
+  const rules = [
+    ...[toRule('errors-rising', 10, 5, 20), toRule('p99-high', 1, 5, 20)],
+    ...[toRule('limit-near', 50), toRule('rental-ending', 3)],
+  ]
+  t.equal((await client.call('PUT', `${access}/alerts`, { rules })).status, 200)
+
+  const counted = { requests: 0, errors: 0 }
+  for (const method of ['getSlot', 'noSuchMethod', 'getEpochInfo', 'noSuchMethod'])
+    for (let nth = 0; nth < 20; nth++) {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method })
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(String(rpcUrl), { method: 'POST', headers, body })
+      counted.requests += 1
+      if ('error' in membersOf(await response.json())) counted.errors += 1
+    }
+  t.ok(counted.errors >= 40)
+  const { requests, errors } = counted
+  const percent = Math.round((errors * 100) / requests)
+  const used = Math.round(requests / 6) / 10
+  let warnings: unknown
+  await until('each rule has found it', async () => {
+    warnings = membersOf((await client.ask(`${access}/warnings`)).json)['warnings']
+    const text = JSON.stringify(warnings)
+    return text.includes(`"used":${used}`) && text.split(`"requests":${requests}`).length === 3
+  })
+  t.match(warnings, [
+    { kind: 'errors-rising', network: 'sandbox', location: 'fra', values: { errors, percent } },
+    { kind: 'p99-high', values: { requests, threshold: 1 } },
+    { kind: 'limit-near', values: { limit: 'requestsPerSecondMax', used, max: 2 } },
+    { kind: 'rental-ending' },
+  ])
+})
 
 t.test('changes in the dashboard apply at the RPC port once it answers', async t => {
   const { description, pidsOf, output } = await sharedSandbox('--edges', '2', '--traffic', '0')

@@ -69,6 +69,7 @@ export const createAlertRoutes = ({ accessService, webhooks, ruleId }: Parts): r
     watchedMs: 2_000,
     guard: 'session',
     accessRole: 'view',
+    apiKeyScope: 'alerts:manage',
     summary: 'The alert rules of an access',
     answers: {
       200: { description: 'Those of every access until some are set', body: shapes.rules },
@@ -80,6 +81,7 @@ export const createAlertRoutes = ({ accessService, webhooks, ruleId }: Parts): r
     path: PATH,
     guard: 'session',
     accessRole: 'manage',
+    apiKeyScope: 'alerts:manage',
     isRateLimited: true,
     summary: 'Replace the alert rules of an access; up to 32',
     audit: 'set-alerts',

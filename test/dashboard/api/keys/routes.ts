@@ -84,16 +84,19 @@ t.test('each route takes a key with its scope only, and most take none', async t
   t.strictSame([...taken.keys()].toSorted(), API_KEY_SCOPES.toSorted())
   t.strictSame(taken.get('token:restrict')?.length, 1)
   t.strictSame(taken.get('token:regenerate')?.length, 2, 'the new token, and the end of the former')
+  const alerts = ['get', 'put'].map(method => `${method} /api/accesses/{accessId}/alerts`)
+  t.strictSame(taken.get('alerts:manage'), alerts)
   for (const name of [...taken.values()].flat()) t.notMatch(name, /keys|reveal|webhook|sign-out/)
 })
 
-t.test('a key restricts and regenerates, whenever its holder signed in', async t => {
+t.test('a key restricts, regenerates and sets rules, whenever its holder signed in', async t => {
   const dataDir = ownDir(t)
   const { accessId, dashboard, make, ask, path } = await setUpKeys(t, { dataDir })
   const scope = { accessId, network: 'main', location: 'fra' }
   const { token } = await dashboard.accessService.generate(scope)
   const at = `${path}/networks/main/locations/fra/token`
   const [restricting, regenerating] = [await make('token:restrict'), await make('token:regenerate')]
+  const alerting = await make('alerts:manage')
   dashboard.clock.nowMs += DAY_MS / 2
   const { secret, key } = restricting
   const restricted = await ask(secret, 'PUT', `${at}/restriction`, { address: '8.8.8.8' })
@@ -106,9 +109,12 @@ t.test('a key restricts and regenerates, whenever its holder signed in', async t
   const again = await ask(regenerating.secret, 'POST', `${at}/regenerate`, { overlapSeconds: 60 })
   t.match(again, { status: 200, json: { secret: /^slt_/ } })
   t.equal((await ask(regenerating.secret, 'DELETE', `${at}/former`)).status, 200)
+  t.match(await ask(alerting.secret, 'PUT', `${path}/alerts`, { rules: [] }), { status: 200 })
+  t.strictSame((await ask(alerting.secret, 'GET', `${path}/alerts`)).json, { rules: [] })
   const audit = readdirSync(join(dataDir, 'audit'))
     .map(name => readFileSync(join(dataDir, 'audit', name), 'utf8'))
     .join('')
+  t.match(audit, `"action":"set-alerts","by":null,"apiKey":"${alerting.key.keyId}"`)
   t.match(audit, `"action":"restrict","by":null,"apiKey":"${key.keyId}","from":"127.0.0.1"`)
   for (const action of ['regenerate', 'end-former'])
     t.match(audit, `"action":"${action}","by":null,"apiKey":"${regenerating.key.keyId}"`)

@@ -2,6 +2,7 @@
 export const SCOPE_TEXTS = [
   ['usage:read', 'Read usage'],
   ['submissions:read', 'Read submissions'],
+  ['alerts:manage', 'Read and change alert rules'],
   ['token:restrict', 'Restrict tokens'],
   ['token:regenerate', 'Regenerate tokens'],
 ] as const
