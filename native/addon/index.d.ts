@@ -806,7 +806,7 @@ export interface FeedOptions {
   startSlot?: number
   /** `auto`, `blocks`, `accounts`, `scoped` or `narrow`. */
   plan: string
-  /** `none`, `status`, `logs` or `logsAndVotes`. */
+  /** A value of `feed.transactions`. */
   transactions: string
   acceptZstd: boolean
   connectTimeoutMs: number

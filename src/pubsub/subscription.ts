@@ -36,9 +36,11 @@ export type Subscription = {
 }
 
 /** What the network's feed contains about transactions. */
-export type Transactions = 'none' | 'status' | 'logs' | 'logsAndVotes' | 'full' | 'fullAndVotes'
+export type Transactions =
+  'none' | 'status' | 'logs' | 'logsAndVotes' | 'full' | 'fullAndVotes' | 'fullAndEntries'
 
-export const hasVotes = (transactions: Transactions): boolean => transactions.endsWith('AndVotes')
+export const hasVotes = (transactions: Transactions): boolean =>
+  transactions.endsWith('AndVotes') || transactions === 'fullAndEntries'
 
 /** What an index of a part of the chain covers. */
 export type IndexedScope = {

@@ -80,7 +80,7 @@ const networkOf = (ports: Ports, tips: Tips) => {
     name: 'Sandbox',
     explorerUrl: 'https://explorer.solana.com/tx/{signature}?cluster=custom',
     // Of a machine that has no chain provider: the chain from its first block on.
-    feed: { endpoint: urlOf(ports.geyser), startSlot: FIRST_SLOT, transactions: 'full' },
+    feed: { endpoint: urlOf(ports.geyser), startSlot: FIRST_SLOT, transactions: 'fullAndEntries' },
     rpc: { upstream: { urls: [urlOf(ports.rpc)], pingPath: '/ping' } },
     lander: {
       upstream: { urls: [urlOf(ports.lander)], credential: CREDENTIALS.lander },

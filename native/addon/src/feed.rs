@@ -30,7 +30,7 @@ pub struct FeedOptions {
     pub start_slot: Option<f64>,
     /// `auto`, `blocks`, `accounts`, `scoped` or `narrow`.
     pub plan: String,
-    /// `none`, `status`, `logs` or `logsAndVotes`.
+    /// A value of `feed.transactions`.
     pub transactions: String,
     pub accept_zstd: bool,
     pub connect_timeout_ms: f64,

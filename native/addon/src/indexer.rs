@@ -7,7 +7,7 @@ use std::time::Instant;
 use napi::Env;
 use napi::bindgen_prelude::{BigInt, Object};
 use napi_derive::napi;
-use store::{AccountUpdate, Applied, Block, Store};
+use store::{AccountUpdate, Applied, Block, BlockParts, Store};
 use store::{TransactionCost, TransactionDetails, TransactionUpdate};
 
 use crate::arguments::{exact, integer, pubkey, pubkeys, signature, whole, wrong};
@@ -261,6 +261,7 @@ fn to_block(block: &BlockData) -> sys::error::Result<Block> {
             .zip(0..)
             .map(to_transaction)
             .collect::<sys::error::Result<_>>()?,
+        parts: BlockParts::default(),
         root: block.root.map(|root| integer(root, "root")).transpose()?,
         has_details: block.has_details == Some(true),
     })

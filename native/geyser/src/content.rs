@@ -6,16 +6,50 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use primitives::Pubkey;
-use store::{Change, FeedEnd, FeedPosition, Snapshot, Tip};
+use store::{Change, FeedEnd, FeedPosition, Part, Snapshot, Tip};
 use sys::error::Result;
+use yellowstone_grpc_proto::geyser::{SubscribeUpdateBlockFooter, SubscribeUpdateBlockMeta};
+use yellowstone_grpc_proto::prost::Message;
 
 use crate::token_owners::TokenOwners;
 
 /// A block, with the hash of the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Block {
     pub tip: Tip,
     pub parent_blockhash: [u8; 32],
+    pub kept: Arc<KeptOfBlock>,
+}
+
+/// What the index keeps of a block beside its changes and its entries.
+#[derive(Debug, Default)]
+pub struct KeptOfBlock {
+    /// Its counts and its rewards; those of a slot from before they were kept are 0 and absent.
+    pub meta: SubscribeUpdateBlockMeta,
+    /// Without slot and bank.
+    pub footer: Option<SubscribeUpdateBlockFooter>,
+    /// It cannot be read any more.
+    pub is_damaged: bool,
+}
+
+impl KeptOfBlock {
+    pub fn read(snapshot: &Snapshot<'_>, slot: u64) -> Result<KeptOfBlock> {
+        let mut kept = KeptOfBlock::default();
+        let mut is_whole = true;
+        let end = snapshot.feed_parts(slot, false, &mut |part| match part {
+            Part::Meta(bytes) => match SubscribeUpdateBlockMeta::decode(bytes) {
+                Ok(meta) => kept.meta = meta,
+                Err(_) => is_whole = false,
+            },
+            Part::Footer(bytes) => match SubscribeUpdateBlockFooter::decode(bytes) {
+                Ok(footer) => kept.footer = Some(footer),
+                Err(_) => is_whole = false,
+            },
+            Part::Entry(_) => {}
+        })?;
+        kept.is_damaged = !is_whole || end == FeedEnd::Damaged;
+        Ok(kept)
+    }
 }
 
 /// A part of the data of accounts.
@@ -59,6 +93,8 @@ pub struct Content {
     pub transactions: Vec<Transaction>,
     /// Some of its transactions are not kept whole.
     pub lacks_transactions: bool,
+    /// Where the entries are: protobuf of SubscribeUpdateEntry, without slot and bank.
+    pub entries: Vec<Range<usize>>,
     data: Vec<u8>,
     by_pubkey: HashMap<Pubkey, u32>,
     by_owner: HashMap<Pubkey, Vec<u32>>,
@@ -73,6 +109,9 @@ const ACCOUNT_BYTES: usize = 256;
 /// Bytes of a transaction beside its protobuf, and of one of its keys in the list and in the map.
 const TRANSACTION_BYTES: usize = 192;
 const KEY_BYTES: usize = 64;
+
+/// Bytes of an entry beside its protobuf.
+const ENTRY_BYTES: usize = 16;
 
 /// Why the changes of a slot cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +142,14 @@ impl Content {
             }
             Ok(ControlFlow::Continue(()))
         })?;
+        let end = match end {
+            FeedEnd::Whole(_) => snapshot.feed_parts(slot, true, &mut |part| {
+                if let Part::Entry(bytes) = part {
+                    content.push_entry(bytes);
+                }
+            })?,
+            other => other,
+        };
         content.count();
         Ok(match end {
             FeedEnd::Whole(_) => Ok(content),
@@ -117,6 +164,7 @@ impl Content {
             accounts: Vec::new(),
             transactions: Vec::new(),
             lacks_transactions: false,
+            entries: Vec::new(),
             data: Vec::new(),
             by_pubkey: HashMap::new(),
             by_owner: HashMap::new(),
@@ -178,12 +226,19 @@ impl Content {
         });
     }
 
+    fn push_entry(&mut self, entry: &[u8]) {
+        let begin = self.data.len();
+        self.data.extend_from_slice(entry);
+        self.entries.push(begin..self.data.len());
+    }
+
     fn count(&mut self) {
         self.data.shrink_to_fit();
         let keys = self.transactions.iter().map(|one| one.keys.len());
         let bytes = self.data.len()
             + self.accounts.len() * ACCOUNT_BYTES
             + self.transactions.len() * TRANSACTION_BYTES
+            + self.entries.len() * ENTRY_BYTES
             + keys.sum::<usize>() * KEY_BYTES;
         self.counted = AtomicUsize::new(bytes);
         self.resident.fetch_add(bytes, Ordering::Relaxed);

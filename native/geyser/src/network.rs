@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tonic::Status;
 
 use crate::calls::lock;
-use crate::content::{Block, Content, Missing};
+use crate::content::{Block, Content, KeptOfBlock, Missing};
 use crate::filter::Served;
 use crate::filter::transactions::Kept;
 use crate::status::{damaged, incomplete, internal, lagged, no_index, replaced};
@@ -62,10 +62,13 @@ pub struct Network {
 
 /// A block of a snapshot, with the hash of its parent; `None` where that is not stored.
 pub fn with_parent(snapshot: &Snapshot<'_>, tip: Tip) -> Checked<Option<Block>> {
-    let parent = snapshot.block(tip.parent_slot)?;
-    Ok(parent.map(|parent| Block {
+    let Some(parent) = snapshot.block(tip.parent_slot)? else {
+        return Ok(None);
+    };
+    Ok(Some(Block {
         tip,
         parent_blockhash: parent.blockhash,
+        kept: Arc::new(KeptOfBlock::read(snapshot, tip.slot)?),
     }))
 }
 
@@ -158,7 +161,7 @@ impl Network {
         let at = recent.partition_point(|block| block.tip.slot <= slot);
         // A block before it in memory proves that there is none in between.
         let block = recent.get(at)?;
-        (block.tip.parent_slot == slot).then_some(*block)
+        (block.tip.parent_slot == slot).then(|| block.clone())
     }
 
     /// Reads on another thread, with the generation that was read. A slow disk delays no stream

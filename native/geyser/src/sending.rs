@@ -1,5 +1,6 @@
 //! What a stream sends of one slot.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -9,18 +10,19 @@ use crate::content::{Block, Content};
 use crate::filter::{Filters, Matches};
 use crate::message::blocks::BlockUpdate;
 use crate::message::fields::now;
-use crate::message::{AccountUpdate, TransactionUpdate, Update, transaction_status};
+use crate::message::{AccountUpdate, EntryUpdate, TransactionUpdate, Update, transaction_status};
 
 /// Accounts that are compared in one turn.
 const CANDIDATES_AT_ONCE: usize = 4_096;
 /// Transactions, each with up to 256 addresses.
 const TRANSACTIONS_AT_ONCE: usize = 256;
 
-/// The accounts and transactions of a slot that pass, while they are sent.
+/// What passes of a slot, while it is sent.
 pub struct Sending {
     content: Arc<Content>,
     accounts: IntoIter<(u32, u64)>,
     transactions: IntoIter<(u32, u64)>,
+    entries: Range<usize>,
     blocks: IntoIter<BlockUpdate>,
     /// The outcome of a transaction that was sent whole.
     status: Option<Update>,
@@ -49,10 +51,16 @@ impl Sending {
             index += 1;
         }
         let blocks = match_blocks(filters, block, &content).await;
+        let entries = if filters.entries.is_empty() {
+            0..0
+        } else {
+            0..content.entries.len()
+        };
         Sending {
             content,
             accounts: accounts.finish().into_iter(),
             transactions: transactions.finish().into_iter(),
+            entries,
             blocks: blocks.into_iter(),
             status: None,
         }
@@ -89,6 +97,14 @@ impl Sending {
             self.status = status;
             return Some(Update::Transaction(Box::new(update)));
         }
+        if let Some(index) = self.entries.next() {
+            return Some(Update::Entry(Box::new(EntryUpdate {
+                filters: Arc::clone(&filters.entries),
+                content: Arc::clone(&self.content),
+                index,
+                created_at: now(),
+            })));
+        }
         let mut block = self.blocks.next()?;
         block.created_at = now();
         Some(Update::Block(Box::new(block)))
@@ -114,9 +130,20 @@ async fn match_blocks(
             accounts.extend(part.iter().filter(passes));
             yield_now().await;
         }
-        let chosen = [transactions, accounts];
+        let entries = if filter.has_entries {
+            0..content.entries.len()
+        } else {
+            0..0
+        };
+        let chosen = ([transactions, accounts], entries);
         let slices = &filters.slices;
-        updates.push(BlockUpdate::new(name, *block, content, chosen, slices));
+        updates.push(BlockUpdate::new(
+            name,
+            block.clone(),
+            content,
+            chosen,
+            slices,
+        ));
     }
     updates
 }

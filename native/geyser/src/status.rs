@@ -36,6 +36,11 @@ pub fn no_transactions(slot: u64) -> Status {
     ))
 }
 
+/// A slot with entries from before they were kept, or that the source has not sent.
+pub fn no_entries(slot: u64) -> Status {
+    Status::data_loss(format!("the index does not keep entries of slot {slot}"))
+}
+
 pub fn replaced() -> Status {
     Status::unavailable("the index was replaced: subscribe again")
 }

@@ -16,15 +16,15 @@ use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeRequest};
 use yellowstone_grpc_proto::prost::Message;
 
 use crate::calls::Event;
-use crate::content::Block;
+use crate::content::{Block, Content};
 use crate::control::Control;
 use crate::filter::{Commitment, Filters};
-use crate::message::{Update, block_meta, ping, pong, slot};
+use crate::message::{Update, block_footer, block_meta, ping, pong, slot};
 use crate::network::{Network, Position};
 use crate::pace::Pace;
 use crate::sending::Sending;
 use crate::shared::Shared;
-use crate::status::{internal, no_transactions};
+use crate::status::{damaged, internal, no_entries, no_transactions};
 use crate::walk::{Step, Walk};
 
 /// As Yellowstone.
@@ -38,6 +38,8 @@ const UPDATES_AT_ONCE: u32 = 64;
 /// What is still to be sent of a block.
 enum Part {
     Content(Block),
+    /// For filters with certificates, or for those without.
+    Footer(Block, bool),
     Meta(Block),
     Slot(Block, SlotStatus),
 }
@@ -188,15 +190,23 @@ impl Subscription {
     fn plan(&mut self, Step { block, rooted }: Step) {
         let State { filters, parts, .. } = &mut self.state;
         let is_finalized = filters.commitment == Commitment::Finalized;
+        let whole = |block: &Block| {
+            let footers = [false, true].map(|is_whole| Part::Footer(block.clone(), is_whole));
+            let [short, long] = footers;
+            [
+                Part::Content(block.clone()),
+                short,
+                long,
+                Part::Meta(block.clone()),
+            ]
+        };
         if !is_finalized {
-            parts.push_back(Part::Content(block));
-            parts.push_back(Part::Meta(block));
+            parts.extend(whole(&block));
         }
         parts.push_back(Part::Slot(block, SlotStatus::SlotConfirmed));
         for root in rooted {
             if is_finalized {
-                parts.push_back(Part::Content(root));
-                parts.push_back(Part::Meta(root));
+                parts.extend(whole(&root));
             }
             parts.push_back(Part::Slot(root, SlotStatus::SlotFinalized));
         }
@@ -210,9 +220,21 @@ impl Subscription {
                 }
                 Ok(None)
             }
+            Part::Footer(block, has_certificates) => {
+                let names = self.state.filters.footers(has_certificates);
+                if names.is_empty() {
+                    return Ok(None);
+                }
+                check_kept(&block)?;
+                Ok(block_footer(&names, &block, has_certificates))
+            }
             Part::Meta(block) => {
                 let names = &self.state.filters.blocks_meta;
-                Ok((!names.is_empty()).then(|| block_meta(names, &block)))
+                if names.is_empty() {
+                    return Ok(None);
+                }
+                check_kept(&block)?;
+                Ok(Some(block_meta(names, &block)))
             }
             Part::Slot(block, status) => {
                 let names = self.state.filters.slots(status);
@@ -228,6 +250,9 @@ impl Subscription {
         let filters = &self.state.filters;
         if content.lacks_transactions && filters.has_transactions() {
             return Err(no_transactions(content.slot));
+        }
+        if filters.has_entries() && lacks_entries(block, &content) {
+            return Err(no_entries(content.slot));
         }
         self.state.sending = Some(Sending::of(filters, block, content).await);
         Ok(())
@@ -308,6 +333,20 @@ impl Subscription {
             None => Ok(()),
         }
     }
+}
+
+/// Fails if what is kept of a block cannot be read any more.
+fn check_kept(block: &Block) -> Result<(), Status> {
+    match block.kept.is_damaged {
+        true => Err(damaged(block.tip.slot)),
+        false => Ok(()),
+    }
+}
+
+/// A block has at least one entry.
+fn lacks_entries(block: &Block, content: &Content) -> bool {
+    let count = content.entries.len() as u64;
+    count == 0 || count < block.kept.meta.entries_count
 }
 
 impl Drop for Subscription {

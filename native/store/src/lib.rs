@@ -39,8 +39,11 @@ pub use pages::scan::Visit;
 pub use readers::OpenRead;
 pub use rows::change::{Change, Logs};
 pub use rows::full::{meta as transaction_meta, transaction_index};
-pub use rows::record::{AccountRef, AccountUpdate, Block, HEAD_BYTES, Tip, TransactionCost};
-pub use rows::record::{TransactionDetails, TransactionUpdate, decode, encode_head};
+pub use rows::part::Part;
+pub use rows::record::{AccountRef, AccountUpdate, Block, BlockParts, HEAD_BYTES, Tip};
+pub use rows::record::{
+    TransactionCost, TransactionDetails, TransactionUpdate, decode, encode_head,
+};
 pub use rows::row_codec;
 pub use slot_time::{SLOT_MS, SLOT_MS_MAX, SLOT_MS_MIN};
 pub use snapshot::Snapshot;

@@ -26,6 +26,7 @@ export const TRANSACTIONS = [
   'logsAndVotes',
   'full',
   'fullAndVotes',
+  'fullAndEntries',
 ] as const
 export type Transactions = (typeof TRANSACTIONS)[number]
 
@@ -45,7 +46,7 @@ export const options = {
   transactions: {
     default: 'logs' as Transactions,
     words: TRANSACTIONS,
-    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs, transaction subscriptions need all of it. Votes, where a chain still has them, are included with logsAndVotes and fullAndVotes only; logs make the feed several times larger, and whole transactions are some KB each, so that `store.feedBytesMax` keeps fewer slots.',
+    why: 'What is requested of transactions: signature subscriptions need outcomes, log subscriptions need logs, transaction subscriptions need all of it. Votes, where a chain still has them, are included with logsAndVotes, fullAndVotes and fullAndEntries only, and the entries of blocks with the last; logs make the feed several times larger, and whole transactions are some KB each, so that `store.feedBytesMax` keeps fewer slots.',
   },
   blockSilenceMs: {
     default: 10_000,

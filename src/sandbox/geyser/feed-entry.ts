@@ -3,7 +3,9 @@ import type { AccountUpdate, Block, TransactionRecord } from '../chain/block.js'
 import { ADDRESSES, toMapKey } from '../solana/addresses.js'
 import {
   encodeAccount,
+  encodeBlockFooter,
   encodeBlockMeta,
+  encodeEntries,
   encodeTransaction,
   encodeTransactionStatus,
   insertBank,
@@ -54,13 +56,21 @@ export type SlotEntry = OfBank & {
   readonly body: Buffer
 }
 
+/** A footer comes twice: for subscribers that ask for certificates, and for others. */
+export type FooterEntry = OfBank & {
+  readonly kind: 'blockFooter'
+  readonly hasCertificates: boolean
+  readonly body: Buffer
+}
+
 /** One update, encoded once; `body` lacks only the filter labels. */
 export type FeedEntry =
   | AccountEntry
   | TransactionEntry
   | BlockEntry
   | SlotEntry
-  | (OfBank & { readonly kind: 'blockMeta'; readonly body: Buffer })
+  | (OfBank & { readonly kind: 'blockMeta' | 'entry'; readonly body: Buffer })
+  | FooterEntry
 
 /** The updates of one commitment level from the start of one slot to the start of the next. */
 export type Segment = {
@@ -148,13 +158,19 @@ export const toTransactionEntries = (
   ]
 }
 
-/** A block, and its meta alone. */
+/** The entries of a block, its footer, the block itself, and its meta alone. */
 export const toBlockEntries = (
   block: Block,
   accounts: readonly AccountEntry[],
   nowMs: number,
   isShortened = false,
 ): FeedEntry[] => [
+  ...encodeEntries(block, nowMs).map(body => ({ kind: 'entry' as const, body })),
+  ...[false, true].map(hasCertificates => ({
+    kind: 'blockFooter' as const,
+    hasCertificates,
+    body: encodeBlockFooter(block, nowMs, hasCertificates),
+  })),
   { kind: 'block', block, accounts, isShortened, atMs: nowMs },
   { kind: 'blockMeta', body: encodeBlockMeta(block, nowMs) },
 ]

@@ -48,7 +48,7 @@ export type ReplayStart = { readonly position: number } | { readonly oldestSlot:
 /**
  * All updates of the feed in order, per commitment level. Processed has every write immediately.
  * Confirmed and finalized have a whole slot at once: the last write of each account, transactions,
- * the block, then the status.
+ * entries, the footer, the block, then the status.
  */
 export class FeedLog {
   readonly levels: readonly [Level, Level, Level] = [createLevel(), createLevel(), createLevel()]
@@ -323,7 +323,9 @@ export class FeedLog {
     if (block === undefined) return
     const isShortened = this.faults.shortened.has(block.slot)
     for (const entry of toBlockEntries(block, [...accounts.values()], this.now(), isShortened))
-      this.append(level, this.withBank(entry, bank))
+      // Blocks of TowerBFT have no footer.
+      if (entry.kind !== 'blockFooter' || this.chain.isAlpenglow)
+        this.append(level, this.withBank(entry, bank))
   }
 
   /** `bank` is absent for a status of the slot as a whole. */

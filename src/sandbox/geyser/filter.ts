@@ -151,6 +151,11 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
     filter,
   ])
   const blocksMeta = request.blocksMeta.map(encodeLabel)
+  const entries = request.entries.map(encodeLabel)
+  const footers = [...request.footers].map(([name, hasCertificates]): [Buffer, boolean] => [
+    encodeLabel(name),
+    hasCertificates,
+  ])
   const { slices } = request
 
   const labelsFor = (entry: Exclude<FeedEntry, BlockEntry>): Buffer[] => {
@@ -165,6 +170,12 @@ export const createFilter = (request: SubscribeRequest): ToMessage => {
         return labelsOf(slots, entry)
       case 'blockMeta':
         return [...blocksMeta]
+      case 'entry':
+        return [...entries]
+      case 'blockFooter':
+        return footers
+          .filter(([, hasCertificates]) => hasCertificates === entry.hasCertificates)
+          .map(([name]) => name)
     }
   }
   /** Encoded on demand: the log has each account once. */

@@ -22,9 +22,19 @@ const isAny = ({ include, required }: TransactionsFilter): boolean =>
 /** Throws FilterError with the texts of the plugin. */
 export const checkLimits = (request: SubscribeRequest, limits: FilterLimits = {}): void => {
   const { max = Infinity, any = true, pubkeysMax = Infinity, include_accounts = true } = limits
-  const { accounts, slots, transactions, transactionsStatus, blocks, blocksMeta } = request
-  const sizes = [accounts, slots, transactions, transactionsStatus, blocks].map(({ size }) => size)
-  if (Math.max(...sizes, blocksMeta.length) > max)
+  const {
+    accounts,
+    slots,
+    transactions,
+    transactionsStatus,
+    blocks,
+    blocksMeta,
+    entries,
+    footers,
+  } = request
+  const maps = [accounts, slots, transactions, transactionsStatus, blocks, footers]
+  const sizes = maps.map(({ size }) => size)
+  if (Math.max(...sizes, blocksMeta.length, entries.length) > max)
     fail(`Max amount of filters/data_slices reached, only ${max} allowed`)
   const full = 'Subscribe on full stream with `any` is not allowed, at least one filter required'
   for (const { accounts: keys, owners } of accounts.values()) {

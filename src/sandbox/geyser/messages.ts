@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import bs58 from 'bs58'
 import type { AccountUpdate, Block, TokenBalance, TransactionRecord } from '../chain/block.js'
 import type { ComputeBudget, ParsedTransaction } from '../solana/transaction.js'
 import { decodeFields, MessageWriter } from './protobuf.js'
@@ -28,9 +30,11 @@ const UPDATE = {
   block: 5,
   ping: 6,
   blockMeta: 7,
+  entry: 8,
   pong: 9,
   transactionStatus: 10,
   createdAt: 11,
+  blockFooter: 12,
 } as const
 
 const timestamp = (unixMs: number): MessageWriter =>
@@ -53,6 +57,8 @@ const BANK_FIELD = {
   transaction: 3,
   transactionStatus: 6,
   blockMeta: 10,
+  entry: 7,
+  blockFooter: 2,
 } as const
 export type BankKind = keyof typeof BANK_FIELD
 
@@ -138,6 +144,69 @@ export const encodeSlot = (
   return update(UPDATE.slot, message, nowMs)
 }
 
+/** Transactions that a leader puts into one entry at most. */
+const ENTRY_TRANSACTIONS_MAX = 64
+
+/** Those with transactions, and the tick that ends the block. */
+const entryCountOf = ({ transactions }: Block): number =>
+  Math.ceil(transactions.length / ENTRY_TRANSACTIONS_MAX) + 1
+
+const sha256 = (...parts: readonly Uint8Array[]): Buffer => {
+  const hash = createHash('sha256')
+  for (const part of parts) hash.update(part)
+  return hash.digest()
+}
+
+/** The entries of a block. The hash of each depends on the one before; the last is the block's. */
+export const encodeEntries = (block: Block, nowMs: number): Buffer[] => {
+  const { slot, transactions } = block
+  const count = entryCountOf(block)
+  let hash: Uint8Array = bs58.decode(block.parentBlockhash)
+  return Array.from({ length: count }, (_none, index) => {
+    const from = Math.min(index * ENTRY_TRANSACTIONS_MAX, transactions.length)
+    const own = transactions.slice(from, from + ENTRY_TRANSACTIONS_MAX)
+    const isLast = index === count - 1
+    hash = isLast
+      ? bs58.decode(block.blockhash)
+      : sha256(hash, ...own.map(({ signature }) => signature))
+    const message = new MessageWriter(64)
+      .uint(1, slot)
+      .uint(2, index)
+      .uint(3, 1)
+      .bytesField(4, hash)
+      .uint(5, own.length)
+      .uint(6, from)
+    return update(UPDATE.entry, message, nowMs)
+  })
+}
+
+const SIGNATURE_BYTES = 96
+
+/** That the parent is final, by a signature and signers that are made up. */
+const finalCertificate = ({ parentSlot, parentBlockhash }: Block): MessageWriter => {
+  const blockId = bs58.decode(parentBlockhash)
+  const aggregate = new MessageWriter(192)
+    .bytesField(2, Buffer.alloc(SIGNATURE_BYTES, sha256(blockId)))
+    .bytesField(3, blockId)
+    .bytesField(4, Uint8Array.of(0, 4, 0, 0b1111))
+  return new MessageWriter(256).uint(1, parentSlot).message(2, aggregate)
+}
+
+/** The footer of a block of Alpenglow. */
+export const encodeBlockFooter = (
+  block: Block,
+  nowMs: number,
+  hasCertificates: boolean,
+): Buffer => {
+  const message = new MessageWriter(512)
+    .uint(1, block.slot)
+    .bytesField(3, sha256(Buffer.from('bank'), bs58.decode(block.blockhash)))
+    .uint(4, BigInt(block.blockTime) * 1_000_000_000n)
+    .string(5, 'slotline-sandbox')
+  if (hasCertificates) message.message(9, finalCertificate(block))
+  return update(UPDATE.blockFooter, message, nowMs)
+}
+
 export const encodeBlockMeta = (block: Block, nowMs: number): Buffer => {
   const message = new MessageWriter(192)
     .uint(1, block.slot)
@@ -148,6 +217,7 @@ export const encodeBlockMeta = (block: Block, nowMs: number): Buffer => {
     .uint(6, block.parentSlot)
     .string(7, block.parentBlockhash)
     .uint(8, block.transactions.length)
+    .uint(9, entryCountOf(block))
   return update(UPDATE.blockMeta, message, nowMs)
 }
 
@@ -175,6 +245,7 @@ export const encodeBlock = (
     .string(8, block.parentBlockhash)
     .uint(9, block.transactions.length)
     .uint(10, announced)
+    .uint(12, entryCountOf(block))
     .uint(14, bank)
   for (const body of accounts) message.bytesAlways(11, accountInfoOf(body))
   return update(UPDATE.block, message, nowMs)

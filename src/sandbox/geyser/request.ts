@@ -56,6 +56,9 @@ export type SubscribeRequest = {
   readonly transactionsStatus: ReadonlyMap<string, TransactionsFilter>
   readonly blocks: ReadonlyMap<string, BlocksFilter>
   readonly blocksMeta: readonly string[]
+  readonly entries: readonly string[]
+  /** Whether each filter of footers asks for certificates. */
+  readonly footers: ReadonlyMap<string, boolean>
   readonly commitment: CommitmentNumber
   readonly slices: readonly DataSlice[]
   /** Of a ping, which has no other members. */
@@ -207,7 +210,6 @@ const decodeSlice = (bytes: Uint8Array): DataSlice => {
 export const decodeSubscribeRequest = (bytes: Uint8Array): SubscribeRequest => {
   const fields = decodeFields(bytes)
   const ping = find(fields, 9)
-  if (ping === undefined && find(fields, 8) !== undefined) refuse('entry is not served here')
   const slices = all(fields, 7, decodeSlice)
   if (slices.length > SLICES_MAX) refuse(`more than ${SLICES_MAX} data slices`)
   const pingId = ping && decodeFields(ping.bytes).findLast(({ number }) => number === 1)?.varint
@@ -219,6 +221,9 @@ export const decodeSubscribeRequest = (bytes: Uint8Array): SubscribeRequest => {
     transactionsStatus: decodeMap(fields, 10, decodeTransactions),
     blocks: decodeMap(fields, 4, decodeBlocks),
     blocksMeta: [...decodeMap(fields, 5, () => undefined).keys()],
+    // No bank of the sandbox changes its parent, so `include_update_parent` adds nothing.
+    entries: [...decodeMap(fields, 8, () => undefined).keys()],
+    footers: decodeMap(fields, 12, bytes => optionalBool(decodeFields(bytes), 1) ?? false),
     commitment: decodeCommitment(find(fields, 6)),
     slices,
     pingId: ping && Number(BigInt.asIntN(32, pingId ?? 0n)),

@@ -293,11 +293,43 @@ t.test('invalid requests are refused', async t => {
       { blocks: { b: { includeTransactions: false, accountInclude: [samples.mint] } } },
       /account_include of blocks is not served/,
     ],
-    ['entries', { entry: { e: {} } }, /entry is not served here/],
     ['an unknown level', { slots: { s: {} }, commitment: 9 }, /commitment level 9/],
   ]
   for (const [name, ask, details] of cases)
     t.match(await open(ask).ended(), { code: 3, details }, name)
+})
+
+t.test('the entries of a block end with its hash, and its footer comes before it', async t => {
+  for (const finality of [{}, TOWER_BFT]) {
+    const { chain, open, transfer } = await startGeyser(t, finality)
+    // A filter `f` of footers, which the client does not know.
+    const footers = Uint8Array.of(98, 3, 10, 1, 102)
+    const feed = open()
+    feed.ask(
+      { entry: { e: {} }, blocksMeta: { m: {} }, commitment: CONFIRMED, fromSlot: '2' },
+      footers,
+    )
+    for (let count = 0; count < 65; count++) transfer()
+    chain.tick()
+    chain.tick()
+    const updates = await feed.until(({ blockMeta }) => blockMeta?.slot === '2')
+    const names = updates.flatMap(({ filters }) => filters)
+    t.strictSame(names, [...'eee', ...(chain.isAlpenglow ? ['f'] : []), 'm'])
+    const entries = updates.flatMap(({ entry }) => entry ?? [])
+    const shapes = entries.map(one => [
+      one.index,
+      one.executedTransactionCount,
+      one.startingTransactionIndex,
+    ])
+    t.strictSame(shapes, [
+      ['0', '64', '0'],
+      ['1', '1', '64'],
+      ['2', '0', '65'],
+    ])
+    const meta = updates.at(-1)?.blockMeta
+    t.equal(bs58.encode(entries.at(-1)?.hash ?? new Uint8Array(0)), meta?.blockhash)
+    t.match(meta, { executedTransactionCount: '65', entriesCount: '3' })
+  }
 })
 
 t.test('a block contains the last write of each account', async t => {
@@ -326,5 +358,6 @@ t.test('a block contains the last write of each account', async t => {
     blockHeight: { blockHeight: '2' },
     updatedAccountCount: String(accounts.length),
     executedTransactionCount: '3',
+    entriesCount: '2',
   })
 })

@@ -18,7 +18,7 @@ use crate::control::Control;
 use crate::message::blocks::BlockUpdate;
 use crate::status::internal;
 
-/// Bytes of a piece, and what the head of an account adds at most.
+/// Bytes of a piece, and what the head of an account or an entry adds at most.
 const PIECE_BYTES: usize = 32 * 1024;
 const HEAD_BYTES: usize = 512;
 
@@ -27,6 +27,7 @@ pub struct Pieces {
     update: BlockUpdate,
     transactions: IntoIter<u32>,
     accounts: IntoIter<u32>,
+    entries: Range<usize>,
     /// What is next of the content.
     ranges: VecDeque<Range<usize>>,
     head: Option<Bytes>,
@@ -44,6 +45,7 @@ impl Pieces {
         Ok(Pieces {
             transactions: std::mem::take(&mut update.transactions).into_iter(),
             accounts: std::mem::take(&mut update.accounts).into_iter(),
+            entries: update.entries.clone(),
             update,
             ranges: VecDeque::new(),
             head: Some(head.freeze()),
@@ -71,6 +73,8 @@ impl Pieces {
             } else if let Some(index) = self.accounts.next() {
                 self.ranges
                     .extend(self.update.put_account(index, &mut piece));
+            } else if let Some(index) = self.entries.next() {
+                self.update.put_entry(index, &mut piece);
             } else {
                 break;
             }

@@ -14,9 +14,10 @@ use crate::status::invalid_filter;
 #[derive(Debug)]
 pub struct BlockFilter {
     include: KeySet,
-    /// As by Yellowstone, true by default; the other one is false.
+    /// As by Yellowstone, true by default; the others are false.
     pub has_transactions: bool,
     pub has_accounts: bool,
+    pub has_entries: bool,
 }
 
 impl BlockFilter {
@@ -35,7 +36,8 @@ impl BlockFilter {
                  transactions",
             ));
         }
-        if filter.include_entries == Some(true) {
+        let has_entries = filter.include_entries.unwrap_or(false);
+        if has_entries && !kept.has_entries() {
             return Err(invalid_filter(
                 "`include_entries` is not allowed: the index does not keep entries",
             ));
@@ -62,6 +64,7 @@ impl BlockFilter {
             include,
             has_transactions,
             has_accounts,
+            has_entries,
         })
     }
 

@@ -2,10 +2,11 @@
 
 pub mod accounts;
 pub mod blocks;
+mod checks;
 pub mod keys;
 pub mod transactions;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use store::Scope;
@@ -17,6 +18,7 @@ use yellowstone_grpc_proto::geyser::{
 
 use accounts::AccountFilter;
 use blocks::BlockFilter;
+use checks::{check_kinds, sorted, too_many};
 use keys::Keys;
 use transactions::{Kept, TransactionFilter};
 
@@ -36,8 +38,6 @@ const ANY_FILTERS_MAX: usize = 4;
 const FILTERS_MAX: usize = 64;
 const CUCKOOS_MAX: usize = 4;
 const SLICES_MAX: usize = 16;
-/// As Yellowstone.
-const NAME_BYTES_MAX: usize = 128;
 
 /// When content is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,11 @@ pub struct Filters {
     transactions: Vec<(Arc<str>, TransactionFilter)>,
     statuses: Vec<(Arc<str>, TransactionFilter)>,
     pub blocks: Vec<(Arc<str>, BlockFilter)>,
+    /// Each gets all entries. What it asks about other banks of a slot never happens here: a
+    /// confirmed slot has one.
+    pub entries: Arc<[Arc<str>]>,
+    /// With whether it gets certificates.
+    footers: Vec<(Arc<str>, bool)>,
     /// Replays from this slot.
     pub from_slot: Option<u64>,
 }
@@ -88,67 +93,11 @@ impl Default for Filters {
             transactions: Vec::new(),
             statuses: Vec::new(),
             blocks: Vec::new(),
+            entries: Arc::default(),
+            footers: Vec::new(),
             from_slot: None,
         }
     }
-}
-
-/// The filters of a kind in the order of their names: that of a map differs each time.
-fn sorted<F>(filters: &HashMap<String, F>, max: usize) -> Result<BTreeMap<&str, &F>, Status> {
-    if filters.len() > max {
-        return Err(too_many(max));
-    }
-    let mut found = BTreeMap::new();
-    for (name, filter) in filters {
-        if name.len() > NAME_BYTES_MAX {
-            let reason = format!(
-                "oversized filter name (max allowed size {NAME_BYTES_MAX}), found {}",
-                name.len()
-            );
-            return Err(invalid_filter(&reason));
-        }
-        found.insert(name.as_str(), filter);
-    }
-    Ok(found)
-}
-
-fn too_many(max: usize) -> Status {
-    let reason = format!("Max amount of filters/data_slices reached, only {max} allowed");
-    invalid_filter(&reason)
-}
-
-/// What the index does not keep.
-fn check_kinds(request: &SubscribeRequest, kept: Kept) -> Result<(), Status> {
-    let transactions = "the index does not keep whole transactions";
-    let is_none = kept == Kept::None;
-    for (is_wanted, kind, reason) in [
-        (
-            is_none && !request.transactions.is_empty(),
-            "transactions",
-            transactions,
-        ),
-        (
-            is_none && !request.transactions_status.is_empty(),
-            "transactions_status",
-            transactions,
-        ),
-        (
-            !request.entry.is_empty(),
-            "entry",
-            "the index does not keep entries",
-        ),
-        (
-            !request.block_footer.is_empty(),
-            "block_footer",
-            "the index does not keep footers of blocks",
-        ),
-    ] {
-        if is_wanted {
-            let reason = format!("`{kind}` is not allowed: {reason}");
-            return Err(invalid_filter(&reason));
-        }
-    }
-    Ok(())
 }
 
 fn parse_commitment(level: Option<i32>) -> Result<Commitment, Status> {
@@ -233,11 +182,15 @@ impl Filters {
         let transactions = sorted(&request.transactions, TRANSACTION_FILTERS_MAX)?;
         let statuses = sorted(&request.transactions_status, TRANSACTION_FILTERS_MAX)?;
         let blocks = sorted(&request.blocks, BLOCK_FILTERS_MAX)?;
+        let entries = sorted(&request.entry, FILTERS_MAX)?;
+        let footers = sorted(&request.block_footer, FILTERS_MAX)?;
         let own = |name: &&&str| is_own(name);
         let counted = accounts.len()
             + transactions.len()
             + statuses.len()
             + blocks.len()
+            + entries.len()
+            + footers.len()
             + slots.keys().filter(own).count()
             + blocks_meta.keys().filter(own).count();
         if counted > filters_max {
@@ -275,13 +228,34 @@ impl Filters {
             transactions,
             statuses,
             blocks,
+            entries: entries.into_keys().map(Arc::from).collect(),
+            footers: footers
+                .into_iter()
+                .map(|(name, filter)| (name.into(), filter.include_certificates.unwrap_or(false)))
+                .collect(),
             from_slot: request.from_slot,
         })
     }
 
     /// Whether it has to look into slots.
     pub fn has_content(&self) -> bool {
-        !self.accounts.is_empty() || !self.blocks.is_empty() || self.has_transactions()
+        !self.accounts.is_empty()
+            || !self.blocks.is_empty()
+            || self.has_entries()
+            || self.has_transactions()
+    }
+
+    pub fn has_entries(&self) -> bool {
+        !self.entries.is_empty() || self.blocks.iter().any(|(_, filter)| filter.has_entries)
+    }
+
+    /// The names of the filters of footers with certificates, or of those without.
+    pub fn footers(&self, has_certificates: bool) -> Vec<Arc<str>> {
+        let wanted = self
+            .footers
+            .iter()
+            .filter(|(_, has)| *has == has_certificates);
+        wanted.map(|(name, _)| Arc::clone(name)).collect()
     }
 
     pub fn has_transactions(&self) -> bool {

@@ -21,6 +21,8 @@ pub enum Kept {
     /// Whole ones, without votes.
     Full,
     FullAndVotes,
+    /// All of a block, its entries too.
+    FullAndEntries,
 }
 
 impl Kept {
@@ -29,8 +31,17 @@ impl Kept {
         match transactions {
             "full" => Kept::Full,
             "fullAndVotes" => Kept::FullAndVotes,
+            "fullAndEntries" => Kept::FullAndEntries,
             _ => Kept::None,
         }
+    }
+
+    fn has_votes(self) -> bool {
+        matches!(self, Kept::FullAndVotes | Kept::FullAndEntries)
+    }
+
+    pub fn has_entries(self) -> bool {
+        self == Kept::FullAndEntries
     }
 }
 
@@ -55,7 +66,7 @@ impl TransactionFilter {
         keys: &mut Keys,
         kept: Kept,
     ) -> Result<TransactionFilter, Status> {
-        if filter.vote == Some(true) && kept != Kept::FullAndVotes {
+        if filter.vote == Some(true) && !kept.has_votes() {
             return Err(invalid_filter(
                 "`vote` is not allowed: the index does not keep votes",
             ));

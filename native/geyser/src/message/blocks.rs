@@ -10,26 +10,26 @@ use yellowstone_grpc_proto::prost_types::Timestamp;
 use yellowstone_grpc_proto::solana::storage::confirmed_block::{BlockHeight, UnixTimestamp};
 
 use crate::content::{Block, Content, Slice};
-use crate::message::fields::{Info, now, put_head, sized_len};
+use crate::message::fields::{Info, entry_len, now, put_entry_place, put_head, sized_len};
 
-/// The index keeps no counts and no rewards of a block.
 pub fn meta_of(block: &Block) -> SubscribeUpdateBlockMeta {
     let Block {
         tip,
         parent_blockhash,
+        kept,
     } = block;
     SubscribeUpdateBlockMeta {
         slot: tip.slot,
         blockhash: primitives::encoding::encode_pubkey(&tip.blockhash),
-        rewards: None,
+        rewards: kept.meta.rewards.clone(),
         block_time: tip.block_time.map(|timestamp| UnixTimestamp { timestamp }),
         block_height: Some(BlockHeight {
             block_height: tip.block_height,
         }),
         parent_slot: tip.parent_slot,
         parent_blockhash: primitives::encoding::encode_pubkey(parent_blockhash),
-        executed_transaction_count: 0,
-        entries_count: 0,
+        executed_transaction_count: kept.meta.executed_transaction_count,
+        entries_count: kept.meta.entries_count,
         bank_id: tip.slot,
     }
 }
@@ -37,6 +37,7 @@ pub fn meta_of(block: &Block) -> SubscribeUpdateBlockMeta {
 /// Fields of `SubscribeUpdateBlock`.
 const BLOCK_TRANSACTION: u32 = 6;
 const BLOCK_ACCOUNT: u32 = 11;
+const BLOCK_ENTRY: u32 = 13;
 
 /// A block for the one filter that has chosen its content.
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ pub struct BlockUpdate {
     pub content: Arc<Content>,
     pub transactions: Vec<u32>,
     pub accounts: Vec<u32>,
+    /// All of them or none.
+    pub entries: Range<usize>,
     pub slices: Arc<[Slice]>,
     pub created_at: Timestamp,
     /// Bytes of `SubscribeUpdateBlock`.
@@ -53,12 +56,12 @@ pub struct BlockUpdate {
 }
 
 impl BlockUpdate {
-    /// `transactions` and `accounts` are places in the content, ascending.
+    /// `transactions` and `accounts` are places in the content, ascending; `entries` too.
     pub fn new(
         filter: &Arc<str>,
         block: Block,
         content: &Arc<Content>,
-        [transactions, accounts]: [Vec<u32>; 2],
+        ([transactions, accounts], entries): ([Vec<u32>; 2], Range<usize>),
         slices: &Arc<[Slice]>,
     ) -> BlockUpdate {
         let mut update = BlockUpdate {
@@ -67,6 +70,7 @@ impl BlockUpdate {
             content: Arc::clone(content),
             transactions,
             accounts,
+            entries,
             slices: Arc::clone(slices),
             created_at: now(),
             length: 0,
@@ -75,7 +79,7 @@ impl BlockUpdate {
         update
     }
 
-    /// All of `SubscribeUpdateBlock` but its transactions and accounts.
+    /// All of `SubscribeUpdateBlock` but its transactions, accounts and entries.
     fn scalars(&self) -> SubscribeUpdateBlock {
         let SubscribeUpdateBlockMeta {
             slot,
@@ -116,6 +120,11 @@ impl BlockUpdate {
         self.scalars().encoded_len()
             + self.transactions.iter().map(transaction).sum::<usize>()
             + self.accounts.iter().map(account).sum::<usize>()
+            + self
+                .entries
+                .clone()
+                .map(|index| sized_len(BLOCK_ENTRY, self.entry_len(index)))
+                .sum::<usize>()
     }
 
     pub fn byte_count(&self) -> usize {
@@ -124,7 +133,7 @@ impl BlockUpdate {
             + sized_len(11, self.created_at.encoded_len())
     }
 
-    /// All before the transactions, and then the accounts: these end the message.
+    /// All before the transactions, then the accounts, and then the entries: these end the message.
     pub fn put_head(&self, out: &mut impl BufMut) {
         put_head(out, 1, self.filter.len());
         out.put_slice(self.filter.as_bytes());
@@ -152,6 +161,17 @@ impl BlockUpdate {
         put_head(out, BLOCK_ACCOUNT, info.byte_count());
         info.put_head(out);
         info.into_data()
+    }
+
+    fn entry_len(&self, index: usize) -> usize {
+        entry_len(self.content.entries[index].len(), self.content.slot)
+    }
+
+    /// A whole entry.
+    pub fn put_entry(&self, index: usize, out: &mut impl BufMut) {
+        put_head(out, BLOCK_ENTRY, self.entry_len(index));
+        out.put_slice(self.content.bytes(self.content.entries[index].clone()));
+        put_entry_place(out, self.content.slot);
     }
 
     fn info(&self, index: u32) -> Info<'_> {

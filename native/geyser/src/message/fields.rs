@@ -50,6 +50,17 @@ pub fn put_number(out: &mut impl BufMut, tag: u32, value: u64) {
     }
 }
 
+/// Bytes of `SubscribeUpdateEntry` of a slot, given what is kept of it.
+pub fn entry_len(kept: usize, slot: u64) -> usize {
+    kept + number_len(1, slot) + number_len(7, slot)
+}
+
+/// What follows the kept bytes of an entry: its slot and its bank.
+pub fn put_entry_place(out: &mut impl BufMut, slot: u64) {
+    put_number(out, 1, slot);
+    put_number(out, 7, slot);
+}
+
 /// An account of a slot as `SubscribeUpdateAccountInfo`: a head, then its data.
 pub struct Info<'u> {
     content: &'u Content,

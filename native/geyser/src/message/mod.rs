@@ -21,13 +21,14 @@ use yellowstone_grpc_proto::solana::storage::confirmed_block::TransactionError;
 
 use crate::content::{Block, Content, Slice};
 use blocks::{BlockUpdate, meta_of};
-use fields::{Info, now, number_len, put_head, put_number, sized_len};
+use fields::{Info, entry_len, now, number_len, put_entry_place, put_head, put_number, sized_len};
 
 /// One message to a client.
 #[derive(Debug, Clone)]
 pub enum Update {
     Account(Box<AccountUpdate>),
     Transaction(Box<TransactionUpdate>),
+    Entry(Box<EntryUpdate>),
     /// It is sent in pieces, and not by `encode`.
     Block(Box<BlockUpdate>),
     Other(Box<SubscribeUpdate>),
@@ -48,6 +49,16 @@ pub struct AccountUpdate {
 #[derive(Debug, Clone)]
 pub struct TransactionUpdate {
     pub filters: Vec<Arc<str>>,
+    pub content: Arc<Content>,
+    /// Its place in the content.
+    pub index: usize,
+    pub created_at: Timestamp,
+}
+
+/// An entry of a slot, as the feed has sent it.
+#[derive(Debug, Clone)]
+pub struct EntryUpdate {
+    pub filters: Arc<[Arc<str>]>,
     pub content: Arc<Content>,
     /// Its place in the content.
     pub index: usize,
@@ -103,12 +114,25 @@ pub fn block_meta(filters: &[Arc<str>], block: &Block) -> Update {
     other(filters, UpdateOneof::BlockMeta(meta_of(block)))
 }
 
+/// The footer of a block, if the source has sent one.
+pub fn block_footer(filters: &[Arc<str>], block: &Block, has_certificates: bool) -> Option<Update> {
+    let mut footer = block.kept.footer.clone()?;
+    (footer.slot, footer.bank_id) = (block.tip.slot, block.tip.slot);
+    if !has_certificates {
+        footer.block_final_cert = None;
+        footer.skip_reward_cert = None;
+        footer.notar_reward_cert = None;
+    }
+    Some(other(filters, UpdateOneof::BlockFooter(footer)))
+}
+
 impl Update {
     /// The exact length of what `encode` writes.
     pub fn byte_count(&self) -> usize {
         match self {
             Update::Account(account) => account.byte_count(),
             Update::Transaction(transaction) => transaction.byte_count(),
+            Update::Entry(entry) => entry.byte_count(),
             Update::Block(block) => block.byte_count(),
             Update::Other(update) => update.encoded_len(),
         }
@@ -118,6 +142,7 @@ impl Update {
         match self {
             Update::Account(account) => account.encode(out),
             Update::Transaction(transaction) => transaction.encode(out),
+            Update::Entry(entry) => entry.encode(out),
             Update::Block(_) => debug_assert!(false, "a block is sent in pieces"),
             Update::Other(update) => update.encode_raw(out),
         }
@@ -192,6 +217,35 @@ impl TransactionUpdate {
         out.put_slice(self.full());
         put_number(out, 2, self.content.slot);
         put_number(out, 3, self.content.slot);
+        put_head(out, 11, self.created_at.encoded_len());
+        self.created_at.encode_raw(out);
+    }
+}
+
+impl EntryUpdate {
+    fn kept(&self) -> &[u8] {
+        self.content.bytes(self.content.entries[self.index].clone())
+    }
+
+    fn length(&self) -> usize {
+        entry_len(self.kept().len(), self.content.slot)
+    }
+
+    fn byte_count(&self) -> usize {
+        let names = self.filters.iter().map(|name| sized_len(1, name.len()));
+        names.sum::<usize>()
+            + sized_len(8, self.length())
+            + sized_len(11, self.created_at.encoded_len())
+    }
+
+    fn encode(&self, out: &mut impl BufMut) {
+        for name in self.filters.iter() {
+            put_head(out, 1, name.len());
+            out.put_slice(name.as_bytes());
+        }
+        put_head(out, 8, self.length());
+        out.put_slice(self.kept());
+        put_entry_place(out, self.content.slot);
         put_head(out, 11, self.created_at.encoded_len());
         self.created_at.encode_raw(out);
     }

@@ -60,7 +60,8 @@ impl Bench {
             stall: STALL,
         });
         let server = Arc::new(server.unwrap());
-        server.serve(0, Arc::clone(&store), Kept::Full).unwrap();
+        let kept = Kept::FullAndEntries;
+        server.serve(0, Arc::clone(&store), kept).unwrap();
         let own = Arc::clone(&server);
         thread::spawn(move || admit_all(&own));
         Bench {
@@ -201,6 +202,12 @@ pub fn name_of(update: &SubscribeUpdate) -> String {
                 status.err.is_some()
             )
         }
+        UpdateOneof::Entry(entry) => format!("entry {} {}", entry.slot, entry.index),
+        UpdateOneof::BlockFooter(footer) => format!(
+            "footer {} {}",
+            footer.slot,
+            footer.block_final_cert.is_some()
+        ),
         _ => "other".to_string(),
     }
 }

@@ -14,9 +14,9 @@ use yellowstone_grpc_proto::geyser::*;
 use yellowstone_grpc_proto::prost::Message;
 
 use super::bench::{Bench, Updates, large, name_of, names, whole};
-use super::{read, transaction};
+use super::{entry, meta, parts, read, transaction};
 use crate::codec::blocks::Pieces;
-use crate::content::Block as Header;
+use crate::content::{Block as Header, KeptOfBlock};
 use crate::filter::transactions::Kept;
 use crate::filter::{Filters, Served};
 use crate::message::Update;
@@ -67,6 +67,7 @@ proptest! {
         include in prop::collection::vec(0u64..8, 0..4),
         include_transactions: Option<bool>,
         include_accounts: Option<bool>,
+        (include_entries, entries) in (any::<Option<bool>>(), 0u64..5),
         transactions in prop::collection::vec(prop::collection::vec(0u64..8, 1..5), 0..6),
         accounts in prop::collection::btree_map(
             0u64..8, prop_oneof![3 => 0usize..40, 1 => 60_000usize..70_000], 0..6),
@@ -82,12 +83,14 @@ proptest! {
             .map(|(&n, &length)| account(number(n), n + 1, number(50), &vec![n as u8; length]));
         let content = Arc::new(read(&Block {
             transactions: rows.clone(),
+            parts: parts(entries),
             ..block(5, updates.collect())
         }));
         let filter = SubscribeRequestFilterBlocks {
             account_include: keys(&include),
             include_transactions,
             include_accounts,
+            include_entries,
             ..SubscribeRequestFilterBlocks::default()
         };
         let slices = slice.map(|(offset, length)| SubscribeRequestAccountsDataSlice { offset, length });
@@ -95,7 +98,7 @@ proptest! {
             accounts_data_slice: slices.into_iter().collect(),
             ..with_blocks(vec![filter])
         };
-        let filters = parse(&request, Scope::All, Kept::Full).unwrap();
+        let filters = parse(&request, Scope::All, Kept::FullAndEntries).unwrap();
         let header = Header {
             tip: store::Tip {
                 slot: 5,
@@ -106,6 +109,7 @@ proptest! {
                 root: 2,
             },
             parent_blockhash: [4; 32],
+            kept: Arc::new(KeptOfBlock { meta: meta(entries), ..KeptOfBlock::default() }),
         };
         let made = Sending::of(&filters, &header, Arc::clone(&content));
         let mut sending = tokio::runtime::Builder::new_current_thread()
@@ -127,6 +131,13 @@ proptest! {
                 timestamp: 9,
             }),
             updated_account_count: accounts.len() as u64,
+            executed_transaction_count: 70,
+            entries_count: entries,
+            rewards: meta(0).rewards,
+            entries: (0..entries)
+                .filter(|_| include_entries == Some(true))
+                .map(|at| SubscribeUpdateEntry { slot: 5, bank_id: 5, ..entry(at) })
+                .collect(),
             bank_id: 5,
             transactions: rows
                 .iter()
@@ -157,7 +168,6 @@ proptest! {
                     ..SubscribeUpdateAccountInfo::default()
                 })
                 .collect(),
-            ..SubscribeUpdateBlock::default()
         };
         prop_assert_eq!(update.filters, ["0"]);
         prop_assert_eq!(update.update_oneof, Some(UpdateOneof::Block(wanted)));
@@ -187,11 +197,12 @@ fn what_is_not_kept_of_blocks_is_refused() {
         include_entries: Some(true),
         ..any()
     };
-    let refused = asks(entries, Scope::All, Kept::Full).unwrap();
+    let refused = asks(entries.clone(), Scope::All, Kept::Full).unwrap();
     assert!(
         refused.contains("`include_entries` is not allowed"),
         "{refused}"
     );
+    assert_eq!(asks(entries, Scope::All, Kept::FullAndEntries), None);
     assert_eq!(asks(any(), scope(), Kept::Full), None);
     let refused = asks(whole(), scope(), Kept::Full).unwrap();
     assert!(refused.contains("`include_accounts` without an `account_include`"));
@@ -214,23 +225,37 @@ fn a_block_comes_after_its_parts_and_before_its_meta() {
         accounts: [("a".to_string(), SubscribeRequestFilterAccounts::default())].into(),
         transactions: [("t".to_string(), any)].into(),
         slots: [("s".to_string(), SubscribeRequestFilterSlots::default())].into(),
+        entry: [("e".to_string(), SubscribeRequestFilterEntry::default())].into(),
+        block_footer: [("short", None), ("whole", Some(true))]
+            .map(|(name, include_certificates)| {
+                let filter = SubscribeRequestFilterBlockFooter {
+                    include_certificates,
+                };
+                (name.to_string(), filter)
+            })
+            .into(),
         from_slot: Some(10),
         ..with_blocks(vec![whole(), SubscribeRequestFilterBlocks::default()])
     };
     let mut updates = bench.subscribe(request, "token").unwrap();
     bench.apply(&Block {
         transactions: vec![transaction(0, &[1], false)],
+        parts: parts(2),
         ..block(10, vec![account(number(3), 1, number(50), &[7; 9])])
     });
     let wanted = [
         "account 10",
         "transaction 10 0",
+        "entry 10 0",
+        "entry 10 1",
         "block 10 1 1",
         "block 10 1 0",
+        "footer 10 false",
+        "footer 10 true",
         "meta 10",
         "slot 10 1",
     ];
-    assert_eq!(names(&bench, &mut updates, 6), wanted);
+    assert_eq!(names(&bench, &mut updates, 10), wanted);
     let finalized = SubscribeRequest {
         commitment: Some(CommitmentLevel::Finalized as i32),
         from_slot: Some(10),
@@ -242,6 +267,32 @@ fn a_block_comes_after_its_parts_and_before_its_meta() {
         ..block(11, vec![])
     });
     assert_eq!(names(&bench, &mut updates, 2), ["block 10 1 1", "meta 10"]);
+}
+
+#[test]
+fn entries_that_the_source_has_not_sent_are_no_silence() {
+    let bench = Bench::new();
+    let request = SubscribeRequest {
+        entry: [("e".to_string(), SubscribeRequestFilterEntry::default())].into(),
+        from_slot: Some(10),
+        ..SubscribeRequest::default()
+    };
+    let mut updates = bench.subscribe(request, "token").unwrap();
+    let mut lacking = parts(3);
+    bench.apply(&Block {
+        parts: lacking.clone(),
+        ..block(10, vec![])
+    });
+    lacking.entries.pop();
+    bench.apply(&Block {
+        parts: lacking,
+        ..block(11, vec![])
+    });
+    let wanted = ["entry 10 0", "entry 10 1", "entry 10 2"];
+    assert_eq!(names(&bench, &mut updates, 3), wanted);
+    let status = bench.next(&mut updates).unwrap_err();
+    let text = "the index does not keep entries of slot 11";
+    assert_eq!((status.code(), status.message()), (Code::DataLoss, text));
 }
 
 /// Waits until a stream has begun, which it does with the block that is made for it.

@@ -11,15 +11,52 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use store::testing::{block, number, open, options};
-use store::{AccountUpdate, Block, TransactionDetails, TransactionUpdate};
-use yellowstone_grpc_proto::geyser::SubscribeUpdateTransactionInfo;
+use store::{AccountUpdate, Block, BlockParts, TransactionDetails, TransactionUpdate};
+use yellowstone_grpc_proto::geyser::{
+    BlockFooterFinalCert, SubscribeUpdateBlockFooter, SubscribeUpdateBlockMeta,
+    SubscribeUpdateEntry, SubscribeUpdateTransactionInfo,
+};
 use yellowstone_grpc_proto::prost::Message;
+use yellowstone_grpc_proto::solana::storage::confirmed_block::Rewards;
 
 use crate::content::Content;
 
 /// The content of a slot with these accounts.
 fn content_of(accounts: Vec<AccountUpdate>) -> Content {
     read(&block(5, accounts))
+}
+
+/// What a feed sends of a block with so many entries.
+fn parts(entries: u64) -> BlockParts {
+    let footer = SubscribeUpdateBlockFooter {
+        bank_hash: vec![6; 32],
+        block_final_cert: Some(BlockFooterFinalCert::default()),
+        ..SubscribeUpdateBlockFooter::default()
+    };
+    BlockParts {
+        meta: meta(entries).encode_to_vec(),
+        footer: Some(footer.encode_to_vec()),
+        entries: (0..entries).map(|at| entry(at).encode_to_vec()).collect(),
+    }
+}
+
+/// Of a block of 70 transactions.
+fn meta(entries_count: u64) -> SubscribeUpdateBlockMeta {
+    SubscribeUpdateBlockMeta {
+        executed_transaction_count: 70,
+        entries_count,
+        rewards: Some(Rewards::default()),
+        ..SubscribeUpdateBlockMeta::default()
+    }
+}
+
+fn entry(index: u64) -> SubscribeUpdateEntry {
+    SubscribeUpdateEntry {
+        index,
+        num_hashes: 1,
+        hash: vec![index as u8; 32],
+        ..SubscribeUpdateEntry::default()
+    }
 }
 
 /// A whole transaction with these keys, by its place.

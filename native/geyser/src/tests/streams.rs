@@ -216,13 +216,21 @@ fn damaged_changes_of_a_slot_are_named() {
         let text = "the changes of slot 7 are damaged: subscribe again from slot 8";
         assert_eq!((status.code(), status.message()), (Code::DataLoss, text));
     }
-    // Who asks for no content is not concerned.
+    // The counts of a block meta are kept there, too.
     let metas = SubscribeRequest {
         accounts: [].into(),
         ..all(Some(8))
     };
-    let mut updates = bench.subscribe(metas, "token").unwrap();
-    assert_eq!(names(&bench, &mut updates, 2), ["meta 8", "slot 8 1"]);
+    let mut updates = bench.subscribe(metas.clone(), "token").unwrap();
+    let status = bench.next(&mut updates).unwrap_err();
+    assert_eq!(status.code(), Code::DataLoss);
+    // Who asks for nothing of it is not concerned.
+    let slots = SubscribeRequest {
+        blocks_meta: [].into(),
+        ..metas
+    };
+    let mut updates = bench.subscribe(slots, "token").unwrap();
+    assert_eq!(names(&bench, &mut updates, 2), ["slot 8 1", "slot 9 1"]);
 }
 
 #[test]

@@ -186,6 +186,12 @@ impl BlockAssembler {
             Content::Transaction(transaction) => self.put_data(slot, |slot| {
                 slot.change(bank, |bank| bank.put_transaction(transaction))
             })?,
+            Content::Entry { index, entry } => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_entry(index, entry))
+            })?,
+            Content::Footer(footer) => self.put_data(slot, |slot| {
+                slot.change(bank, |bank| bank.put_footer(footer))
+            })?,
             Content::Closed(pubkeys) => self.put_data(slot, |slot| {
                 slot.change(bank, |bank| bank.put_closed(pubkeys))
             })?,
@@ -232,6 +238,8 @@ impl BlockAssembler {
         let slot = update.slot;
         let is_data = match update.content {
             Content::Status(state) => state == SlotState::Confirmed,
+            // It is sent as soon as the server has it, before what is confirmed.
+            Content::Footer(_) => false,
             _ => true,
         };
         if is_data && matches!(self.join, Join::Midway) {

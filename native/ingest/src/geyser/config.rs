@@ -18,6 +18,8 @@ pub enum Transactions {
     /// Whole transactions. Transaction subscriptions need them.
     Full,
     FullAndVotes,
+    /// The same, and the entries of each block.
+    FullAndEntries,
 }
 
 impl Transactions {
@@ -30,6 +32,7 @@ impl Transactions {
             "logsAndVotes" => Some(Transactions::LogsAndVotes),
             "full" => Some(Transactions::Full),
             "fullAndVotes" => Some(Transactions::FullAndVotes),
+            "fullAndEntries" => Some(Transactions::FullAndEntries),
             _ => None,
         }
     }
@@ -37,12 +40,15 @@ impl Transactions {
     pub fn has_votes(self) -> bool {
         matches!(
             self,
-            Transactions::LogsAndVotes | Transactions::FullAndVotes
+            Transactions::LogsAndVotes | Transactions::FullAndVotes | Transactions::FullAndEntries
         )
     }
 
     pub fn is_full(self) -> bool {
-        matches!(self, Transactions::Full | Transactions::FullAndVotes)
+        matches!(
+            self,
+            Transactions::Full | Transactions::FullAndVotes | Transactions::FullAndEntries
+        )
     }
 }
 

@@ -1,11 +1,11 @@
 //! The content of one bank, which becomes a block if the chain takes it.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::update::{BlockMeta, Origin, Ready};
 use primitives::Pubkey;
-use store::{AccountUpdate, Block, TransactionUpdate};
+use store::{AccountUpdate, Block, BlockParts, TransactionUpdate};
 
 /// Fixed memory cost of a bank, in bytes.
 const BANK_BYTES: usize = 512;
@@ -14,6 +14,8 @@ const BANK_BYTES: usize = 512;
 const ACCOUNT_BYTES: usize = 384;
 /// Memory cost of a transaction without its error and details, in bytes.
 const TRANSACTION_BYTES: usize = 320;
+/// Memory cost of an entry without its bytes, in bytes.
+const ENTRY_BYTES: usize = 64;
 /// Memory cost of a log line without its text, in bytes.
 const LINE_BYTES: usize = 24;
 
@@ -22,6 +24,8 @@ pub struct PendingBank {
     accounts: HashMap<Pubkey, (u64, AccountUpdate)>,
     transactions: HashMap<[u8; 64], TransactionUpdate>,
     closed: HashSet<Pubkey>,
+    entries: BTreeMap<u64, Vec<u8>>,
+    footer: Option<Vec<u8>>,
     pub meta: Option<BlockMeta>,
     /// Memory cost, measured as for `buffer_bytes_max`.
     pub bytes: usize,
@@ -33,6 +37,8 @@ impl PendingBank {
             accounts: HashMap::new(),
             transactions: HashMap::new(),
             closed: HashSet::new(),
+            entries: BTreeMap::new(),
+            footer: None,
             meta: None,
             bytes: BANK_BYTES,
         }
@@ -73,6 +79,19 @@ impl PendingBank {
         }
     }
 
+    pub fn put_entry(&mut self, index: u64, entry: Vec<u8>) {
+        self.bytes += ENTRY_BYTES + entry.capacity();
+        if let Some(stored) = self.entries.insert(index, entry) {
+            self.bytes -= ENTRY_BYTES + stored.capacity();
+        }
+    }
+
+    pub fn put_footer(&mut self, footer: Vec<u8>) {
+        self.bytes += footer.capacity();
+        let stored = self.footer.replace(footer);
+        self.bytes -= stored.map_or(0, |stored| stored.capacity());
+    }
+
     pub fn into_ready(mut self, meta: BlockMeta, root: Option<u64>) -> Ready {
         // An account that is in scope at the end of the slot arrived as its own update. An account
         // without one is deleted or now has another owner.
@@ -97,6 +116,11 @@ impl PendingBank {
             block_time: meta.block_time,
             accounts,
             transactions,
+            parts: BlockParts {
+                meta: meta.kept,
+                footer: self.footer,
+                entries: self.entries.into_values().collect(),
+            },
             root,
             has_details: false,
         };

@@ -8,9 +8,9 @@ use yellowstone_grpc_proto::geyser::subscribe_request_filter_accounts_filter_mem
 use yellowstone_grpc_proto::geyser::{
     CommitmentLevel, SubscribeRequest, SubscribeRequestFilterAccounts,
     SubscribeRequestFilterAccountsFilter, SubscribeRequestFilterAccountsFilterLamports,
-    SubscribeRequestFilterAccountsFilterMemcmp, SubscribeRequestFilterBlocks,
-    SubscribeRequestFilterBlocksMeta, SubscribeRequestFilterSlots,
-    SubscribeRequestFilterTransactions, SubscribeRequestPing,
+    SubscribeRequestFilterAccountsFilterMemcmp, SubscribeRequestFilterBlockFooter,
+    SubscribeRequestFilterBlocks, SubscribeRequestFilterBlocksMeta, SubscribeRequestFilterEntry,
+    SubscribeRequestFilterSlots, SubscribeRequestFilterTransactions, SubscribeRequestPing,
 };
 
 use super::accounts_filter::AccountsFilter;
@@ -47,6 +47,15 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
         let metas = SubscribeRequestFilterBlocksMeta::default();
         request.blocks_meta.insert("blocks".to_string(), metas);
     }
+    // Servers of before proto 14.1 ignore it, and chains of TowerBFT have none.
+    let footers = SubscribeRequestFilterBlockFooter {
+        include_certificates: Some(true),
+    };
+    request.block_footer.insert("footers".to_string(), footers);
+    if config.transactions == Transactions::FullAndEntries {
+        let entries = SubscribeRequestFilterEntry::default();
+        request.entry.insert("entries".to_string(), entries);
+    }
     ask_transactions(config, plan, &mut request);
     request
 }
@@ -65,7 +74,8 @@ fn ask_transactions(config: &GeyserConfig, plan: SubscriptionPlan, request: &mut
         Transactions::Logs
         | Transactions::LogsAndVotes
         | Transactions::Full
-        | Transactions::FullAndVotes => {
+        | Transactions::FullAndVotes
+        | Transactions::FullAndEntries => {
             request.transactions.insert(label, all);
             return;
         }
@@ -204,6 +214,7 @@ mod tests {
             (Transactions::LogsAndVotes, None, Some(None)),
             (Transactions::Full, None, Some(Some(false))),
             (Transactions::FullAndVotes, None, Some(None)),
+            (Transactions::FullAndEntries, None, Some(None)),
         ];
         for (transactions, status, whole) in cases {
             let config = GeyserConfig {
@@ -214,6 +225,9 @@ mod tests {
             let filters = [&request.transactions_status, &request.transactions];
             let votes = filters.map(|of| of.values().next().map(|filter| filter.vote));
             assert_eq!(votes, [status, whole], "{transactions:?}");
+            let has_entries = transactions == Transactions::FullAndEntries;
+            assert_eq!(!request.entry.is_empty(), has_entries, "{transactions:?}");
+            assert_eq!(request.block_footer.len(), 1);
         }
     }
 

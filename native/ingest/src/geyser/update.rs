@@ -15,6 +15,8 @@ pub struct BlockMeta {
     pub parent_blockhash: [u8; 32],
     pub block_height: u64,
     pub block_time: Option<i64>,
+    /// As in [`store::BlockParts`].
+    pub kept: Vec<u8>,
     /// Time at which the server created the message, in ms since 1970.
     pub created_ms: Option<u64>,
 }
@@ -52,6 +54,13 @@ pub enum Content {
         account: AccountUpdate,
     },
     Transaction(TransactionUpdate),
+    /// As in [`store::BlockParts`], with its position in the block.
+    Entry {
+        index: u64,
+        entry: Vec<u8>,
+    },
+    /// The same.
+    Footer(Vec<u8>),
     /// Accounts whose lamports a transaction of the slot reduced to zero.
     Closed(Vec<Pubkey>),
     Meta(BlockMeta),

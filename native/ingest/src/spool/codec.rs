@@ -3,11 +3,15 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 
-use store::{AccountUpdate, Block, TransactionCost, TransactionDetails, TransactionUpdate};
+use store::{
+    AccountUpdate, Block, BlockParts, TransactionCost, TransactionDetails, TransactionUpdate,
+};
 
 const HAS_TIME: u8 = 1;
 const HAS_ROOT: u8 = 2;
 const HAS_DETAILS: u8 = 4;
+/// Absent in spools of former builds.
+const HAS_PARTS: u8 = 8;
 /// Flags of an account.
 const IS_EXECUTABLE: u8 = 1;
 const IS_SIGNED: u8 = 2;
@@ -27,7 +31,7 @@ pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
     };
     let has_root = if block.root.is_some() { HAS_ROOT } else { 0 };
     let has_details = if block.has_details { HAS_DETAILS } else { 0 };
-    to.write_all(&[has_time | has_root | has_details])?;
+    to.write_all(&[has_time | has_root | has_details | HAS_PARTS])?;
     to.write_all(&block.block_time.unwrap_or(0).to_le_bytes())?;
     to.write_all(&block.root.unwrap_or(0).to_le_bytes())?;
     write_len(to, block.accounts.len())?;
@@ -45,7 +49,19 @@ pub fn encode(block: &Block, to: &mut impl Write) -> io::Result<()> {
     block
         .transactions
         .iter()
-        .try_for_each(|transaction| encode_transaction(transaction, to))
+        .try_for_each(|transaction| encode_transaction(transaction, to))?;
+    encode_parts(&block.parts, to)
+}
+
+fn encode_parts(parts: &BlockParts, to: &mut impl Write) -> io::Result<()> {
+    write_bytes(to, &parts.meta)?;
+    to.write_all(&[u8::from(parts.footer.is_some())])?;
+    if let Some(footer) = &parts.footer {
+        write_bytes(to, footer)?;
+    }
+    write_len(to, parts.entries.len())?;
+    let mut entries = parts.entries.iter();
+    entries.try_for_each(|entry| write_bytes(to, entry))
 }
 
 fn encode_transaction(transaction: &TransactionUpdate, to: &mut impl Write) -> io::Result<()> {
@@ -103,6 +119,23 @@ pub fn decode(from: &mut impl Read) -> io::Result<Block> {
         has_details: flags & HAS_DETAILS != 0,
         accounts: read_list(from, decode_account)?,
         transactions: read_list(from, decode_transaction)?,
+        parts: if flags & HAS_PARTS != 0 {
+            decode_parts(from)?
+        } else {
+            BlockParts::default()
+        },
+    })
+}
+
+fn decode_parts(from: &mut impl Read) -> io::Result<BlockParts> {
+    Ok(BlockParts {
+        meta: read_bytes(from)?,
+        footer: if read_bool(from)? {
+            Some(read_bytes(from)?)
+        } else {
+            None
+        },
+        entries: read_list(from, |from| read_bytes(from))?,
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ingest::geyser::{BlockAssembler, BufferLimits, Fault, Gap, GapKind, SlotState, Update};
+use ingest::geyser::{
+    BlockAssembler, BufferLimits, Content, Fault, Gap, GapKind, SlotState, Update,
+};
 
 use crate::bank_messages::*;
 use crate::messages::*;
@@ -65,6 +67,58 @@ fn of_two_banks_that_were_frozen_the_confirmed_one_counts() {
     before_the_block.extend([confirm(100, 10), confirm(100, 9), start[6].clone()]);
     let outcome = play(&before_the_block);
     assert!(outcome.ready.is_empty() && outcome.fault.is_some());
+}
+
+#[test]
+fn entries_and_footer_are_those_of_the_bank_that_was_taken() {
+    let entry = |bank: u64, index: u64, byte: u8| {
+        let entry = vec![byte];
+        of(100, bank, Content::Entry { index, entry })
+    };
+    let footer = |bank: u64, byte: u8| of(100, bank, Content::Footer(vec![byte]));
+    let sent = [
+        footer(8, 1),
+        footer(7, 2),
+        created(100, 7),
+        entry(7, 0, 3),
+        created(100, 8),
+        entry(8, 1, 5),
+        entry(8, 0, 4),
+        entry(8, 1, 5),
+        entry(7, 1, 6),
+        write(100, 8, X, 2),
+        block(100, 8, 8, (99, 99)),
+        confirm(100, 8),
+        entry(8, 2, 7),
+    ];
+    let outcome = play(&sent);
+    assert_eq!((outcome.ready.len(), outcome.fault), (1, None));
+    let parts = &outcome.ready[0].block.parts;
+    assert_eq!(parts.entries, [[4], [5]], "each once, in their order");
+    assert_eq!(parts.footer, Some(vec![1]));
+    assert_eq!(parts.meta, [100]);
+    assert_eq!(outcome.buffered_bytes, 0);
+}
+
+#[test]
+fn a_footer_ahead_of_the_stream_does_not_hide_that_it_begins_midway() {
+    let mut slots = BlockAssembler::new(None, false, LIMITS);
+    let mut ready = Vec::new();
+    let footer = of(103, 30, Content::Footer(vec![1]));
+    let begun = [
+        write(100, 7, X, 1),
+        block(100, 7, 100, (99, 99)),
+        confirm(100, 7),
+    ];
+    let next = [
+        write(101, 8, X, 2),
+        block(101, 8, 101, (100, 100)),
+        confirm(101, 8),
+    ];
+    for update in [footer].into_iter().chain(begun).chain(next) {
+        slots.push(update, &mut ready).unwrap();
+    }
+    assert_eq!(slots_of(&ready), [101]);
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub fn block_meta(slot: u64, parent_slot: u64) -> BlockMeta {
         parent_blockhash: hash(parent_slot),
         block_height: slot,
         block_time: Some(1_000 + slot as i64),
+        kept: vec![slot as u8],
         created_ms: Some(slot),
     }
 }

@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::history::feed_record::{HEAD_BYTES, Head, Location};
+use crate::history::feed_record::{ChunkKind, HEAD_BYTES, Head, Location};
 use crate::history::feed_segments as segments;
 use crate::rows::change::{self, Change};
+use crate::rows::part::{self, Part};
 use crate::rows::{keys, record};
 use crate::snapshot::Snapshot;
 use sys::error::Result;
@@ -34,6 +35,17 @@ impl FeedPosition {
     pub fn without_accounts(self) -> FeedPosition {
         FeedPosition {
             skips_accounts: true,
+            ..self
+        }
+    }
+
+    /// Before the chunk that follows this one.
+    fn after(self, head: &Head) -> FeedPosition {
+        FeedPosition {
+            at: self.at + HEAD_BYTES + head.body_bytes as usize,
+            chunk: self.chunk + 1,
+            within: 0,
+            before: self.before + u64::from(head.changes_bytes),
             ..self
         }
     }
@@ -85,25 +97,48 @@ impl Snapshot<'_> {
         position: FeedPosition,
         visit: &mut FeedVisit<'_>,
     ) -> Result<FeedEnd> {
+        match self.open_record(slot, position)? {
+            Ok(mut reader) => reader.visit(position, visit),
+            Err(end) => Ok(end),
+        }
+    }
+
+    /// Visits what is kept of a slot's block as a whole, the entries first if they are wanted.
+    /// Whatever was not kept is not visited.
+    pub fn feed_parts(
+        &self,
+        slot: u64,
+        wants_entries: bool,
+        visit: &mut dyn FnMut(Part<'_>),
+    ) -> Result<FeedEnd> {
+        match self.open_record(slot, FeedPosition::default())? {
+            Ok(mut reader) => Ok(reader.visit_parts(wants_entries, visit)),
+            Err(end) => Ok(end),
+        }
+    }
+
+    fn open_record(
+        &self,
+        slot: u64,
+        position: FeedPosition,
+    ) -> Result<std::result::Result<Reader, FeedEnd>> {
         let Some(location) = self.feed_location(slot)? else {
-            return Ok(FeedEnd::Absent);
+            return Ok(Err(FeedEnd::Absent));
         };
         if location.bytes == 0 {
-            return Ok(FeedEnd::Whole(position));
+            return Ok(Err(FeedEnd::Whole(position)));
         }
-        let record = match open(&segments::dir_of(&self.store.dir), &location)? {
-            Record::Mapped(record) => record,
-            Record::Absent => return Ok(FeedEnd::Absent),
-            Record::Damaged => return Ok(FeedEnd::Damaged),
-        };
-        let mut reader = Reader {
-            record,
-            slot,
-            location,
-            decompressor: None,
-            changes: Vec::new(),
-        };
-        reader.visit(position, visit)
+        Ok(match open(&segments::dir_of(&self.store.dir), &location)? {
+            Record::Mapped(record) => Ok(Reader {
+                record,
+                slot,
+                location,
+                decompressor: None,
+                changes: Vec::new(),
+            }),
+            Record::Absent => Err(FeedEnd::Absent),
+            Record::Damaged => Err(FeedEnd::Damaged),
+        })
     }
 
     /// Where the changes of a slot are, if its block is stored with them.
@@ -168,13 +203,14 @@ impl Reader {
             let Some(head) = self.head(&position) else {
                 return Ok(FeedEnd::Damaged);
             };
-            let is_skipped = position.skips_accounts && !head.is_of_transactions();
+            let is_skipped = match head.kind {
+                ChunkKind::Accounts => position.skips_accounts,
+                ChunkKind::Transactions => false,
+                ChunkKind::Entries | ChunkKind::Block => true,
+            };
             let next = FeedPosition {
-                at: position.at + HEAD_BYTES + head.body_bytes as usize,
-                chunk: position.chunk + 1,
-                within: 0,
-                before: position.before + u64::from(head.changes_bytes),
-                skips_accounts: is_skipped,
+                skips_accounts: is_skipped && position.skips_accounts,
+                ..position.after(&head)
             };
             if is_skipped {
                 position = next;
@@ -199,6 +235,37 @@ impl Reader {
             position = next;
         }
         Ok(FeedEnd::Whole(position))
+    }
+
+    fn visit_parts(&mut self, wants_entries: bool, visit: &mut dyn FnMut(Part<'_>)) -> FeedEnd {
+        let mut position = FeedPosition::default();
+        while (position.at as u64) < self.location.bytes {
+            let Some(head) = self.head(&position) else {
+                return FeedEnd::Damaged;
+            };
+            let is_wanted = match head.kind {
+                ChunkKind::Accounts | ChunkKind::Transactions => false,
+                ChunkKind::Entries => wants_entries,
+                ChunkKind::Block => true,
+            };
+            if is_wanted {
+                let Some(mut rest) = self.changes(&head, &position) else {
+                    return FeedEnd::Damaged;
+                };
+                while !rest.is_empty() {
+                    let split = change::first_length(rest)
+                        .and_then(|length| rest.split_at_checked(length))
+                        .and_then(|(first, after)| Some((part::decode(first)?, after)));
+                    let Some((part, after)) = split else {
+                        return FeedEnd::Damaged;
+                    };
+                    visit(part);
+                    rest = after;
+                }
+            }
+            position = position.after(&head);
+        }
+        FeedEnd::Whole(position)
     }
 
     /// The head of the chunk at a position, if there is one.

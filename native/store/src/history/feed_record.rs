@@ -1,6 +1,7 @@
 //! The format of a slot's changes in a segment file, the same in memory and on disk.
 //!
-//! The record of a slot is a sequence of chunks of whole changes, accounts first. Each chunk is a
+//! The record of a slot is a sequence of chunks of whole changes, accounts first, then of what
+//! belongs to its block as a whole (`rows::part`). Each chunk is a
 //! head of 32 bytes and a body: the changes (`rows::change`), as one zstd frame where that makes
 //! them smaller. A chunk has at most 256 KiB of changes, or one change that is larger: whoever
 //! reads some changes of a slot, or continues within it, decompresses no more than their chunks.
@@ -8,7 +9,7 @@
 //! | bytes of a head | content, big-endian |
 //! |---|---|
 //! | 4 | `SLFC` |
-//! | 1 | flags: 1 the body is compressed, 2 the changes are transactions |
+//! | 1 | flags: 1 the body is compressed, 2 transactions, 4 entries, 8 the rest of a block |
 //! | 3 | zeros |
 //! | 8 | slot |
 //! | 4 | position in the record |
@@ -29,6 +30,38 @@ const LEVEL: i32 = 1;
 const MAGIC: [u8; 4] = *b"SLFC";
 const IS_COMPRESSED: u8 = 1;
 const IS_OF_TRANSACTIONS: u8 = 2;
+const IS_OF_ENTRIES: u8 = 4;
+const IS_OF_BLOCK: u8 = 8;
+
+/// What a chunk has. Readers of changes pass the last two over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChunkKind {
+    Accounts,
+    Transactions,
+    Entries,
+    Block,
+}
+
+impl ChunkKind {
+    fn flag(self) -> u8 {
+        match self {
+            ChunkKind::Accounts => 0,
+            ChunkKind::Transactions => IS_OF_TRANSACTIONS,
+            ChunkKind::Entries => IS_OF_ENTRIES,
+            ChunkKind::Block => IS_OF_BLOCK,
+        }
+    }
+
+    fn of_flags(flags: u8) -> Option<ChunkKind> {
+        Some(match flags & !IS_COMPRESSED {
+            0 => ChunkKind::Accounts,
+            IS_OF_TRANSACTIONS => ChunkKind::Transactions,
+            IS_OF_ENTRIES => ChunkKind::Entries,
+            IS_OF_BLOCK => ChunkKind::Block,
+            _ => return None,
+        })
+    }
+}
 
 /// Where the changes of a slot are: 40 bytes of the slot's row in `blocks`, big-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +119,7 @@ impl Location {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     flags: u8,
+    pub kind: ChunkKind,
     pub slot: u64,
     /// Of the chunk in its record.
     pub position: u32,
@@ -105,14 +139,14 @@ impl Head {
         };
         let head = Head {
             flags: *flags,
+            kind: ChunkKind::of_flags(*flags)?,
             slot: u64::from_be_bytes(*slot),
             position: u32::from_be_bytes(*position),
             body_bytes: u32::from_be_bytes(*body_bytes),
             changes_bytes: u32::from_be_bytes(*changes_bytes),
             check: u32::from_be_bytes(*check),
         };
-        let is_known = flags & !(IS_COMPRESSED | IS_OF_TRANSACTIONS) == 0 && *zeros == [0; 3];
-        (*magic == MAGIC && is_known).then_some(head)
+        (*magic == MAGIC && *zeros == [0; 3]).then_some(head)
     }
 
     fn encode(&self) -> [u8; HEAD_BYTES] {
@@ -129,11 +163,6 @@ impl Head {
 
     pub fn is_compressed(&self) -> bool {
         self.flags & IS_COMPRESSED != 0
-    }
-
-    /// Whether its changes are transactions, and no accounts.
-    pub fn is_of_transactions(&self) -> bool {
-        self.flags & IS_OF_TRANSACTIONS != 0
     }
 
     /// Whether these are the bytes that were written.
@@ -168,16 +197,12 @@ impl Packer {
         &'p mut self,
         slot: u64,
         position: u32,
-        is_of_transactions: bool,
+        kind: ChunkKind,
         changes: &'p [u8],
     ) -> io::Result<([u8; HEAD_BYTES], &'p [u8])> {
         let too_large = |_| io::Error::other(format!("slot {slot} has a change over 4 GiB"));
         let mut body = changes;
-        let mut flags = if is_of_transactions {
-            IS_OF_TRANSACTIONS
-        } else {
-            0
-        };
+        let mut flags = kind.flag();
         if changes.len() >= COMPRESSED_BYTES_MIN {
             self.body.clear();
             self.body
@@ -192,6 +217,7 @@ impl Packer {
         }
         let mut head = Head {
             flags,
+            kind,
             slot,
             position,
             body_bytes: u32::try_from(body.len()).map_err(too_large)?,
@@ -235,7 +261,7 @@ mod tests {
             bit in 0u8..8,
         ) {
             let mut packer = Packer::new().unwrap();
-            let (head, body) = packer.pack(7, 3, true, &changes).unwrap();
+            let (head, body) = packer.pack(7, 3, ChunkKind::Transactions, &changes).unwrap();
             let mut bytes = [&head[..], body].concat();
             prop_assert!(Head::decode(&head).unwrap().fits(body));
             let at = at.index(bytes.len());

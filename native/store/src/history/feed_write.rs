@@ -13,10 +13,10 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::bulk::write_back;
-use crate::history::feed_record::{CHUNK_BYTES, HEAD_BYTES, Location, Packer};
+use crate::history::feed_record::{CHUNK_BYTES, ChunkKind, HEAD_BYTES, Location, Packer};
 use crate::history::feed_segments as segments;
-use crate::rows::change;
 use crate::rows::record::{AccountUpdate, Block};
+use crate::rows::{change, part};
 
 /// A segment is full at this part of the bytes, and of the slots, that are kept: so much more may
 /// be kept than what is asked for.
@@ -198,14 +198,21 @@ impl FeedWriter {
         self.is_synced = false;
         for update in accounts {
             change::push_account(record.changes, update, block.slot);
-            record.flush(false, CHUNK_BYTES)?;
+            record.flush(ChunkKind::Accounts, CHUNK_BYTES)?;
         }
-        record.flush(false, 1)?;
+        record.flush(ChunkKind::Accounts, 1)?;
         for update in &block.transactions {
             change::push_transaction(record.changes, update);
-            record.flush(true, CHUNK_BYTES)?;
+            record.flush(ChunkKind::Transactions, CHUNK_BYTES)?;
         }
-        record.flush(true, 1)?;
+        record.flush(ChunkKind::Transactions, 1)?;
+        for entry in &block.parts.entries {
+            part::push_entry(record.changes, entry);
+            record.flush(ChunkKind::Entries, CHUNK_BYTES)?;
+        }
+        record.flush(ChunkKind::Entries, 1)?;
+        part::push_others(record.changes, &block.parts);
+        record.flush(ChunkKind::Block, 1)?;
         let (end, changes_bytes) = (record.at, record.changes_bytes);
         if end - begin > self.bytes_max {
             file.set_len(begin)?;
@@ -303,13 +310,13 @@ struct Record<'w> {
 
 impl Record<'_> {
     /// Writes a chunk if it has so many bytes of changes.
-    fn flush(&mut self, is_of_transactions: bool, bytes_min: usize) -> io::Result<()> {
+    fn flush(&mut self, kind: ChunkKind, bytes_min: usize) -> io::Result<()> {
         if self.changes.len() < bytes_min {
             return Ok(());
         }
         let packed = self
             .packer
-            .pack(self.slot, self.position, is_of_transactions, self.changes);
+            .pack(self.slot, self.position, kind, self.changes);
         let (head, body) = packed?;
         self.file.write_all_at(&head, self.at)?;
         self.file.write_all_at(body, self.at + HEAD_BYTES as u64)?;

@@ -3,5 +3,6 @@
 pub(crate) mod change;
 pub(crate) mod full;
 pub(crate) mod keys;
+pub(crate) mod part;
 pub(crate) mod record;
 pub mod row_codec;

@@ -81,6 +81,18 @@ pub struct TransactionCost {
     pub gains: Vec<(u8, u64)>,
 }
 
+/// What the feed sends of a block beside its changes, in the feed's protobuf. Kept with what its
+/// slot changed only; empty if the feed does not send it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BlockParts {
+    /// SubscribeUpdateBlockMeta with its counts and rewards alone.
+    pub meta: Vec<u8>,
+    /// SubscribeUpdateBlockFooter, without its slot and bank.
+    pub footer: Option<Vec<u8>>,
+    /// SubscribeUpdateEntry, without slot and bank, in the order of the block.
+    pub entries: Vec<Vec<u8>>,
+}
+
 /// The changes of a confirmed block. If a pubkey appears twice, the later update is used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Block {
@@ -93,6 +105,7 @@ pub struct Block {
     pub block_time: Option<i64>,
     pub accounts: Vec<AccountUpdate>,
     pub transactions: Vec<TransactionUpdate>,
+    pub parts: BlockParts,
     /// The newest slot that the feed had reported as finalized by this block, if any.
     pub root: Option<u64>,
     /// Whether the feed sends the details of every transaction, votes perhaps left out.

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::{AccountUpdate, Block, Budget, Options, Store};
+use crate::{AccountUpdate, Block, BlockParts, Budget, Options, Store};
 use primitives::Pubkey;
 
 /// A temporary folder and the store in it.
@@ -63,6 +63,7 @@ pub fn block(slot: u64, accounts: Vec<AccountUpdate>) -> Block {
         block_time: Some(1_000 + slot as i64),
         accounts,
         transactions: Vec::new(),
+        parts: BlockParts::default(),
         root: None,
         has_details: false,
     }

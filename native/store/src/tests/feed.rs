@@ -12,7 +12,9 @@ use super::history::{feed, signature};
 use super::{account, assert_sound, block, noise, number, open, options};
 use crate::history::feed_segments as segments;
 use crate::testing::Temporary;
-use crate::{Block, FeedEnd, FeedPosition, Options, Snapshot, Store, TransactionUpdate};
+use crate::{
+    Block, BlockParts, FeedEnd, FeedPosition, Options, Part, Snapshot, Store, TransactionUpdate,
+};
 
 /// A block with one account of so many bytes for each number, and as many transactions.
 pub(super) fn block_of(slot: u64, sizes: &[usize]) -> Block {
@@ -30,8 +32,15 @@ pub(super) fn block_of(slot: u64, sizes: &[usize]) -> Block {
         error: None,
         details: None,
     });
+    // As long as an account, and shorter.
+    let bytes_of = |divisor: usize| sizes.iter().map(move |bytes| noise(slot, bytes / divisor));
     Block {
         transactions: transactions.collect(),
+        parts: BlockParts {
+            meta: bytes_of(10).next().unwrap_or_default(),
+            footer: bytes_of(1).next(),
+            entries: bytes_of(2).collect(),
+        },
         ..block(slot, accounts.collect())
     }
 }
@@ -47,7 +56,14 @@ fn read(snapshot: &Snapshot<'_>, slot: u64, from: FeedPosition) -> (Vec<String>,
 }
 
 fn all(store: &Store, slot: u64) -> (Vec<String>, FeedEnd) {
-    read(&store.snapshot().unwrap(), slot, FeedPosition::default())
+    let snapshot = store.snapshot().unwrap();
+    let (mut seen, end) = read(&snapshot, slot, FeedPosition::default());
+    if !is_whole(end) {
+        return (seen, end);
+    }
+    let mut push = |part: Part<'_>| seen.push(format!("{part:?}"));
+    let end_of_parts = snapshot.feed_parts(slot, true, &mut push).unwrap();
+    (seen, end_of_parts)
 }
 
 fn is_whole(end: FeedEnd) -> bool {
@@ -103,6 +119,53 @@ impl Damage {
         }
         fs::write(path, bytes).unwrap();
     }
+}
+
+#[test]
+fn parts_of_a_block_are_read_beside_its_changes() {
+    let temporary = open(&options());
+    let store = &temporary.store;
+    let entries: Vec<Vec<u8>> = (0..9_000).map(|n| noise(n, 40)).collect();
+    let parts = BlockParts {
+        meta: vec![1, 2],
+        footer: Some(Vec::new()),
+        entries: entries.clone(),
+    };
+    store.apply(&block(1, Vec::new())).unwrap();
+    let changes = block_of(2, &[10, 300_000]);
+    let without = Block {
+        parts: BlockParts::default(),
+        ..changes.clone()
+    };
+    store.apply(&without).unwrap();
+    let with = Block {
+        slot: 3,
+        parts,
+        ..block_of(3, &[10, 300_000])
+    };
+    store.apply(&with).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let parts_of = |slot: u64, wants_entries: bool| {
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        let end = snapshot.feed_parts(slot, wants_entries, &mut |part| match part {
+            Part::Entry(entry) => found.push(entry.to_vec()),
+            other => others.push(format!("{other:?}")),
+        });
+        assert!(is_whole(end.unwrap()), "slot {slot}");
+        (found, others)
+    };
+    let others = ["Meta([1, 2])", "Footer([])"].map(String::from).to_vec();
+    assert_eq!(parts_of(3, true), (entries, others.clone()));
+    assert_eq!(parts_of(3, false), (Vec::new(), others));
+    // As a former build has written it.
+    assert_eq!(parts_of(2, true), (Vec::new(), Vec::new()));
+    // Neither changes nor positions among them are touched.
+    let (seen, end) = read(&snapshot, 3, FeedPosition::default());
+    assert_eq!((seen.len(), is_whole(end)), (4, true));
+    let after_accounts = FeedPosition::default().without_accounts();
+    assert_eq!(read(&snapshot, 3, after_accounts).0.len(), 2);
+    drop(snapshot);
+    assert_sound(store);
 }
 
 proptest! {
@@ -209,8 +272,8 @@ fn a_change_is_read_from_within_its_chunk_and_without_the_accounts_before() {
     store
         .apply(&block_of(1, &[5_000, 300_000, 200, 200_000, 90_000]))
         .unwrap();
-    let (changes, _) = all(store, 1);
     let snapshot = store.snapshot().unwrap();
+    let (changes, _) = read(&snapshot, 1, FeedPosition::default());
     for stop in 0..changes.len() {
         let mut left = stop;
         let end = snapshot.feed_from(1, FeedPosition::default(), &mut |_| {

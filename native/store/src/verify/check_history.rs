@@ -93,6 +93,9 @@ pub(crate) fn check_feed_slot(
                 location.changes_bytes
             ));
         }
+        FeedEnd::Whole(_) if snapshot.feed_parts(slot, true, &mut |_| ())? == FeedEnd::Damaged => {
+            found.push(format!("feed: slot {slot} has a damaged block"));
+        }
         FeedEnd::Damaged => found.push(format!("feed: slot {slot} is damaged")),
         FeedEnd::Absent | FeedEnd::Whole(_) | FeedEnd::Stopped(_) => {}
     }

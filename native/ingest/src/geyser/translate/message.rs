@@ -3,8 +3,10 @@
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
 use yellowstone_grpc_proto::geyser::{
     SlotStatus, SubscribeUpdate, SubscribeUpdateAccount, SubscribeUpdateAccountInfo,
-    SubscribeUpdateBlock, SubscribeUpdateBlockMeta, SubscribeUpdateSlot,
+    SubscribeUpdateBlock, SubscribeUpdateBlockFooter, SubscribeUpdateBlockMeta,
+    SubscribeUpdateEntry, SubscribeUpdateSlot,
 };
+use yellowstone_grpc_proto::prost::Message as _;
 use yellowstone_grpc_proto::prost_types::Timestamp;
 
 use super::fields::{bank_of, fixed, malformed};
@@ -39,6 +41,8 @@ pub fn translate(update: SubscribeUpdate, taken: Taken) -> Result<Message, Fault
         }
         Some(UpdateOneof::TransactionStatus(status)) => translate_status(status).map(Some)?,
         Some(UpdateOneof::Slot(slot)) => translate_slot(&slot),
+        Some(UpdateOneof::Entry(entry)) => Some(translate_entry(entry)?),
+        Some(UpdateOneof::BlockFooter(footer)) => Some(translate_footer(footer)),
         Some(UpdateOneof::EntryUpdateParent(change)) => Some(Update {
             slot: change.slot,
             bank: bank_of(change.cleared_bank_id),
@@ -60,6 +64,31 @@ fn translate_account(update: SubscribeUpdateAccount) -> Result<Option<Update>, F
         .account
         .ok_or_else(|| malformed(slot, "an account update without one"))?;
     translate_state(slot, bank_of(update.bank_id), account).map(Some)
+}
+
+/// Its slot and its bank are those of the block that it becomes a part of.
+fn translate_entry(mut entry: SubscribeUpdateEntry) -> Result<Update, Fault> {
+    let (slot, bank, index) = (entry.slot, bank_of(entry.bank_id), entry.index);
+    let _: [u8; 32] = fixed(slot, "the hash of an entry", &entry.hash)?;
+    (entry.slot, entry.bank_id) = (0, 0);
+    Ok(Update {
+        slot,
+        bank,
+        content: Content::Entry {
+            index,
+            entry: entry.encode_to_vec(),
+        },
+    })
+}
+
+fn translate_footer(mut footer: SubscribeUpdateBlockFooter) -> Update {
+    let (slot, bank) = (footer.slot, bank_of(footer.bank_id));
+    (footer.slot, footer.bank_id) = (0, 0);
+    Update {
+        slot,
+        bank,
+        content: Content::Footer(footer.encode_to_vec()),
+    }
 }
 
 fn translate_state(
@@ -110,7 +139,9 @@ fn translate_block(
         parent_slot: block.parent_slot,
         parent_blockhash: block.parent_blockhash,
         bank_id: block.bank_id,
-        ..SubscribeUpdateBlockMeta::default()
+        rewards: block.rewards,
+        executed_transaction_count: block.executed_transaction_count,
+        entries_count: block.entries_count,
     };
     updates.push(translate_meta(meta, created_ms)?);
     Ok(updates)
@@ -125,6 +156,13 @@ fn translate_meta(
     let height = meta
         .block_height
         .ok_or_else(|| malformed(slot, "a block without its height"))?;
+    let bank = bank_of(meta.bank_id);
+    let kept = SubscribeUpdateBlockMeta {
+        rewards: meta.rewards,
+        executed_transaction_count: meta.executed_transaction_count,
+        entries_count: meta.entries_count,
+        ..SubscribeUpdateBlockMeta::default()
+    };
     let content = Content::Meta(BlockMeta {
         slot,
         parent_slot: meta.parent_slot,
@@ -132,11 +170,12 @@ fn translate_meta(
         parent_blockhash: decode_hash(slot, "a parent blockhash", &meta.parent_blockhash)?,
         block_height: height.block_height,
         block_time: meta.block_time.map(|time| time.timestamp),
+        kept: kept.encode_to_vec(),
         created_ms,
     });
     Ok(Update {
         slot,
-        bank: bank_of(meta.bank_id),
+        bank,
         content,
     })
 }

@@ -5,6 +5,8 @@ mod cost;
 mod cost_tests;
 mod fields;
 mod message;
+#[cfg(test)]
+mod part_tests;
 mod taken;
 mod transaction;
 

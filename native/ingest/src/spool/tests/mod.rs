@@ -16,7 +16,8 @@ use super::*;
 use crate::geyser::BlockSink;
 use primitives::token::{TOKEN_PROGRAM, TokenProgram};
 use store::{
-    AccountUpdate, Block, Options, Store, TransactionCost, TransactionDetails, TransactionUpdate,
+    AccountUpdate, Block, BlockParts, Options, Store, TransactionCost, TransactionDetails,
+    TransactionUpdate,
 };
 use sys::error::{Error, Result};
 
@@ -56,6 +57,7 @@ fn block_of(fork: u8, slot: u64, parent_slot: u64) -> Block {
         block_time: Some(slot as i64),
         accounts: vec![account([1; 32]), account(hash(7, slot))],
         transactions: Vec::new(),
+        parts: BlockParts::default(),
         root: slot.checked_sub(3),
         has_details: false,
     }

@@ -65,7 +65,12 @@ fn block() -> impl Strategy<Value = Block> {
         any::<Option<i64>>(),
         any::<Option<u64>>(),
     );
-    (numbers, accounts(), transactions()).prop_map(|(numbers, accounts, transactions)| {
+    let bytes = || proptest::collection::vec(any::<u8>(), 0..40);
+    let footer = proptest::option::of(bytes());
+    let parts = (bytes(), footer, proptest::collection::vec(bytes(), 0..5));
+    let all = (numbers, accounts(), transactions(), parts);
+    all.prop_map(|(numbers, accounts, transactions, parts)| {
+        let (meta, footer, entries) = parts;
         let ([slot, parent_slot, block_height], blockhash, block_time, root) = numbers;
         Block {
             slot,
@@ -76,6 +81,11 @@ fn block() -> impl Strategy<Value = Block> {
             block_time,
             accounts,
             transactions,
+            parts: BlockParts {
+                meta,
+                footer,
+                entries,
+            },
             root,
             has_details: block_time.is_some(),
         }
