@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import t, { type Test } from 'tap'
 import {
+  buildRustClients,
   installGrpcurl,
   installLaserstream,
   startClient,
@@ -60,6 +61,16 @@ const follow = async (t: Test, command: string, args: (url: string, token: strin
   await askAdmin(deployment, 'DELETE', tokenPath)
   return lines
 }
+
+for (const version of ['13', '17'])
+  t.test(`the Rust client ${version} resumes, and ends when its token is revoked`, async t => {
+    const program = buildRustClients(t)
+    const lines = await follow(t, program, (url, token) => [version, url, token])
+    await until('it ends', () => lines.some(line => line.startsWith('end')))
+    t.match(lines.at(-1), /Unauthenticated|valid auth token/)
+    checkWhole(t, lines)
+    t.match(lines[0], /^version .*slotline/)
+  })
 
 // After a refusal it tries again for 20 minutes, and reports nothing meanwhile.
 t.test("LaserStream's client resumes, and gets nothing once its token is revoked", async t => {
