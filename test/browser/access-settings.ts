@@ -18,6 +18,7 @@ const VIEWS = viewsOf(
   { width: 360, scheme: 'dark' },
   { width: 768, scheme: 'light' },
   { width: 1280, scheme: 'light' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'dark', hasForcedColors: true },
 )
 
@@ -107,7 +108,7 @@ if (browser !== undefined) {
       t.ok(await button.isDisabled(), await button.innerText())
     await look(t, shared, 'member-view', VIEWS)
     await openAccess(shared, 'Settings')
-    await shared.getByText('Their URLs are secrets').waitFor()
+    await shared.getByText('Their URLs are secret').waitFor()
     await shared.getByText('Only the owner of the access changes members.').waitFor()
     t.equal(await shared.getByRole('button', { name: /^(Make|Add|Remove|Turn|Edit)/ }).count(), 0)
     await look(t, shared, 'member-settings', VIEWS)

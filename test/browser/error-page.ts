@@ -6,6 +6,7 @@ import { repositoryPath } from '../fixtures/repository.js'
 const VIEWS = viewsOf(
   { width: 360, scheme: 'dark' },
   { width: 1280, scheme: 'light' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'dark', hasForcedColors: true },
 )
 

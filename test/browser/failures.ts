@@ -18,6 +18,7 @@ import { sharedSandbox } from '../fixtures/processes/shared-sandbox.js'
 const VIEWS = viewsOf(
   { width: 360, scheme: 'light' },
   { width: 1280, scheme: 'dark' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'light', hasForcedColors: true },
 )
 

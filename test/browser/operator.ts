@@ -32,6 +32,7 @@ const NO_DELAYS = ['{}', '{}'] as const
 const VIEWS = viewsOf(
   { width: 360, scheme: 'dark' },
   { width: 1280, scheme: 'light' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'dark', hasForcedColors: true },
 )
 

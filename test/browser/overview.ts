@@ -27,6 +27,7 @@ const VIEWS = viewsOf(
   { width: 360, scheme: 'dark' },
   { width: 768, scheme: 'light' },
   { width: 1280, scheme: 'light' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'dark', hasForcedColors: true },
 )
 

@@ -28,6 +28,7 @@ const VIEWS = viewsOf(
   { width: 360, scheme: 'light' },
   { width: 360, scheme: 'dark' },
   { width: 1280, scheme: 'dark' },
+  { width: 1920, scheme: 'light' },
   { width: 1280, scheme: 'light' },
 )
 

@@ -27,7 +27,7 @@ const ManagedAlerts = ({ accessId }: { readonly accessId: string }) => {
 const HiddenWebhooks = () => (
   <section class="card" aria-labelledby="webhooks-heading">
     <h2 id="webhooks-heading">Alert webhooks</h2>
-    <p class="muted">Their URLs are secrets, which only those who manage the access see.</p>
+    <p class="muted">Their URLs are secret: only people who manage the access see them.</p>
   </section>
 )
 

@@ -148,7 +148,9 @@ export const SubmissionSummaryCard = ({ accessId }: { readonly accessId: string 
     <section class="card" aria-labelledby="summary-heading">
       <div class="card-head">
         <h2 id="summary-heading">Landing</h2>
-        <p class="muted">All locations, what was sent and has ended, by the time of its receipt</p>
+        <p class="muted">
+          All locations: submissions that have ended, by the time they were received
+        </p>
         <div class="card-tools">
           <Segments legend="Range" options={SUMMARY_RANGES} chosen={hours} onChoose={setHours} />
         </div>

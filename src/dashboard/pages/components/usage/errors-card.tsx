@@ -18,7 +18,7 @@ export const ErrorsCard = ({
   return (
     <section class="card" aria-labelledby="errors-heading">
       <h2 id="errors-heading">Errors by code</h2>
-      {codes.length === 0 && <p class="muted">No errors with a code in this time.</p>}
+      {codes.length === 0 && <p class="muted">No errors with a code in this range.</p>}
       {codes.length > 0 && (
         <StackedTable label="Errors by code" columns={['Code', ...COLUMNS]}>
           {codes.map(({ code, count }) => (

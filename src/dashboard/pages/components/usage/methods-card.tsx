@@ -85,7 +85,7 @@ export const MethodsCard = ({
 }) => (
   <section class="card is-whole" aria-labelledby="methods-heading">
     <h2 id="methods-heading">By method</h2>
-    {methods?.length === 0 && <p class="muted">No requests in this time.</p>}
+    {methods?.length === 0 && <p class="muted">No requests in this range.</p>}
     {methods !== undefined && methods.length > 0 && <MethodTable methods={methods} />}
     <p class="muted">
       Server-side latency, excluding the network: half of the calls took at most p50.

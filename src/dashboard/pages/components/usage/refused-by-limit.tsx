@@ -22,7 +22,7 @@ const RefusedByLimit = ({
   readonly refused: Limits | undefined
 }) => (
   <table class="data by-limit">
-    <caption>In the quarter-hours of this time</caption>
+    <caption>In the quarter-hours of this range</caption>
     <thead>
       <tr>
         <th scope="col">Limit</th>
