@@ -121,14 +121,14 @@ export const benchCold = async (alone: Alone): Promise<void> => {
       }
       const exchanges = recorded
       if (exchanges === undefined) throw new Error('nothing was recorded')
-      group = createMemoryGroup(
+      const memory = createMemoryGroup(
         'slotline-cold',
         Math.max(MEMORY_BYTES_MIN, Math.round(bytes() / MEMORY_PART)),
       )
-      group.add(pid)
+      group = memory
+      memory.add(pid)
       await new Promise<void>((resolve, reject) => {
-        reading = withEdgeOver(files, async edge => {
-          group?.add(edge.pid)
+        reading = withEdgeOver({ ...files, group: memory }, async edge => {
           const { points, pages } = exchanges
           const of = { exchanges: points, requestsPerSecond: POINTS_PER_SECOND }
           await time(

@@ -13,6 +13,7 @@ import type {
 } from '../load-generators/sequential.js'
 import { benchConfig, createToken, NETWORK, startEdge, type Edge } from '../service/deployment.js'
 import { median, type Figure } from '../report/report.js'
+import type { MemoryGroup } from './memory-group.js'
 import { casesOf, readSample } from './scale-sample.js'
 
 const GENERATION = '1'
@@ -28,11 +29,16 @@ const GROWTH_MAX = 1.3
 export type ScaleEdge = { readonly names: readonly string[]; readonly asked: ServerCases }
 
 /** The store of scale_bench, and a folder for the files of an edge, which is removed afterwards. */
-type Files = { readonly folder: string; readonly dataDir: string }
+type Files = {
+  readonly folder: string
+  readonly dataDir: string
+  /** What the edge is started in. */
+  readonly group?: MemoryGroup
+}
 
 /** Runs a real edge over a loaded store for as long as `work` takes. */
 export const withEdgeOver = async (
-  { folder, dataDir }: Files,
+  { folder, dataDir, group }: Files,
   work: (edge: Edge) => Promise<void>,
 ): Promise<void> => {
   // Every answer is read: with the few mints of the small set, cached results would be returned
@@ -43,7 +49,9 @@ export const withEdgeOver = async (
     mkdirSync(stores, { recursive: true, mode: 0o700 })
     symlinkSync(resolve(folder, 'store'), join(stores, GENERATION))
     setCurrentGeneration(stores, GENERATION)
-    const edge = await startEdge(config, await createToken(config))
+    const token = await createToken(config)
+    const start = () => startEdge(config, token)
+    const edge = await (group === undefined ? start() : group.around(start))
     try {
       await work(edge)
     } finally {

@@ -1400,6 +1400,8 @@ export interface StoreOptions {
   mapBytes: number
   readersMax: number
   diskReserveBytes: number
+  /** Memory of the machine or the control group; absent is enough for the whole store. */
+  memoryBytes?: number
   /** Programs whose changes are indexed by slot; absent is all, empty is none. */
   changedPrograms?: Array<Uint8Array>
   /** Absent is every account. */

@@ -16,8 +16,11 @@ export type MachineFaults = {
   readonly warnings: readonly Fault[]
 }
 
-/** Reader slots for the indexer, commands that read a live store, and edges that restart. */
-const OTHER_READERS = 32
+/**
+ * Reader slots for the indexer, of which 32 read pages before a commit, commands that read a live
+ * store, and edges that restart.
+ */
+const OTHER_READERS = 64
 
 /** Of the time to stop, what `processes.drainMs` keeps for the supervisor's own end. */
 const STOP_MARGIN_MS = 500

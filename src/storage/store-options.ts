@@ -1,3 +1,5 @@
+import { totalmem } from 'node:os'
+import process from 'node:process'
 import { decodePubkey } from '../native/encoding.js'
 import type { Options } from '../native/store-options.js'
 import type { StoreOptions } from '../native/store.js'
@@ -18,6 +20,9 @@ export type StoresConfig = {
   }[]
 }
 
+/** Of the machine, or of the control group of this process if that has less. */
+const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity)
+
 const decodeAll = (pubkeys: readonly string[]): Uint8Array[] => pubkeys.map(decodePubkey)
 
 /** How every process opens one network's store: their options must not differ. */
@@ -37,3 +42,12 @@ export const toStoreOptions = (config: StoresConfig, network: string): StoreOpti
         }),
   }
 }
+
+/**
+ * The same for reads in any order, as edges and indexers make them. What reads a store from its
+ * beginning to its end, like a backup, leaves the system's readahead on.
+ */
+export const toRandomStoreOptions = (config: StoresConfig, network: string): StoreOptions => ({
+  ...toStoreOptions(config, network),
+  memoryBytes: memoryBytes(),
+})

@@ -29,6 +29,8 @@ pub struct StoreOptions {
     pub map_bytes: f64,
     pub readers_max: f64,
     pub disk_reserve_bytes: f64,
+    /// Memory of the machine or the control group; absent is enough for the whole store.
+    pub memory_bytes: Option<f64>,
     /// Programs whose changes are indexed by slot; absent is all, empty is none.
     #[napi(ts_type = "Array<Uint8Array>")]
     pub changed_programs: Option<Vec<CopiedBytes>>,
@@ -77,6 +79,10 @@ impl StoreOptions {
             map_bytes: count(self.map_bytes, "mapBytes")? as usize,
             readers_max: whole(self.readers_max, READERS_MAX, "readersMax")?,
             disk_reserve_bytes: count(self.disk_reserve_bytes, "diskReserveBytes")?,
+            memory_bytes: self
+                .memory_bytes
+                .map(|bytes| count(bytes, "memoryBytes"))
+                .transpose()?,
             changed,
             scope,
             feed_ms: count(self.feed_ms, "feedMs")?,

@@ -22,6 +22,11 @@ pub struct Options {
     /// The writer rejects blocks while the disk has less free space than this, so that an operator
     /// has time to act.
     pub disk_reserve_bytes: u64,
+    /// Memory of the machine or of the control group of the process. The file of a store that is
+    /// larger than half of it is read page by page, because the system's readahead at each page
+    /// fault, 128 KiB to 8 MiB, would push out of memory what is read often. Absent is enough for
+    /// all of it.
+    pub memory_bytes: Option<u64>,
     /// The programs whose `changed` index is kept. Part of the store's identity.
     pub changed: Changed,
     /// The accounts to keep. Part of the store's identity.
@@ -42,6 +47,7 @@ impl Default for Options {
             map_bytes: 1 << 40,
             readers_max: 512,
             disk_reserve_bytes: 1 << 30,
+            memory_bytes: None,
             changed: Changed::All,
             scope: Scope::All,
             feed_ms: 600_000,

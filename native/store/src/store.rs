@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use heed::{Env, EnvFlags, EnvOpenOptions, MdbError, RoTxn, RwTxn};
@@ -37,6 +37,8 @@ pub struct Store {
     /// Of a writer.
     pub(super) feed: Mutex<Option<FeedWriter>>,
     pub(super) feed_kept: FeedKept,
+    /// Whether the last commits had to wait for the disk.
+    pub(super) is_cold: AtomicBool,
 }
 
 /// What the segments of the feed contain, as of the last commit of this writer.
@@ -166,6 +168,7 @@ impl Store {
             refills: Mutex::default(),
             feed: Mutex::new(feed),
             feed_kept,
+            is_cold: AtomicBool::default(),
         })
     }
 
@@ -269,10 +272,24 @@ fn open_feed(
     Ok(Some(feed.map_err(heed::Error::Io)?))
 }
 
-pub(super) fn open_env(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Env> {
+/// Whether a store has so much more bytes than there is memory that most pages which the system
+/// reads ahead would be dropped before they are used.
+fn exceeds_memory(dir: &Path, options: &Options) -> bool {
+    let file = dir.join("data.mdb");
+    match (options.memory_bytes, fs::metadata(file)) {
+        (Some(memory), Ok(found)) => found.len() > memory / 2,
+        _ => false,
+    }
+}
+
+pub(super) fn open_env(dir: &Path, options: &Options, mut flags: EnvFlags) -> Result<Env> {
     let mut open = EnvOpenOptions::new();
-    // SAFETY: the flags are READ_ONLY or none, so LMDB keeps its locks and its write ordering; or
-    // they are those of a bulk load, whose file no other process opens before it is synced.
+    if exceeds_memory(dir, options) {
+        flags |= EnvFlags::NO_READ_AHEAD;
+    }
+    // SAFETY: of those flags that concern writes there are none, so LMDB keeps its locks and its
+    // write ordering; or they are those of a bulk load, whose file no other process opens before
+    // it is synced.
     unsafe { open.flags(flags) };
     open.map_size(options.map_bytes)
         .max_readers(options.readers_max)

@@ -46,6 +46,15 @@ pub fn set_slice(micros: u64) -> Result<()> {
     Ok(())
 }
 
+/// Page faults of the calling thread that waited for the disk.
+pub fn major_faults_of_thread() -> u64 {
+    // SAFETY: rusage is plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: getrusage writes only to the local variable.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    u64::try_from(usage.ru_majflt).unwrap_or_default()
+}
+
 /// Priority of a realtime thread: Linux's lowest, which is above all threads of normal priority.
 const REALTIME_PRIORITY: libc::c_int = 1;
 

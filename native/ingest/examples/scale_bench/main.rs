@@ -31,6 +31,9 @@ use store::{Options, Store};
 
 use data::Set;
 
+/// Part of the store that fits in memory with `cold`: who started this sees to that.
+const MEMORY_PART: u64 = 5;
+
 /// Prints one figure, with the better direction and the target of the contract.
 pub fn report(name: &str, value: f64, unit: &str, better: &str, target: Option<f64>) {
     println!(
@@ -115,7 +118,11 @@ fn apply_cold(dir: &Path, store_dir: &Path, options: &Options, set: &Set) {
     if !pause("forgotten", set) {
         return;
     }
-    let store = Store::open_writer(store_dir, options).expect("the loaded store");
+    let options = Options {
+        memory_bytes: Some(machine::file_bytes(store_dir) / MEMORY_PART),
+        ..options.clone()
+    };
+    let store = Store::open_writer(store_dir, &options).expect("the loaded store");
     cold::run(
         &store,
         set,

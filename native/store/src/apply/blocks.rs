@@ -59,7 +59,9 @@ impl Store {
     /// reaches its tables; `feed` stores each of them. The pages are synced once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
         disk_space::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
-        self.with_refills(|refills| self.commit_all(blocks, refills))
+        self.prefault(blocks);
+        let commit = || self.with_refills(|refills| self.commit_all(blocks, refills));
+        self.watch_faults(commit)
     }
 
     fn commit_all(&self, blocks: &[Block], refills: &mut Refills) -> Result<Applied> {

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use heed::RwTxn;
+use heed::{RoTxn, RwTxn};
 
-use crate::indexes::holder_row::Move;
+use crate::indexes::holder_row::{self, Move};
 use crate::indexes::holders;
 use crate::indexes::programs::{self, ProgramMove};
 use crate::indexes::refill::Refills;
@@ -156,6 +156,32 @@ impl<'o> IndexDelta<'o> {
                 }
             }
         }
+    }
+
+    /// Reads the pages of the rows that [`IndexDelta::write`] changes; returns how many rows it
+    /// found.
+    pub fn touch(&self, tables: &Tables, txn: &RoTxn<'_>) -> Result<usize> {
+        let mut found = 0;
+        let mut get = |table: &Db, key: &[u8]| -> Result<()> {
+            found += usize::from(table.get(txn, key)?.is_some());
+            Ok(())
+        };
+        for (key, _) in &self.program {
+            get(&tables.by_program, key.as_ref())?;
+        }
+        for (key, _) in &self.discriminator {
+            get(&tables.by_discriminator, key.as_ref())?;
+        }
+        for (key, _) in &self.mint {
+            get(&tables.by_mint, key.as_ref())?;
+        }
+        for (key, _) in &self.token_owner {
+            get(&tables.by_token_owner, key.as_ref())?;
+        }
+        for key in self.holders.keys() {
+            get(&tables.holders, &holder_row::key(key))?;
+        }
+        Ok(found)
     }
 
     /// Writes all changes. The accounts must be written first.

@@ -11,6 +11,7 @@ mod model;
 mod open;
 mod outcomes;
 mod pages;
+mod prefault;
 mod reconcile;
 mod scope;
 mod verify;
