@@ -16,7 +16,7 @@ import { createMetrics, type Metrics } from '../shared/metrics.js'
 import { storesPath } from '../storage/generations.js'
 import { startLongReadMonitor } from '../storage/long-read-monitor.js'
 import { startStatusWriter, type StatusWriter } from '../storage/status-writer.js'
-import { toRandomStoreOptions } from '../storage/store-options.js'
+import { toLiveStoreOptions } from '../storage/store-options.js'
 import { toBootstrapSettings } from '../config/bootstrap-settings.js'
 import type { SendEvent } from '../supervision/messages.js'
 import { exitWithFailure, sendMetrics, type Start } from './start.js'
@@ -102,7 +102,7 @@ class NetworkIndexer {
     const { chain, config, log, mayRebuild, network, send } = this.parts
     return new LiveStore({
       stores: this.stores,
-      storeOptions: toRandomStoreOptions(config, network.id),
+      storeOptions: toLiveStoreOptions(config, network.id),
       chainId: chain?.id,
       mayRebuild: mayRebuild && chain === undefined,
       log,

@@ -44,10 +44,10 @@ export const toStoreOptions = (config: StoresConfig, network: string): StoreOpti
 }
 
 /**
- * The same for reads in any order, as edges and indexers make them. What reads a store from its
- * beginning to its end, like a backup, leaves the system's readahead on.
+ * How edges and indexers, which read in any order, open it. What reads a store from its beginning
+ * to its end, like a backup, leaves the system's readahead on.
  */
-export const toRandomStoreOptions = (config: StoresConfig, network: string): StoreOptions => ({
+export const toLiveStoreOptions = (config: StoresConfig, network: string): StoreOptions => ({
   ...toStoreOptions(config, network),
   memoryBytes: memoryBytes(),
 })

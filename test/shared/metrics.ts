@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -129,6 +130,25 @@ t.test('collectors run before each snapshot', async t => {
     formatMetrics([await take(metrics)]),
     'slotline_queue_depth{process="edge",pool="scan"} 2',
   )
+})
+
+t.test('the event loop is sampled from the first snapshot on', async t => {
+  // What prom-client calls: an import of this module cannot be changed.
+  const hooks = createRequire(import.meta.url)(
+    'node:perf_hooks',
+  ) as typeof import('node:perf_hooks')
+  const original = hooks.monitorEventLoopDelay
+  let count = 0
+  hooks.monitorEventLoopDelay = options => {
+    count++
+    return original(options)
+  }
+  t.teardown(() => void (hooks.monitorEventLoopDelay = original))
+  const metrics = createMetrics('edge')
+  t.equal(count, 0)
+  t.match(formatMetrics([await take(metrics)]), 'nodejs_eventloop_lag_p99_seconds{process="edge"}')
+  await take(metrics)
+  t.equal(count, 1)
 })
 
 t.test('open descriptors are counted', { skip: process.platform !== 'linux' }, async t => {

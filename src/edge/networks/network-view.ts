@@ -11,7 +11,7 @@ import { RpcError } from '../../shared/errors.js'
 import type { Log } from '../../shared/log.js'
 import { SOCKET_SUBMISSIONS } from '../../submission/descriptions.js'
 import { currentGeneration, storesPath } from '../../storage/generations.js'
-import { toRandomStoreOptions, type StoresConfig } from '../../storage/store-options.js'
+import { toLiveStoreOptions, type StoresConfig } from '../../storage/store-options.js'
 
 /** Follows the live store of a network. */
 export type StoreFollower = {
@@ -166,7 +166,7 @@ export class NetworkView {
     const generation = currentGeneration(stores)
     if (generation === undefined || generation === this.generation) return
     try {
-      const options = toRandomStoreOptions(config, network)
+      const options = toLiveStoreOptions(config, network)
       const next = openReader(join(stores, generation), options, config.pools)
       const isComplete = next.isComplete()
       const last = this.reader

@@ -23,6 +23,15 @@ fn wrap(update: UpdateOneof) -> SubscribeUpdate {
     }
 }
 
+fn of_bank_3(content: Content) -> Message {
+    let (slot, bank) = (7, Some(3));
+    Message::Update(Update {
+        slot,
+        bank,
+        content,
+    })
+}
+
 #[test]
 fn what_a_block_has_beside_its_changes_is_kept_without_slot_and_bank() {
     let rewards = Rewards {
@@ -69,15 +78,7 @@ fn what_a_block_has_beside_its_changes_is_kept_without_slot_and_bank() {
         index: 2,
         entry: entry.encode_to_vec(),
     };
-    let (slot, bank) = (7, Some(3));
-    assert_eq!(
-        found,
-        Message::Update(Update {
-            slot,
-            bank,
-            content
-        })
-    );
+    assert_eq!(found, of_bank_3(content));
     let short = SubscribeUpdateEntry {
         hash: vec![8; 31],
         ..of_bank
@@ -94,12 +95,5 @@ fn what_a_block_has_beside_its_changes_is_kept_without_slot_and_bank() {
     };
     let found = translate(wrap(UpdateOneof::BlockFooter(of_bank)), ALL).unwrap();
     let content = Content::Footer(footer.encode_to_vec());
-    assert_eq!(
-        found,
-        Message::Update(Update {
-            slot,
-            bank,
-            content
-        })
-    );
+    assert_eq!(found, of_bank_3(content));
 }
