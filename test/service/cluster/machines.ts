@@ -9,6 +9,7 @@ import {
   withoutEtcd,
   type TestEtcd,
 } from '../../fixtures/cluster/etcd.js'
+import { Load, PAUSE_MS } from '../../fixtures/cluster/load.js'
 import {
   CLUSTER,
   operate,
@@ -16,6 +17,11 @@ import {
   tokenPath,
   type TestMachine,
 } from '../../fixtures/cluster/machine.js'
+import { openPeople } from '../../fixtures/cluster/people.js'
+import { ADA, BEN } from '../../fixtures/dashboard/dashboard.js'
+import { DashboardClient, type DashboardReply } from '../../fixtures/dashboard/dashboard-client.js'
+import { openStream, watchOf } from '../../fixtures/dashboard/event-page.js'
+import { freePorts } from '../../fixtures/free-ports.js'
 import { runToEnd, type Service } from '../../fixtures/processes/deployment.js'
 import { requirePid } from '../../fixtures/processes/require-pid.js'
 import { openSocket } from '../../fixtures/server/socket.js'
@@ -28,8 +34,6 @@ type Token = { readonly accessId: string; readonly location: string; readonly te
 /** Longest wait of a revocation for a machine that says nothing. */
 const LEASE_WAIT_MS = CLUSTER.leaseMs * 1.01
 const REVOCATIONS = isSoak ? 12 : 4
-/** Pause of a client: the machines and three members of etcd share this computer. */
-const PAUSE_MS = 5
 const HOUR_MS = 3_600_000
 const UNLIMITED = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }
 const GRANT = { subject: 'ada', product: 'node', kind: 'pass' }
@@ -47,39 +51,6 @@ const makeToken = async (
   return { accessId, location, text: String(body['token']) }
 }
 
-/** Sends requests to each machine, one at a time; counts successes that began after `isDead`. */
-class Load {
-  successesAfter = 0
-  successes = 0
-  requests = 0
-  private deadMs = Infinity
-  private isOver = false
-  private readonly loops: Promise<void>[]
-
-  constructor(machines: readonly TestMachine[], token: string) {
-    this.loops = machines.map(async machine => {
-      while (!this.isOver) {
-        this.requests++
-        const sentMs = performance.now()
-        const status = await machine.status(token).catch(() => 0)
-        if (status === 200) this.successes++
-        if (status === 200 && sentMs > this.deadMs) this.successesAfter++
-        await sleep(PAUSE_MS)
-      }
-    })
-  }
-
-  /** From now on no request may succeed. */
-  isDead(): void {
-    this.deadMs = performance.now()
-  }
-
-  async stop(): Promise<void> {
-    this.isOver = true
-    await Promise.all(this.loops)
-  }
-}
-
 type Revoked = {
   readonly tookMs: number
   readonly after: number
@@ -94,7 +65,7 @@ const revokeUnderLoad = async (
   machines: readonly TestMachine[],
   token: Token,
 ): Promise<Revoked> => {
-  const load = new Load(machines, token.text)
+  const load = new Load(machines.map(machine => () => machine.status(token.text)))
   await until('the token works', () => load.successes > 3)
   const startedMs = performance.now()
   const path = tokenPath(token.accessId, token.location)
@@ -114,11 +85,13 @@ const openCluster = async (
   t: Test,
 ): Promise<{ etcd: TestEtcd; machines: readonly [Running, Running, Running] }> => {
   const etcd = await openEtcd(t)
+  const [fra, nyc] = [await freePorts(), await freePorts()]
+  const dashboard = { identity: await openPeople(t, [ADA, BEN], [fra, nyc]) }
   const prepared = [
-    await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra' }),
+    await prepareMachine(t, etcd, { id: 'fra-1', location: 'fra', firstPort: fra, dashboard }),
     // Everything on this page holds whatever the clocks say.
     await prepareMachine(t, etcd, { id: 'fra-2', location: 'fra', clockAheadMs: 2 * HOUR_MS }),
-    await prepareMachine(t, etcd, { id: 'nyc-1', location: 'nyc' }),
+    await prepareMachine(t, etcd, { id: 'nyc-1', location: 'nyc', firstPort: nyc, dashboard }),
   ] as const
   const [first] = prepared
   const commands = [
@@ -174,7 +147,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     const [rate, burst, seconds] = [50, 10, isSoak ? 6 : 4]
     const limits = { requestsPerSecondMax: rate, requestsBurstMax: burst }
     const { text } = await makeToken(control, 'fra', limits)
-    const loads = near.map(machine => new Load([machine], text))
+    const loads = near.map(machine => new Load([() => machine.status(text)]))
     await sleep(seconds * 1_000)
     await Promise.all(loads.map(load => load.stop()))
     const counts = loads.map(({ successes }) => successes)
@@ -214,7 +187,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     const { status } = await control.admin('POST', tokenPath(token.accessId, 'fra'))
     t.equal(status, 201)
     t.equal(await far.status(token.text), 200)
-    const load = new Load([far], token.text)
+    const load = new Load([() => far.status(token.text)])
     await until('the token works', () => load.successes > 3)
     const amended = await control.admin('POST', `/accesses/${token.accessId}/amend`, {
       locations: ['fra'],
@@ -225,6 +198,53 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     await load.stop()
     t.equal(load.successesAfter, 0)
     t.equal(await far.status(token.text), 401)
+  })
+
+  await t.test('what is taken away from a member is refused by every dashboard', async t => {
+    const open = async ({ dashboardUrl }: TestMachine, person: typeof ADA) => {
+      const client = new DashboardClient(dashboardUrl)
+      await client.signIn(person)
+      return client
+    }
+    const people = [open(control, ADA), open(control, BEN), open(far, BEN)] as const
+    const [ada, ben, distant] = await Promise.all(people)
+    const { email } = BEN
+    // Each with what it takes away, and how that is answered then.
+    const changes: [
+      role: string,
+      part: string,
+      status: number,
+      (members: string) => Promise<DashboardReply>,
+    ][] = [
+      ['manage', 'webhooks', 403, path => ada.call('PUT', path, { email, role: 'view' })],
+      ['view', 'usage', 404, path => ada.call('POST', `${path}/remove`, { email })],
+      ['view', 'members', 404, path => ben.call('POST', `${path}/leave`, {})],
+    ]
+    const run = async ([role, part, status, change]: (typeof changes)[number]): Promise<void> => {
+      const path = `/api/accesses/${(await makeToken(control)).accessId}`
+      const watched = `${path}/${part}`
+      const ask = async (): Promise<number> => (await distant.ask(watched)).status
+      t.equal(await ask(), 404)
+      t.match(await ada.call('POST', `${path}/members`, { email, role }), { status: 201 })
+      const load = new Load([ask])
+      await until('the member is answered', () => load.successes > 3)
+      const { page } = await openStream(t, { url: far.dashboardUrl }, distant, watchOf([watched]))
+      const changed = await change(`${path}/members`)
+      load.isDead()
+      t.equal(changed.status, 200)
+      const { effect, machines } = Object(changed.json)
+      t.equal((effect?.machines ?? machines).length, 3)
+      t.equal(await ask(), status)
+      // Webhooks are sent each 5 s, the others each 2 s.
+      if (isSoak || status === 404)
+        await until('an open page is sent no more', () => /watching\ndata: \[\]/.test(page.text()))
+      await load.stop()
+      t.equal(load.successesAfter, 0, `${load.successes} successes before`)
+      const { accesses } = Object((await distant.ask('/api/accesses')).json)
+      const isListed = JSON.stringify(accesses).includes(path.slice('/api/accesses/'.length))
+      t.equal(isListed, status === 403)
+    }
+    await Promise.all(changes.map(run))
   })
 
   await t.test(

@@ -1,7 +1,7 @@
 // An API key that is made on one machine of a cluster, used on another and revoked on the first.
-import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { prepareMachine } from '../../fixtures/cluster/machine.js'
+import { openPeople } from '../../fixtures/cluster/people.js'
 import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
@@ -9,7 +9,6 @@ import { until } from '../../fixtures/until.js'
 import { freePorts } from '../../fixtures/free-ports.js'
 import { soakTest } from '../../fixtures/soak.js'
 
-const CLIENT = { clientId: 'dashboard', clientSecret: 'of-a-test' }
 const DAY_MS = 86_400_000
 const ROUNDS = 10
 /** Limits that the requests of this test do not reach. */
@@ -21,14 +20,7 @@ const WIDE = {
 soakTest('a key ends on every machine', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const firstPorts = [await freePorts(), await freePorts()] as const
-  const urls = firstPorts.map(port => `http://127.0.0.1:${port + 3}`)
-  const provider = await openIdentityProvider({
-    users: [ADA],
-    ...CLIENT,
-    redirectUris: urls.map(url => `${url}/callback`),
-  })
-  t.teardown(() => provider.close())
-  const dashboard = { ...WIDE, identity: { issuer: provider.issuer, ...CLIENT } }
+  const dashboard = { ...WIDE, identity: await openPeople(t, [ADA], firstPorts) }
   const prepare = (id: string, firstPort: number) =>
     prepareMachine(t, etcd, { id, location: 'fra', firstPort, dashboard })
   const one = await prepare('fra-1', firstPorts[0])
@@ -38,10 +30,10 @@ soakTest('a key ends on every machine', { skip: withoutEtcd, timeout: 120_000 },
     ...{ subject: 'ada', product: 'node', kind: 'rental', validUntilMs: Date.now() + DAY_MS },
   })
   const path = `/api/accesses/${String(body['accessId'])}`
-  const [here = '', there = ''] = urls
-  const ada = new DashboardClient(here)
+  const ada = new DashboardClient(one.dashboardUrl)
   await ada.signIn(ADA)
-  const [near, far] = [new DashboardClient(here), new DashboardClient(there)]
+  const near = new DashboardClient(one.dashboardUrl)
+  const far = new DashboardClient(other.dashboardUrl)
 
   for (let round = 0; round < ROUNDS; round++) {
     const made = await ada.call('POST', `${path}/keys`, {

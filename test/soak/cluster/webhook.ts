@@ -1,8 +1,8 @@
 // A webhook of an access that two machines may send to.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openIdentityProvider } from '../../../src/sandbox/identity/provider.js'
 import { openEtcd, withoutEtcd } from '../../fixtures/cluster/etcd.js'
 import { prepareMachine } from '../../fixtures/cluster/machine.js'
+import { openPeople } from '../../fixtures/cluster/people.js'
 import { startTwoControls } from '../../fixtures/cluster/two-controls.js'
 import { ADA } from '../../fixtures/dashboard/dashboard.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
@@ -11,21 +11,13 @@ import { until } from '../../fixtures/until.js'
 import { freePorts } from '../../fixtures/free-ports.js'
 import { soakTest } from '../../fixtures/soak.js'
 
-const CLIENT = { clientId: 'dashboard', clientSecret: 'of-a-test' }
 const WEBHOOKS = { allowLoopback: true, checkMs: 1_000, sendMs: 1_000, retryMs: 500 }
 const DAY_MS = 86_400_000
 
 soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const etcd = await openEtcd(t, 1)
   const firstPorts = [await freePorts(), await freePorts()] as const
-  const urls = firstPorts.map(port => `http://127.0.0.1:${port + 3}`)
-  const provider = await openIdentityProvider({
-    users: [ADA],
-    ...CLIENT,
-    redirectUris: urls.map(url => `${url}/callback`),
-  })
-  t.teardown(() => provider.close())
-  const dashboard = { webhooks: WEBHOOKS, identity: { issuer: provider.issuer, ...CLIENT } }
+  const dashboard = { webhooks: WEBHOOKS, identity: await openPeople(t, [ADA], firstPorts) }
   const prepare = (id: string, firstPort: number) =>
     prepareMachine(t, etcd, { id, location: 'fra', firstPort, dashboard })
   const one = await prepare('fra-1', firstPorts[0])
@@ -38,8 +30,8 @@ soakTest('two controls send once', { skip: withoutEtcd, timeout: 120_000 }, asyn
     validUntilMs: Date.now() + DAY_MS,
   })
   const path = `/api/accesses/${String(body['accessId'])}/webhooks`
-  const [here, there] = urls.map(url => new DashboardClient(url))
-  if (here === undefined || there === undefined) return
+  const here = new DashboardClient(one.dashboardUrl)
+  const there = new DashboardClient(other.dashboardUrl)
   await here.signIn(ADA)
   await there.signIn(ADA)
 
