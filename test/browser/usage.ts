@@ -105,7 +105,7 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Later' }).press('Enter')
     await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
     await page.getByRole('button', { name: 'Now' }).press('Enter')
-    t.equal(await page.getByRole('button', { name: 'Now' }).count(), 0)
+    await page.getByRole('button', { name: 'Now' }).waitFor({ state: 'detached' })
     t.equal(await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'), 'true')
     t.strictSame(faults, [])
   })
