@@ -1,4 +1,4 @@
-import { toPerformance, toSummary, type LanePerformance } from '../usage/performance.js'
+import { lastHours, toPerformance, toSummary, type LanePerformance } from '../usage/performance.js'
 import { HOUR_MS } from '../usage/scope.js'
 import type { LaneStates } from '../dashboard/api/operator/operator.js'
 import type { SummaryOf } from '../dashboard/api/submissions/routes.js'
@@ -14,17 +14,11 @@ export type LanesOf = (hours: number) => Promise<{
   readonly missing?: readonly string[]
 }>
 
-/** The last hours with this one, counted since 1970. */
-const lastHours = (hours: number, nowMs: number) => {
-  const until = Math.floor(nowMs / HOUR_MS) + 1
-  return { from: until - hours, until }
-}
-
 /** Of the last hours with this one, of all machines. */
 export const createLanes =
   (ask: Ask, statesOf: LaneStates, locations: readonly string[], now: () => number): LanesOf =>
   async hours => {
-    const { from, until } = lastHours(hours, now())
+    const { from, until } = lastHours(hours, 1, now())
     const { rows, missing } = await ask('lanes', ['', '', '', from, until, 0], locations)
     return {
       fromMs: from * HOUR_MS,
@@ -39,8 +33,7 @@ export const createLanes =
 export const createSummary =
   (ask: Ask, now: () => number): SummaryOf =>
   async (accessId, locations, hours, periodHours) => {
-    const { from: first, until } = lastHours(hours, now())
-    const from = Math.floor(first / periodHours) * periodHours
+    const { from, until } = lastHours(hours, periodHours, now())
     const [all, periods] = await Promise.all(
       [0, periodHours].map(each => ask('submissions', [accessId, from, until, each], locations)),
     )

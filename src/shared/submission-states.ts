@@ -41,3 +41,23 @@ export const SUBMISSION_STATES = [
   'unknown',
 ] as const
 export type SubmissionState = (typeof SUBMISSION_STATES)[number]
+
+/**
+ * What became of a submission on one lane. `written`: to a lane that gives no answers. `pending`:
+ * written, and not answered yet; of a sender that was killed, `unknown`.
+ */
+export const LANE_OUTCOMES = [
+  'left-out',
+  'pending',
+  'accepted',
+  'written',
+  'refused',
+  'full',
+  'unreachable',
+  'unknown',
+] as const
+export type LaneOutcome = (typeof LANE_OUTCOMES)[number]
+
+/** Why a lane was not used. */
+export const LEFT_OUT_REASONS = ['protection', 'size', 'tip', 'down', 'rate'] as const
+export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number]

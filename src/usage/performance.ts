@@ -2,6 +2,7 @@ import { parseCounts } from './add-rows.js'
 import { lastOf } from './latency.js'
 import type { RowOf } from './queries.js'
 import { LANE_FIGURE_NAMES, type LaneFigures } from './schema.js'
+import { HOUR_MS } from './scope.js'
 
 /**
  * Lowest tips of the bands, in lamports. 10,000, 100,000 and 1,000,000 are floors that senders ask
@@ -121,6 +122,19 @@ export const toLane = (group: readonly Row[]): LanePerformance => {
 /** Each lane in each period. */
 export const toPerformance = (rows: readonly Row[]): readonly LanePerformance[] =>
   groupsOf(rows).map(toLane)
+
+/**
+ * The last hours with this one, counted since 1970, from the start of the first of periods of so
+ * many hours.
+ */
+export const lastHours = (
+  hours: number,
+  periodHours: number,
+  nowMs: number,
+): { readonly from: number; readonly until: number } => {
+  const until = Math.floor(nowMs / HOUR_MS) + 1
+  return { from: Math.floor((until - hours) / periodHours) * periodHours, until }
+}
 
 /** How submissions of an access went; tips are of those that landed. */
 export type SubmissionFigures = Performance & { readonly tippedLamports: number }

@@ -130,7 +130,7 @@ if (browser !== undefined) {
     const banner = page.getByRole('note')
     await banner.filter({ hasText: /^Read-only\. Access acc_\w+ of person-7, as/ }).waitFor()
     await untilFocused(page, 'Node access')
-    await page.getByText('No failed requests in the last 30 days.').waitFor()
+    await page.getByText('No failed requests in the range of this page.').waitFor()
     t.match(page.url(), /#\/operator\/access\/acc_\w+$/)
     await look(t, page, 'operator-access', VIEWS)
     await page.getByRole('tab', { name: 'Usage' }).press('ArrowRight')

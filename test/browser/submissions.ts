@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Locator } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
@@ -49,6 +50,7 @@ if (browser !== undefined) {
   const lost = await submitter.forLander({ blockhash: randomBytes(32) })
   const failing = await submitter.forLander({ lamports: 10n ** 17n })
   const refused = await submitter.forRelay({ blockhash: randomBytes(32) })
+  const [raced, unpaid] = [await submitter.forLander(), await submitter.forLander()]
 
   const openTab = async (): Promise<void> => {
     await page.goto(dashboardUrl)
@@ -57,7 +59,14 @@ if (browser !== undefined) {
     await page.getByRole('list', { name: 'Submissions', exact: true }).waitFor()
   }
   const items = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
-  const itemOf = (signature: string) => items.filter({ hasText: signature })
+  const itemOf = (signature: string) =>
+    items.filter({ hasText: `${signature.slice(0, 8)}…${signature.slice(-6)}` })
+  /** Opens a line to all that is known of a submission. */
+  const open = async (item: Locator): Promise<Locator> => {
+    const line = item.locator('> button')
+    if ((await line.getAttribute('aria-expanded')) === 'false') await line.press('Enter')
+    return item
+  }
 
   await t.test('what is sent is seen until it has landed', async t => {
     await submitter.lander(lost)
@@ -72,6 +81,19 @@ if (browser !== undefined) {
       .getByText(/^Not seen yet/)
       .waitFor()
 
+    await open(landed)
+    const story = await landed.innerText()
+    const [, at = ''] = /Slot at receipt\s+([\d,]+)/.exec(story) ?? []
+    const [, slot = '', slots = ''] =
+      /Landed in slot ([\d,]+).*, after (\d+) slots?,/.exec(story) ?? []
+    const [from, to] = [at, slot].map(text => Number(text.replaceAll(',', '')))
+    t.equal(Number(to) - Number(from), Number(slots))
+    t.match(story, /Received\s+\w+ \d+, \d\d:\d\d:\d\d\.\d{3}/)
+    t.match(story, /Sent\s+\d\d:\d\d:\d\d\.\d{3}, after \d+ ms/)
+    t.match(story, /Answered\s+\d\d:\d\d:\d\d\.\d{3}, after \d+ ms/)
+    t.match(story, /lander\s+accepted, sent after .* ms, answered after .* ms, HTTP status 200/)
+    const [tipAccount] = deployment.description.tips.lander
+    t.match(story, new RegExp(`Tip of 0\\.001 SOL to\\s+Copy tip account\\s+${tipAccount}`))
     await landed.getByRole('button', { name: /^Copy signature/ }).click()
     await page.getByText('signature copied').waitFor()
     t.equal(await clipboardOf(page), one.signature)
@@ -86,22 +108,37 @@ if (browser !== undefined) {
     await submitter.relay([refused])
     await submitter.lander(failing)
     await submitter.post('/lander', 'not JSON')
-    const ofBatch = itemOf(batch[1].signature)
+    await submitter.post('/race?response=json', raced.bytes, 'application/octet-stream')
+    await submitter.relay([unpaid])
+    const ofBatch = await open(itemOf(batch[0].signature))
     await ofBatch.getByText('Partly landed', { exact: true }).waitFor()
-    await ofBatch.getByText('2 of 3 transactions accepted').waitFor()
-    await ofBatch
+    await ofBatch.getByText('2 of 3 transactions accepted', { exact: true }).waitFor()
+    const landedOf = ofBatch
+      .getByRole('list', { name: 'Transactions' })
       .getByText(/^Landed in slot/)
-      .nth(1)
-      .waitFor()
-    t.equal(await ofBatch.getByText(/^Landed in slot/).count(), 2)
+    await landedOf.nth(1).waitFor()
+    t.equal(await landedOf.count(), 2)
+    t.match(await ofBatch.locator('> button').innerText(), /2 of 3 landed\. 2 of 3 transactions/)
     await itemOf(bundle[0].signature).getByText('Final', { exact: true }).waitFor()
     const ofRefused = itemOf(refused.signature)
     await ofRefused.getByText('Refused', { exact: true }).waitFor()
-    await ofRefused.getByText('bundle contains an invalid blockhash').waitFor()
+    await ofRefused.getByText('bundle contains an invalid blockhash').first().waitFor()
     await itemOf(failing.signature)
       .getByText(/^Failed in slot [\d,]+: instruction 1: /)
       .waitFor()
     await items.filter({ hasText: 'Rejected by Slotline' }).getByText('Parse error').waitFor()
+    const rejected = await open(itemOf(unpaid.signature))
+    await rejected.getByText('Nothing was sent.').waitFor()
+    t.equal(await rejected.getByRole('link').count(), 0, 'no explorer knows what was not sent')
+    t.equal(await rejected.getByRole('list', { name: 'Lanes' }).count(), 0)
+    const lanes = (await open(itemOf(raced.signature))).getByRole('list', { name: 'Lanes' })
+    const answers = (await lanes.getByRole('listitem').allInnerTexts()).toSorted()
+    t.match(answers, [
+      /^json-rpc\s+accepted, sent after .* ms, answered after .* ms, HTTP status 200/,
+      /^octets\s+accepted/,
+      /^quic\s+accepted/,
+      /^text\s+accepted/,
+    ])
     t.strictSame(faults, [])
   })
 
@@ -162,9 +199,9 @@ if (browser !== undefined) {
     const card = page.getByRole('region', { name: 'Landing', exact: true })
     const tile = (name: string) =>
       card.locator('.tile', { has: page.getByText(name, { exact: true }) }).locator('dd')
-    // One is landed, one has failed and one expired of /lander; a batch, a bundle, and a refusal.
-    await card.locator('.tile dd').filter({ hasText: /^6$/ }).waitFor({ timeout: EXPIRY_MS })
-    t.equal(await tile('Landed').innerText(), '2\n33.3%')
+    // Of /lander one is landed, one failed and one expired; a batch, bundle, refusal and race.
+    await card.locator('.tile dd').filter({ hasText: /^7$/ }).waitFor({ timeout: EXPIRY_MS })
+    t.equal(await tile('Landed').innerText(), '3\n42.9%')
     t.match(await tile('Median delay').innerText(), /^[\d.]+ m?s\n\d+ slots?$/)
     t.match(await tile('Tips of landed').innerText(), /^0\.\d+ SOL$/)
     const row = (name: string) => card.getByRole('row').filter({ hasText: name })
@@ -173,10 +210,18 @@ if (browser !== undefined) {
     t.strictSame(await counts('/lander '), ['3', '1\n33.3%'])
     t.strictSame(await counts('/relay-bundle'), ['1', '1\n100%'])
     await card.getByRole('radio', { name: 'Locations' }).check()
-    t.strictSame(await counts('fra'), ['6', '2\n33.3%'])
+    t.strictSame(await counts('fra'), ['7', '3\n42.9%'])
+    await card.getByRole('radio', { name: 'Lanes' }).check()
+    t.strictSame(await counts('Several lanes'), ['1', '1\n100%'])
     await card.getByRole('radio', { name: 'Time' }).check()
     t.ok((await card.getByRole('row').count()) >= 2)
     await look(t, page, 'submissions-landing', VIEWS)
+    // One range for the numbers and the list, in the URL.
+    await page.getByRole('radio', { name: 'This hour' }).check()
+    await card.locator('.tile dd').filter({ hasText: /^7$/ }).waitFor()
+    await page.getByText(/^All locations of acc_\w+, received in this hour$/).waitFor()
+    t.match(page.url(), /\/submissions\?hours=1$/)
+    await page.getByRole('radio', { name: '24 hours' }).check()
     t.strictSame(faults, [])
   })
 
@@ -256,8 +301,8 @@ if (browser !== undefined) {
   await t.test('every submission is seen whole in each window', async t => {
     await openTab()
     await page.getByRole('button', { name: 'Older' }).click()
-    const whole = itemOf(one.signature)
-    await whole.waitFor()
+    const whole = await open(itemOf(one.signature))
+    for (const { signature } of [raced, batch[0], refused]) await open(itemOf(signature))
     await look(t, page, 'submissions-all', VIEWS, async () => {
       const hidden = await page
         .locator('.submission *:not(.unseen)')

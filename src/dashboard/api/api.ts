@@ -67,12 +67,13 @@ const usageRoutes = ({ usage }: ApiParts): readonly Route[] => [
     apiKeyScope: 'usage:read',
     operatorAnswer: shapes.tokenUsage,
     summary: 'Usage of the network at the location per minute, and refused attempts',
+    query: shapes.tokenUsageQuery,
     answers: { 200: { description: 'The last 24 hours', body: shapes.tokenUsage } },
-    errors: ['notOffered'],
-    handle: async ({ access, params }) => {
+    errors: ['notOffered', 'wrongInput'],
+    handle: async ({ access, params, query }) => {
       const found = await usage.ofScope(toScope(access, params))
-      const { clients: _clients, ...shown } = found
-      return ok(shown)
+      const { clients: _clients, minutes, ...shown } = found
+      return ok({ minutes: minutes.slice(minutes.length - query.minutes), ...shown })
     },
   }),
   route({

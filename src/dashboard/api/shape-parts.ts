@@ -39,15 +39,14 @@ export const missing = v.optional(
   ),
 )
 
-/** Ranges that the page offers. */
-const HOURS = ['24', '168', '720'] as const
-
-export const hoursQuery = v.strictObject({
-  hours: described(
-    v.optional(v.picklist(HOURS, `must be one of ${HOURS.join(', ')}`), '24'),
-    'The last so many hours, with this one',
-  ),
-})
+/** A query of one of these ranges. */
+export const hoursQueryOf = <const H extends readonly string[]>(all: H) =>
+  v.strictObject({
+    hours: described(
+      v.optional(v.picklist(all, `must be one of ${all.join(', ')}`), '24'),
+      'The last so many hours, with this one',
+    ),
+  })
 
 const shares = (description: string) =>
   described(

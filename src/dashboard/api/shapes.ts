@@ -159,6 +159,25 @@ export const usageMinute = {
   refused: count,
 }
 
+const MINUTES_MAX = 1_440
+const minutesProblem = `must be an integer from 0 to ${MINUTES_MAX}`
+
+export const tokenUsageQuery = v.strictObject({
+  minutes: described(
+    v.optional(
+      v.pipe(
+        v.string(minutesProblem),
+        v.regex(/^\d{1,4}$/, minutesProblem),
+        v.transform(Number),
+        v.number(),
+        v.maxValue(MINUTES_MAX, minutesProblem),
+      ),
+      String(MINUTES_MAX),
+    ),
+    'How many of the newest minutes are answered',
+  ),
+})
+
 export const tokenUsage = v.object({
   minutes: v.array(v.object(usageMinute)),
   refused: v.array(v.object({ atMs: instantMs, address: text, reason: text })),

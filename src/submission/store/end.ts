@@ -60,6 +60,10 @@ const LANES = {
 /** Those of the upstreams of routes, which no lane of a race may have. */
 export const ROUTE_LANES: ReadonlySet<string> = new Set(Object.values(LANES))
 
+/** What carries the submissions of a route; null where each has lanes of its own. */
+export const laneOfRoute = (route: SubmissionRoute): string | null =>
+  route === '/race' ? null : LANES[route]
+
 /** Every lane that may have it: whichever landed it cannot be known from the chain. */
 const wasWritten = ({ outcome }: LaneReport): boolean =>
   outcome !== 'left-out' && outcome !== 'unreachable'

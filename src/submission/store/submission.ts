@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { LANE_OUTCOMES, LEFT_OUT_REASONS } from '../../shared/submission-states.js'
 
 const text = v.string()
 /** Unix milliseconds. */
@@ -109,22 +110,9 @@ const afterMs = v.nullable(v.pipe(v.number(), v.minValue(0)))
 
 const laneSchema = v.object({
   lane: text,
-  /**
-   * `written`: to a lane that gives no answers. `pending`: written, and not answered yet; of a
-   * sender that was killed, `unknown`.
-   */
-  outcome: v.picklist([
-    'left-out',
-    'pending',
-    'accepted',
-    'written',
-    'refused',
-    'full',
-    'unreachable',
-    'unknown',
-  ]),
+  outcome: v.picklist(LANE_OUTCOMES),
   /** Why it was not used. */
-  leftOut: v.optional(v.picklist(['protection', 'size', 'tip', 'down', 'rate'])),
+  leftOut: v.optional(v.picklist(LEFT_OUT_REASONS)),
   /** Milliseconds from the start of the race; null where it has not come to that. */
   writtenAfterMs: afterMs,
   answeredAfterMs: afterMs,

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import * as adminShapes from '../admin-shapes.js'
 import { incidents } from '../incidents/incident-shapes.js'
-import { count, hoursQuery, instantMs, missing, performance } from '../shape-parts.js'
+import { count, hoursQueryOf, instantMs, missing, performance } from '../shape-parts.js'
 import { locations, machines } from '../shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
@@ -53,7 +53,7 @@ export const audit = v.object({
   missing,
 })
 
-export const laneQuery = hoursQuery
+export const laneQuery = hoursQueryOf(['24', '168', '720'])
 
 const laneStates = v.pipe(
   v.array(

@@ -32,6 +32,9 @@ const COLUMNS = [
   'index',
   'delaySlots',
   'delayMs',
+  'receivedSlot',
+  'tips',
+  'lanes',
 ] as const
 
 const toInstant = (atMs: number | null): string =>
@@ -42,10 +45,10 @@ const toLines = (submission: SubmissionView): string => {
   const { transactions, ...rest } = submission
   const nothing = {
     ...{ signature: '', state: '', slot: null, index: null },
-    ...{ delaySlots: null, delayMs: null, error: null },
+    ...{ delaySlots: null, delayMs: null, error: null, tips: [] },
   }
   return (transactions.length === 0 ? [nothing] : transactions)
-    .map(({ delayMs, delaySlots, error, index, signature, slot, state }) =>
+    .map(({ delayMs, delaySlots, error, index, signature, slot, state, tips }) =>
       toCsvLine([
         rest.submissionId,
         toInstant(rest.receivedAtMs),
@@ -64,6 +67,9 @@ const toLines = (submission: SubmissionView): string => {
         index ?? '',
         delaySlots ?? '',
         delayMs ?? '',
+        rest.receivedSlot ?? '',
+        tips.map(({ account, lamports }) => `${account}:${lamports}`).join(' '),
+        rest.lanes.map(({ lane, outcome }) => `${lane}:${outcome}`).join(' '),
       ]),
     )
     .join('')

@@ -1,4 +1,6 @@
 import type * as v from 'valibot'
+import { lastHours } from '../../../usage/performance.js'
+import { HOUR_MS } from '../../../usage/scope.js'
 import { ok, route, type Route } from '../../http/route.js'
 import type { Catalog } from '../catalog.js'
 import { collect, toCsv, type ExportBounds } from './export.js'
@@ -17,10 +19,20 @@ export type SubmissionRouteParts = {
   readonly submissions: shapes.Submissions
   readonly exportBounds: ExportBounds
   readonly summary: SummaryOf
+  readonly now: () => number
 }
 
 /** Hours of a period of the chart, by those of its range. */
-const PERIOD_HOURS = { 24: 1, 168: 6, 720: 24 } as const
+const PERIOD_HOURS = { 1: 1, 6: 1, 24: 1, 168: 6, 720: 24 } as const
+
+type Asked = Pick<v.InferOutput<typeof shapes.submissionsQuery>, 'fromMs' | 'hours'>
+
+/** A query with the begin of its hours, which is that of a summary of as many. */
+const withBegin = <Q extends Asked>({ hours, ...query }: Q, nowMs: number): Omit<Q, 'hours'> => {
+  if (hours === undefined || query.fromMs !== undefined) return query
+  const { from } = lastHours(Number(hours), PERIOD_HOURS[hours], nowMs)
+  return { ...query, fromMs: from * HOUR_MS }
+}
 
 /** Headers of a file that a browser saves. */
 const fileHeaders = (name: string, type: string): Readonly<Record<string, string>> => ({
@@ -28,7 +40,7 @@ const fileHeaders = (name: string, type: string): Readonly<Record<string, string
   'Content-Disposition': `attachment; filename="${name}"`,
 })
 
-const exportRoute = ({ exportBounds, submissions }: SubmissionRouteParts): Route =>
+const exportRoute = ({ exportBounds, now, submissions }: SubmissionRouteParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions/export',
@@ -42,7 +54,7 @@ const exportRoute = ({ exportBounds, submissions }: SubmissionRouteParts): Route
     isRateLimited: true,
     handle: async ({ access, query: { format, ...filters } }) => {
       const { accessId, locations } = access
-      const search = { accessId, ...filters }
+      const search = { accessId, ...withBegin(filters, now()) }
       const found = await collect(submissions, search, locations, exportBounds)
       const isPart = found.next !== null || found.missing !== undefined
       const name = `submissions-${accessId}${isPart ? '-part' : ''}.${format}`
@@ -95,13 +107,14 @@ export const createSubmissionRoutes = (parts: SubmissionRouteParts): readonly Ro
     answers: { 200: { description: 'Newest first', body: shapes.submissions } },
     errors: ['wrongInput'],
     handle: async ({ access, query }) => {
-      const { catalog, submissions } = parts
+      const { catalog, now, submissions } = parts
       const { accessId, locations, networks } = access
       const explorers = networks.flatMap(network => {
         const url = catalog.explorerUrl(network)
         return url === undefined ? [] : [{ network, url }]
       })
-      return ok({ ...(await submissions({ accessId, ...query }, locations)), explorers })
+      const search = { accessId, ...withBegin(query, now()) }
+      return ok({ ...(await submissions(search, locations)), explorers })
     },
   }),
 ]

@@ -1,8 +1,13 @@
 import * as v from 'valibot'
-import { SUBMISSION_STATES, TRANSACTION_STATES } from '../../../shared/submission-states.js'
+import {
+  LANE_OUTCOMES,
+  LEFT_OUT_REASONS,
+  SUBMISSION_STATES,
+  TRANSACTION_STATES,
+} from '../../../shared/submission-states.js'
 import { SUBMISSION_PATHS } from '../catalog.js'
 import type { Awaitable, Missing } from '../answers.js'
-import { hoursQuery, missing, performance } from '../shape-parts.js'
+import { hoursQueryOf, missing, performance } from '../shape-parts.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -37,10 +42,18 @@ const queryInstant = (description: string) =>
     description,
   )
 
+/** Ranges that the page offers. */
+const HOURS = ['1', '6', '24', '168', '720'] as const
+export const summaryQuery = hoursQueryOf(HOURS)
+
 const filters = {
   location: described(
     v.optional(v.pipe(text, v.regex(LOCATION, 'must be the id of a location'))),
     'That received it',
+  ),
+  hours: described(
+    v.optional(v.picklist(HOURS, `must be one of ${HOURS.join(', ')}`)),
+    'In place of `fromMs`: received in the time of a summary of so many hours',
   ),
   fromMs: queryInstant('Received at this instant or later, in Unix milliseconds'),
   untilMs: queryInstant('Received before this instant, in Unix milliseconds'),
@@ -80,6 +93,7 @@ export const exportQuery = v.strictObject({
   ...filters,
 })
 
+// What has a default is absent of a machine with an earlier build.
 const transaction = v.object({
   signature: text,
   state: v.picklist(TRANSACTION_STATES),
@@ -88,6 +102,23 @@ const transaction = v.object({
   error: described(v.nullable(text), 'Why it failed in that block'),
   delaySlots: described(v.nullable(count), 'Slots from the receipt to that block'),
   delayMs: described(v.nullable(count), 'Milliseconds until the index had that block'),
+  tips: described(
+    v.optional(v.pipe(v.array(v.object({ account: text, lamports: count })), v.readonly()), []),
+    'What it pays to which tip account',
+  ),
+})
+
+const lane = v.object({
+  lane: described(text, 'Of a race; of other routes the upstream, by its name in metrics'),
+  outcome: v.picklist(LANE_OUTCOMES),
+  leftOut: described(v.nullable(v.picklist(LEFT_OUT_REASONS)), 'Why it was not used'),
+  writtenAfterMs: described(
+    v.nullable(count),
+    'Milliseconds from the receipt, of a race from its start; null if nothing was written',
+  ),
+  answeredAfterMs: described(v.nullable(count), 'The same until the answer'),
+  status: described(v.nullable(count), 'HTTP status of the answer'),
+  words: described(text, 'The beginning of the answer, or why there is none'),
 })
 
 const submission = v.object({
@@ -104,6 +135,10 @@ const submission = v.object({
     'In order, each with its first signature; those that could not be read have none',
   ),
   receivedAtMs: instantMs,
+  receivedSlot: described(
+    v.optional(v.nullable(count), null),
+    'The newest slot of the index then; null if it is not known',
+  ),
   forwardedAtMs: v.nullable(instantMs),
   answeredAtMs: v.nullable(instantMs),
   checks: described(text, '`passed`, or the message of the check that failed'),
@@ -112,6 +147,10 @@ const submission = v.object({
   reason: described(v.nullable(text), 'Why it is not accepted, or what is not known'),
   outcome: described(text, 'What the upstream made of it'),
   error: described(v.nullable(text), 'The error of the upstream, as JSON'),
+  lanes: described(
+    v.optional(v.pipe(v.array(lane), v.readonly()), []),
+    'What became of it on each lane; empty if nothing was sent for it',
+  ),
 })
 
 const next = described(
@@ -133,8 +172,6 @@ export const submissions = v.object({
     'Where transactions of a network can be looked at; `{signature}` is the place of theirs',
   ),
 })
-
-export const summaryQuery = hoursQuery
 
 const figures = {
   ...performance,
@@ -167,7 +204,7 @@ export type SubmissionView = v.InferOutput<typeof submission>
 export type SubmissionPageView = v.InferOutput<typeof submissionPage>
 
 /** Which submissions of an access are wanted. */
-export type SubmissionSearch = Omit<v.InferOutput<typeof submissionsQuery>, 'limit'> & {
+export type SubmissionSearch = Omit<v.InferOutput<typeof submissionsQuery>, 'limit' | 'hours'> & {
   readonly accessId: string
   readonly limit: number
 }
@@ -184,5 +221,7 @@ export const parseSearch = (
   query: Readonly<Record<string, string | undefined>>,
 ): SubmissionSearch | undefined => {
   const parsed = v.safeParse(submissionsQuery, query)
-  return parsed.success ? { accessId, ...parsed.output } : undefined
+  if (!parsed.success) return undefined
+  const { hours: _hours, ...search } = parsed.output
+  return { accessId, ...search }
 }

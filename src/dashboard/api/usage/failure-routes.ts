@@ -1,3 +1,4 @@
+import type * as v from 'valibot'
 import type { AccessService } from '../../../access/service.js'
 import type { Access } from '../../../access/store/tables.js'
 import { FAILURES_MAX } from '../../../usage/schema.js'
@@ -35,10 +36,28 @@ const toCsv = (failures: readonly FailedRequest[]): string =>
     )
     .join('')
 
+type AskedTimes = Pick<
+  v.InferOutput<typeof shapes.failuresQuery>,
+  'from' | 'span' | 'step' | 'until'
+>
+
+/** Later than any failed request. */
+const ALWAYS_MS = 999_999_999_999_999
+
+/** The times of a query, in place of how it names them. */
+const withTimes = <Q extends AskedTimes>(
+  { from, span, step = 1, until, ...filters }: Q,
+  nowMs: number,
+) => {
+  const endMs = until ?? (Math.floor(nowMs / step) + 1) * step
+  const fromMs = from ?? (span === undefined ? 0 : endMs - span)
+  return { ...filters, fromMs, untilMs: until ?? ALWAYS_MS }
+}
+
 const toParamsUntil = ({ paramsUntilMs = 0 }: Access, nowMs: number): number | null =>
   paramsUntilMs > nowMs ? paramsUntilMs : null
 
-const exportRoute = ({ usage }: Parts): Route =>
+const exportRoute = ({ now, usage }: Parts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/failures/export',
@@ -56,9 +75,9 @@ const exportRoute = ({ usage }: Parts): Route =>
       },
     },
     errors: ['wrongInput'],
-    handle: async ({ access, query: { format, from, until, ...filters } }) => {
+    handle: async ({ access, query: { format, ...asked } }) => {
       const { accessId, locations } = access
-      const query = { ...filters, limit: FAILURES_MAX, fromMs: from, untilMs: until }
+      const query = { ...withTimes(asked, now()), limit: FAILURES_MAX }
       const { failures, missing } = await usage.failures(accessId, query, locations)
       return {
         status: 200,
@@ -88,10 +107,9 @@ export const createFailureRoutes = (parts: Parts): readonly Route[] => {
       query: shapes.failuresQuery,
       answers: { 200: { description: 'Newest first', body: shapes.failures } },
       errors: ['wrongInput'],
-      handle: async ({ access, query: { from, until, ...query } }) => {
+      handle: async ({ access, query }) => {
         const { accessId, locations } = access
-        const wanted = { ...query, fromMs: from, untilMs: until }
-        const found = await usage.failures(accessId, wanted, locations)
+        const found = await usage.failures(accessId, withTimes(query, now()), locations)
         return ok({ ...found, paramsUntilMs: toParamsUntil(access, now()) })
       },
     }),

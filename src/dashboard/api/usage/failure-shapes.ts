@@ -2,20 +2,14 @@ import * as v from 'valibot'
 import { FAILURE_ORIGINS } from '../../../usage/calls.js'
 import { effectEntry } from '../effect-shape.js'
 import { count, described, instantMs, missing, text } from '../shape-parts.js'
+import { queriedTime, step } from './shapes.js'
 
 /** Most failed requests in one response. */
 const FAILURES_MAX = 1_000
 const failuresProblem = `must be an integer from 1 to ${FAILURES_MAX}`
-const timeProblem = 'must be Unix milliseconds'
 
 const shortText = (charsMax: number, what: string) =>
   v.optional(v.pipe(v.string(), v.maxLength(charsMax, `must be ${what}`)), '')
-
-const queriedTime = (otherwise: string) =>
-  v.optional(
-    v.pipe(v.string(), v.regex(/^\d{1,15}$/, timeProblem), v.transform(Number), v.number()),
-    otherwise,
-  )
 
 const filters = {
   method: described(shortText(39, 'a method'), 'As it is listed'),
@@ -32,8 +26,10 @@ const filters = {
     ),
     'Who refused it: the service, the upstream, or a limit of the access',
   ),
-  from: described(queriedTime('0'), 'Unix milliseconds'),
-  until: described(queriedTime('999999999999999'), 'Unix milliseconds, exclusive'),
+  from: described(v.optional(queriedTime), 'Unix milliseconds; absent: all that is kept'),
+  until: described(v.optional(queriedTime), 'Unix milliseconds, exclusive; absent: now'),
+  span: described(v.optional(queriedTime), 'Milliseconds before `until`, in place of `from`'),
+  step: described(v.optional(step), 'With `span`: as for `usage/range`, so that both are equal'),
 }
 
 export const failuresQuery = v.strictObject({

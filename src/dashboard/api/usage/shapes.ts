@@ -6,7 +6,7 @@ import { usageMinute } from '../shapes.js'
 const PERIODS_MAX = 1_500
 const GRAIN_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
 const timeProblem = 'must be Unix milliseconds'
-const queriedTime = v.pipe(
+export const queriedTime = v.pipe(
   v.string(timeProblem),
   v.regex(/^\d{1,15}$/, timeProblem),
   v.transform(Number),
@@ -41,7 +41,7 @@ export const times = {
   span: described(v.optional(queriedTime), 'Milliseconds, in place of `from`'),
 }
 
-const step = described(
+export const step = described(
   v.pipe(
     queriedTime,
     v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),

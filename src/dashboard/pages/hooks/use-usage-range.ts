@@ -19,6 +19,12 @@ export const timesOf = ({ range, end }: UsageView): Readonly<Record<string, stri
   ...(end !== undefined && { until: String(windowOf(range, end).untilMs) }),
 })
 
+/** The same with the length of its periods, at which it begins and ends. */
+export const stepsOf = (view: UsageView): Readonly<Record<string, string>> => ({
+  ...timesOf(view),
+  step: String(bucketMs(view.range)),
+})
+
 /** The view in the URL, and a function that changes it. */
 export const useUsageView = (): readonly [UsageView, (view: UsageView) => void] => {
   const [query, setQuery] = useQuery()
@@ -52,7 +58,7 @@ export const useUsageRange = <U extends RangeUsage>({
   readonly usage: Loaded<U>
 } => {
   const [view, setView] = useUsageView()
-  const load = (): Promise<U> => read({ ...timesOf(view), step: String(bucketMs(view.range)) })
+  const load = (): Promise<U> => read(stepsOf(view))
   const key = JSON.stringify([name, view])
   return { view, setView, usage: useLoaded(key, load, REFRESH_MS) }
 }

@@ -251,8 +251,9 @@ const createReadCalls = (read: Read, accesses?: string) => {
     read(schema, 'GET', pathOf(accessId, end))
   type Query = Readonly<Record<string, string>>
   return {
+    // Not the minutes, which the range has: the event stream sends no answer as long as these.
     tokenUsage: (scope: TokenScope) =>
-      read(shapes.tokenUsage, 'GET', `${scopePath(scope, accesses)}/usage`),
+      read(shapes.tokenUsage, 'GET', `${scopePath(scope, accesses)}/usage?minutes=0`),
     usageRange: (accessId: string, query: Query) =>
       ask(usageShapes.rangeUsage, accessId, `usage/range?${new URLSearchParams(query)}`),
     failures: (accessId: string, query: Query) =>

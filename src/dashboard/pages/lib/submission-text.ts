@@ -1,3 +1,4 @@
+import type { LaneOutcome, LeftOutReason } from '../../../shared/submission-states.js'
 import type { Submission, SubmissionSummary } from './wire.js'
 
 type State = Submission['state']
@@ -84,6 +85,49 @@ export const transactionText = (
   }
 }
 
+/** What is known of a submission, in one line. */
+export const submissionText = (
+  { reason, state, transactions }: Submission,
+  formatSlot: (slot: number) => string,
+): string => {
+  const [first, ...others] = transactions
+  const landed = transactions.filter(({ slot, error }) => slot !== null && error === null).length
+  const text = reason ?? (first && transactionText(first, state, formatSlot)) ?? ''
+  return others.length === 0 ? text : `${landed} of ${transactions.length} landed. ${text}`
+}
+
+const OUTCOMES: Readonly<Record<LaneOutcome, string>> = {
+  'left-out': 'not used',
+  pending: 'not answered yet',
+  accepted: 'accepted',
+  written: 'sent; this lane gives no answers',
+  refused: 'refused',
+  full: 'no capacity',
+  unreachable: 'could not be reached; nothing was sent',
+  unknown: 'sent, but no complete answer came',
+}
+
+const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
+  protection: 'it does not protect transactions, as was asked',
+  size: 'the transaction is longer than it takes',
+  tip: 'its tip accounts are paid less than its floor',
+  down: 'it is not connected',
+  rate: 'its rate is used up',
+}
+
+/** What became of a submission on one lane. */
+export const laneText = (
+  { answeredAfterMs, leftOut, outcome, status, words, writtenAfterMs }: Submission['lanes'][number],
+  formatDelay: (ms: number) => string,
+): string =>
+  [
+    leftOut === null ? OUTCOMES[outcome] : `${OUTCOMES[outcome]}: ${LEFT_OUT[leftOut]}`,
+    ...(writtenAfterMs === null ? [] : [`sent after ${formatDelay(writtenAfterMs)}`]),
+    ...(answeredAfterMs === null ? [] : [`answered after ${formatDelay(answeredAfterMs)}`]),
+    ...(status === null ? [] : [`HTTP status ${status}`]),
+    ...(words.trim() === '' ? [] : [words.trim()]),
+  ].join(', ')
+
 /** The explorer's page of a transaction. */
 export const explorerLink = (url: string, signature: string): string =>
   url.replace('{signature}', encodeURIComponent(signature))
@@ -130,12 +174,22 @@ export const isSignature = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{64,
 
 const HOUR_MS = 3_600_000
 
-/** Ranges of the summary, by their hours, with the hours of a column of its chart. */
+/** Ranges of the page, by their hours, with the hours of a column of its chart. */
 export const SUMMARY_RANGES = [
+  { id: '1', name: 'This hour', columnHours: 1 },
+  { id: '6', name: '6 hours', columnHours: 1 },
   { id: '24', name: '24 hours', columnHours: 1 },
   { id: '168', name: '7 days', columnHours: 6 },
   { id: '720', name: '30 days', columnHours: 24 },
 ] as const
+
+type SummaryRange = (typeof SUMMARY_RANGES)[number]
+
+const DAY = SUMMARY_RANGES[2]
+
+/** The range of a query of the URL; a day where it names none. */
+export const rangeOf = (hours: string | undefined): SummaryRange =>
+  SUMMARY_RANGES.find(({ id }) => id === hours) ?? DAY
 
 export type SummaryColumn = {
   readonly startMs: number
@@ -148,7 +202,7 @@ export const columnsOf = (
   { fromMs, untilMs, periods }: Pick<SubmissionSummary, 'fromMs' | 'untilMs' | 'periods'>,
   hours: string,
 ): readonly SummaryColumn[] => {
-  const { columnHours } = SUMMARY_RANGES.find(({ id }) => id === hours) ?? SUMMARY_RANGES[0]
+  const { columnHours } = rangeOf(hours)
   const stepMs = columnHours * HOUR_MS
   const known = new Map(periods.map(period => [period.startMs, period]))
   return Array.from({ length: Math.ceil((untilMs - fromMs) / stepMs) }, (_, index) => {
@@ -156,6 +210,38 @@ export const columnsOf = (
     const { sent = 0, landed = 0 } = known.get(startMs) ?? {}
     return { startMs, sent, landed }
   })
+}
+
+/** A query of the URL with this range. */
+export const withHours = (
+  { hours: _hours, ...others }: Readonly<Record<string, string>>,
+  hours: string,
+): Readonly<Record<string, string>> => (hours === DAY.id ? others : { ...others, hours })
+
+/** A query of the URL with these filters in place of its own. */
+export const withFilters = (
+  { hours }: Readonly<Record<string, string>>,
+  filters: SubmissionFilters,
+): Readonly<Record<string, string>> => ({
+  ...(hours !== undefined && { hours }),
+  ...toFilterQuery(filters),
+})
+
+const hasTimes = ({ fromMs, untilMs }: SubmissionFilters): boolean => fromMs + untilMs !== ''
+
+/** What the API is asked for: times of the filters, or else the range of the page. */
+export const toSearchQuery = (
+  filters: SubmissionFilters,
+  hours: string,
+): Readonly<Record<string, string>> => ({
+  ...toFilterQuery(filters),
+  ...(hasTimes(filters) ? {} : { hours }),
+})
+
+/** When they were received, after `received` or `No submissions`. */
+export const receivedText = (filters: SubmissionFilters, { name }: SummaryRange): string => {
+  if (hasTimes(filters)) return 'in the time below'
+  return name === 'This hour' ? 'in this hour' : `in the last ${name}`
 }
 
 /** Lamports in SOL, all nine places where they are needed. */

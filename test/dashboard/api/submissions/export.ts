@@ -11,7 +11,7 @@ const ALL = Array.from({ length: COUNT }, (_, index) => ({
   submissionId: idOf(index),
 }))
 /** Its reason would be a formula, and its error has a comma and a quote. */
-const SHOWN = { index: null, delaySlots: null, delayMs: null }
+const SHOWN = { index: null, delaySlots: null, delayMs: null, tips: [] }
 const HOSTILE: SubmissionView = {
   ...SUBMISSION_VIEW,
   reason: '=HYPERLINK("http://evil.example")',
@@ -23,10 +23,12 @@ const HOSTILE: SubmissionView = {
 
 const open = async (t: Test, found = ALL, bounds = {}) => {
   const limits: number[] = []
+  const begins: (number | undefined)[] = []
   const dashboard = await startDashboard(t, {
     submissionStore: bounds,
-    submissions: ({ before, limit }) => {
+    submissions: ({ before, fromMs, limit }) => {
       limits.push(limit)
+      begins.push(fromMs)
       const from =
         before === undefined ? 0 : 1 + found.findIndex(one => one.submissionId === before)
       const submissions = found.slice(from, from + limit)
@@ -40,11 +42,11 @@ const open = async (t: Test, found = ALL, bounds = {}) => {
   const signedOut = await ask('format=csv')
   t.equal(signedOut.status, 401)
   await ada.signIn(ADA)
-  return { accessId, ask, limits }
+  return { accessId, ask, begins, dashboard, limits }
 }
 
 t.test('what matches is one file, of any number of pages', async t => {
-  const { accessId, ask, limits } = await open(t)
+  const { accessId, ask, begins, dashboard, limits } = await open(t)
   const json = await ask('format=json')
   t.strictSame(json.json, { submissions: ALL, next: null })
   t.strictSame(limits, [200, 200, 200])
@@ -57,6 +59,9 @@ t.test('what matches is one file, of any number of pages', async t => {
   t.equal(csv.headers.get('content-type'), 'text/csv; charset=utf-8')
   t.equal(csv.headers.get('content-encoding'), null)
   t.equal(csv.text.split('\r\n').length, COUNT + 2, 'a head, and no line is left out')
+  begins.length = 0
+  await ask('format=csv&hours=1')
+  t.equal(begins[0], Math.floor(dashboard.clock.nowMs / 3_600_000) * 3_600_000)
   t.match((await ask('format=xml')).json, {
     error: { message: 'query.format must be csv or json' },
   })
@@ -83,5 +88,6 @@ t.test('no cell of a CSV file is a formula', async t => {
   t.match(head, /^submission,received,route,network,location,state,reason,signature,slot,error,/)
   t.ok(one?.includes(`"'=HYPERLINK(""http://evil.example"")",one,7,"a, ""b""",`))
   t.ok(two?.includes(',two,,,'))
+  t.ok(two?.endsWith(',5,,relayBundle:accepted'), 'slot at receipt, tips and lanes')
   t.strictSame(rest, [''])
 })

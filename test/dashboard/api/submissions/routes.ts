@@ -27,6 +27,15 @@ t.test('submissions are searched by what the query names, from a place on', asyn
     { accessId, limit: 200, signature: SIGNATURE, before: ID },
     { accessId, limit: 2, location: 'fra-2', fromMs: 0, untilMs: 2 ** 48 - 1 },
   ])
+  // The times of the summaries.
+  for (const hours of [1, 24, 168]) {
+    await ada.ask(`${list}?limit=3&hours=${hours}`)
+    const { json } = await ada.ask(`${list}/summary?hours=${hours}`)
+    const { fromMs } = Object(json)
+    t.strictSame(searched.pop(), { accessId, limit: 3, fromMs })
+  }
+  await ada.ask(`${list}?limit=3&hours=1&fromMs=7`)
+  t.match(searched.pop(), { fromMs: 7 })
   const refusals = [
     ['route=/rpc', 'query.route must be a submission route'],
     ['state=gone', 'query.state must be a state of a submission'],
@@ -38,6 +47,7 @@ t.test('submissions are searched by what the query names, from a place on', asyn
     ['before=1', 'query.before must be the id of a submission'],
     ['location=-', 'query.location must be the id of a location'],
     [`location=${'a'.repeat(33)}`, 'query.location must be the id of a location'],
+    ['hours=2', 'query.hours must be one of 1, 6, 24, 168, 720'],
     ['fromMs=-1', INSTANT_PROBLEM.replace('untilMs', 'fromMs')],
     ['untilMs=1e3', INSTANT_PROBLEM],
     [`untilMs=${2 ** 48}`, INSTANT_PROBLEM],

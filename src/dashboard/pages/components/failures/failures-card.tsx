@@ -7,6 +7,7 @@ import { MissingNote } from '../shared/missing-note.js'
 import { toFilterQuery, toFilters, withFilters } from '../../lib/usage/failure-text.js'
 import { formatCount } from '../../lib/format.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
+import { stepsOf, useUsageView } from '../../hooks/use-usage-range.js'
 import { useQuery } from '../../lib/route.js'
 import type { Access } from '../../lib/wire.js'
 import { FailureFilterForm } from './failure-filter-form.js'
@@ -24,7 +25,8 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
   const { api } = useServices()
   const [asked, ask] = useQuery()
   const filters = toFilters(asked)
-  const query = toFilterQuery(filters)
+  const [view] = useUsageView()
+  const query = { ...toFilterQuery(filters), ...stepsOf(view) }
   const [limit, setLimit] = useState(FIRST)
   const { value, failure, reload } = useLoaded(
     JSON.stringify([accessId, query, limit]),
@@ -32,7 +34,7 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
     REFRESH_MS,
   )
   const exported = useExport(accessId, 'failures', query)
-  const isFiltered = Object.keys(query).length > 0
+  const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   const change = (changed: typeof filters): void => {
     exported.close()
     ask(withFilters(asked, changed))
@@ -43,7 +45,7 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
         <h2 id="failures-heading" tabIndex={-1}>
           Failed requests
         </h2>
-        <p class="muted">All locations of {accessId}</p>
+        <p class="muted">All locations of {accessId}, in the range of this page</p>
         <ForMembers>
           <ExportButtons {...exported} />
         </ForMembers>
@@ -59,7 +61,9 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
       <MissingNote missing={value?.missing} />
       {value !== undefined && value.failures.length === 0 && (
         <p class="muted">
-          {isFiltered ? 'No failed requests match.' : 'No failed requests in the last 30 days.'}
+          {isFiltered
+            ? 'No failed requests match.'
+            : 'No failed requests in the range of this page.'}
         </p>
       )}
       {value !== undefined && value.failures.length > 0 && (

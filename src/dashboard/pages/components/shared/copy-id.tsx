@@ -7,6 +7,8 @@ import { useCopied } from '../../hooks/use-copied.js'
 const HEAD_CHARS = 8
 const TAIL_CHARS = 6
 
+export const shortId = (id: string): string => `${id.slice(0, HEAD_CHARS)}…${id.slice(-TAIL_CHARS)}`
+
 /** An id, abbreviated unless it is shown whole, which a click copies in full. */
 export const CopyId = ({
   name,
@@ -36,7 +38,7 @@ export const CopyId = ({
       onClick={() => void copy()}
     >
       <span class="unseen">Copy {name} </span>
-      <code>{isWhole ? id : `${id.slice(0, HEAD_CHARS)}…${id.slice(-TAIL_CHARS)}`}</code>
+      <code>{isWhole ? id : shortId(id)}</code>
       <Icon name={isCopied ? 'check' : 'copy'} />
     </button>
   )

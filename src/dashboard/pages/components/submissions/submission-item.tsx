@@ -1,10 +1,32 @@
-import { formatCount, formatMoment } from '../../lib/format.js'
-import { explorerLink, STATES, transactionText } from '../../lib/submission-text.js'
+import { useState } from 'preact/hooks'
+import { formatCount, formatDuration, formatExactTime, formatShortDay } from '../../lib/format.js'
+import {
+  explorerLink,
+  formatSol,
+  laneText,
+  STATES,
+  submissionText,
+  transactionText,
+} from '../../lib/submission-text.js'
 import type { Submission } from '../../lib/wire.js'
-import { CopyId } from '../shared/copy-id.js'
+import { CopyId, shortId } from '../shared/copy-id.js'
+import { Icon } from '../shared/icon.js'
+
+type Transaction = Submission['transactions'][number]
+
+const Tips = ({ tips }: Pick<Transaction, 'tips'>) => (
+  <>
+    {tips.map(({ account, lamports }, index) => (
+      // A transaction may pay one account twice.
+      <span key={index} class="muted">
+        Tip of {formatSol(lamports)} SOL to <CopyId name="tip account" id={account} isWhole />
+      </span>
+    ))}
+  </>
+)
 
 const Transactions = ({
-  submission: { state, transactions },
+  submission: { forwardedAtMs, state, transactions },
   explorerUrl,
 }: {
   readonly submission: Submission
@@ -17,7 +39,7 @@ const Transactions = ({
         <CopyId name="signature" id={transaction.signature} isWhole />
         <span class={transaction.error === null ? 'muted' : 'muted is-danger-text'}>
           {transactionText(transaction, state, formatCount)}
-          {explorerUrl !== undefined && (
+          {explorerUrl !== undefined && forwardedAtMs !== null && (
             <>
               {' · '}
               <a
@@ -31,48 +53,90 @@ const Transactions = ({
             </>
           )}
         </span>
+        <Tips tips={transaction.tips} />
       </li>
     ))}
   </ol>
 )
 
-const Facts = ({ submission }: { readonly submission: Submission }) => {
-  const { answeredAtMs, bundleId, findings, location, network, receivedAtMs } = submission
-  const facts: readonly (readonly [string, string])[] = [
+const Lanes = ({ lanes }: Pick<Submission, 'lanes'>) => (
+  <ul class="transactions" aria-label="Lanes">
+    {lanes.map(one => (
+      <li key={one.lane}>
+        <code>{one.lane}</code>
+        <span class="muted">{laneText(one, formatDuration)}</span>
+      </li>
+    ))}
+  </ul>
+)
+
+/** A time, and how long after the receipt it was. */
+const timeText = (atMs: number, receivedAtMs: number): string =>
+  `${formatExactTime(atMs)}, after ${formatCount(atMs - receivedAtMs)} ms`
+
+const factsOf = (submission: Submission): readonly (readonly [string, string])[] => {
+  const { answeredAtMs, findings, forwardedAtMs, location, network } = submission
+  const { receivedAtMs, receivedSlot } = submission
+  const times = [
+    ['Sent', forwardedAtMs],
+    ['Answered', answeredAtMs],
+  ] as const
+  return [
     ['Location', location],
     ['Network', network],
-    ...(answeredAtMs === null
-      ? []
-      : ([['Answered', `after ${formatCount(answeredAtMs - receivedAtMs)} ms`]] as const)),
-    ...(findings === null ? [] : ([['Findings', findings]] as const)),
+    ['Received', `${formatShortDay(receivedAtMs)}, ${formatExactTime(receivedAtMs)}`],
+    ['Slot at receipt', receivedSlot === null ? 'unknown' : formatCount(receivedSlot)],
+    ...times.flatMap(([name, atMs]) =>
+      atMs === null ? [] : [[name, timeText(atMs, receivedAtMs)] as const],
+    ),
+    ...(findings === null ? [] : [['Findings', findings] as const]),
   ]
+}
+
+/** All that is known of a submission. */
+const Details = ({
+  submission,
+  explorerUrl,
+}: {
+  readonly submission: Submission
+  readonly explorerUrl: string | undefined
+}) => {
+  const { bundleId, lanes, reason, state, transactions } = submission
   return (
-    <dl class="submission-facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-      <div>
-        <dt>Submission</dt>
-        <dd>
-          <CopyId name="submission id" id={submission.submissionId} />
-        </dd>
-      </div>
-      {bundleId !== null && (
+    <div class="failure-details">
+      <p class="muted">{STATES[state].meaning}.</p>
+      {reason !== null && <p class="submission-reason">{reason}</p>}
+      {transactions.length > 0 && (
+        <Transactions submission={submission} explorerUrl={explorerUrl} />
+      )}
+      {lanes.length > 0 && <Lanes lanes={lanes} />}
+      <dl class="submission-facts">
+        {factsOf(submission).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
         <div>
-          <dt>Bundle</dt>
+          <dt>Submission</dt>
           <dd>
-            <CopyId name="bundle id" id={bundleId} />
+            <CopyId name="submission id" id={submission.submissionId} />
           </dd>
         </div>
-      )}
-    </dl>
+        {bundleId !== null && (
+          <div>
+            <dt>Bundle</dt>
+            <dd>
+              <CopyId name="bundle id" id={bundleId} />
+            </dd>
+          </div>
+        )}
+      </dl>
+    </div>
   )
 }
 
-/** One submission, with all that is known of it. */
+/** One submission: a line that opens to all that is known of it. */
 export const SubmissionItem = ({
   submission,
   explorerUrl,
@@ -80,23 +144,28 @@ export const SubmissionItem = ({
   readonly submission: Submission
   readonly explorerUrl: string | undefined
 }) => {
-  const { reason, receivedAtMs, route, state, transactions } = submission
-  const { tone, name, meaning } = STATES[state]
+  const [isOpen, setOpen] = useState(false)
+  const { receivedAtMs, route, state, transactions } = submission
+  const { tone, name } = STATES[state]
+  const [first] = transactions
   return (
     <li class="submission">
-      <div class="submission-head">
+      <button
+        type="button"
+        class="failure-row"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <time dateTime={new Date(receivedAtMs).toISOString()}>
+          {formatShortDay(receivedAtMs)} {formatExactTime(receivedAtMs)}
+        </time>
         <span class={`badge ${tone}`}>{name}</span>
         <code>{route}</code>
-        <span class="muted">{meaning}</span>
-        <time class="muted" dateTime={new Date(receivedAtMs).toISOString()}>
-          {formatMoment(receivedAtMs)}
-        </time>
-      </div>
-      {reason !== null && <p class="submission-reason">{reason}</p>}
-      {transactions.length > 0 && (
-        <Transactions submission={submission} explorerUrl={explorerUrl} />
-      )}
-      <Facts submission={submission} />
+        <span class="failure-text">{submissionText(submission, formatCount)}</span>
+        {first !== undefined && <code>{shortId(first.signature)}</code>}
+        <Icon name={isOpen ? 'up' : 'down'} />
+      </button>
+      {isOpen && <Details submission={submission} explorerUrl={explorerUrl} />}
     </li>
   )
 }

@@ -2,12 +2,7 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { formatCount, formatDuration, formatMoment, formatPercent } from '../../lib/format.js'
-import {
-  columnsOf,
-  formatSol,
-  SUMMARY_RANGES,
-  type SummaryColumn,
-} from '../../lib/submission-text.js'
+import { columnsOf, formatSol, type SummaryColumn } from '../../lib/submission-text.js'
 import type { SubmissionSummary } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -134,9 +129,14 @@ const rowsOf = (value: SubmissionSummary, group: Group): readonly (Figures & { n
       )
 
 /** How the submissions of an access went, of all its locations. */
-export const SubmissionSummaryCard = ({ accessId }: { readonly accessId: string }) => {
+export const SubmissionSummaryCard = ({
+  accessId,
+  hours,
+}: {
+  readonly accessId: string
+  readonly hours: string
+}) => {
   const { api } = useServices()
-  const [hours, setHours] = useState('24')
   const [group, setGroup] = useState<Group>('routes')
   const { value, failure, reload } = useLoaded(
     `summary ${accessId} ${hours}`,
@@ -151,9 +151,6 @@ export const SubmissionSummaryCard = ({ accessId }: { readonly accessId: string 
         <p class="muted">
           All locations: submissions that have ended, by the time they were received
         </p>
-        <div class="card-tools">
-          <Segments legend="Range" options={SUMMARY_RANGES} chosen={hours} onChoose={setHours} />
-        </div>
       </div>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />

@@ -2,14 +2,26 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { usePaged } from '../../hooks/use-paged.js'
-import { formatMoment } from '../../lib/format.js'
+import { serviceNow } from '../../lib/clock.js'
+import { formatMoment, formatZone } from '../../lib/format.js'
 import { useQuery } from '../../lib/route.js'
-import { toFilterQuery, toFilters, type SubmissionFilters } from '../../lib/submission-text.js'
+import {
+  rangeOf,
+  receivedText,
+  SUMMARY_RANGES,
+  toFilterQuery,
+  toFilters,
+  toSearchQuery,
+  withFilters,
+  withHours,
+  type SubmissionFilters,
+} from '../../lib/submission-text.js'
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { ExportButtons, ExportNotice, useExport } from '../shared/file-export.js'
 import { ForMembers } from '../shared/managed.js'
 import { MissingNote } from '../shared/missing-note.js'
+import { Segments } from '../shared/segments.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
 import { SubmissionSummaryCard } from './submission-summary.js'
@@ -22,13 +34,13 @@ const PAGE_COUNT = 25
 /** Unix milliseconds at which a submission id was created: its first 48 bits. */
 const timeOfId = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 
-const Empty = ({ isFiltered }: { readonly isFiltered: boolean }) =>
+const Empty = ({ isFiltered, name }: { readonly isFiltered: boolean; readonly name: string }) =>
   isFiltered ? (
     <p class="muted">No submissions match.</p>
   ) : (
     <p class="muted">
-      No submissions yet. What you send to <code>/lander</code>, <code>/relay</code> and the other
-      submission routes under one of your RPC URLs is listed here.
+      No submissions {name}. What you send to <code>/lander</code>, <code>/relay</code> and the
+      other submission routes under one of your RPC URLs is listed here.
     </p>
   )
 
@@ -83,13 +95,15 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
   const { api } = useServices()
   const [asked, ask] = useQuery()
   const filters = toFilters(asked)
-  const list = JSON.stringify([accessId, filters])
+  const range = rangeOf(asked['hours'])
+  const searched = toSearchQuery(filters, range.id)
+  const list = JSON.stringify([accessId, searched])
   // Other filters, of the form or of the browser's history, begin with the newest.
   const [at, setAt] = useState({ list, before: '' })
   const before = at.list === list ? at.before : ''
   const setBefore = (id: string): void => setAt({ list, before: id })
   const query = {
-    ...toFilterQuery(filters),
+    ...searched,
     limit: String(PAGE_COUNT),
     ...(before === '' ? {} : { before }),
   }
@@ -99,17 +113,19 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
     REFRESH_MS,
   )
   const { page, isFirst, isLoading, top } = usePaged(list, before, value)
-  const exported = useExport(accessId, 'submissions', toFilterQuery(filters))
+  const exported = useExport(accessId, 'submissions', searched)
   const filter = (changed: SubmissionFilters): void => {
     exported.close()
-    ask(toFilterQuery(changed))
+    ask(withFilters(asked, changed))
   }
   const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   return (
     <section class="card" aria-labelledby="submissions-heading">
       <div class="card-head">
         <h2 id="submissions-heading">Submissions</h2>
-        <p class="muted">All locations of {accessId}</p>
+        <p class="muted">
+          All locations of {accessId}, received {receivedText(filters, range)}
+        </p>
         <ForMembers>
           <ExportButtons {...exported} />
         </ForMembers>
@@ -132,7 +148,7 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
             tabIndex={-1}
           >
             {page.submissions.length === 0 ? (
-              <Empty isFiltered={isFiltered} />
+              <Empty isFiltered={isFiltered} name={receivedText(filters, range)} />
             ) : (
               <List value={page} />
             )}
@@ -151,9 +167,27 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
 }
 
 /** How the submissions of an access went, and each of them. */
-export const SubmissionsTab = ({ access }: { readonly access: Access }) => (
-  <div class="stack">
-    <SubmissionSummaryCard accessId={access.accessId} />
-    <SubmissionList access={access} />
-  </div>
-)
+export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
+  const [asked, ask] = useQuery()
+  const { id: hours } = rangeOf(asked['hours'])
+  return (
+    <div class="stack">
+      <section class="card range-card" aria-label="Range">
+        <div class="card-tools">
+          <Segments
+            legend="Range"
+            options={SUMMARY_RANGES}
+            chosen={hours}
+            onChoose={chosen => ask(withHours(asked, chosen))}
+          />
+        </div>
+        <p class="muted">
+          Whole hours with the present one. Times are in {formatZone(serviceNow())}, on the whole
+          page.
+        </p>
+      </section>
+      <SubmissionSummaryCard accessId={access.accessId} hours={hours} />
+      <SubmissionList access={access} />
+    </div>
+  )
+}

@@ -6,6 +6,7 @@ import { RefusedTable } from './refused-table.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { useAccessSource } from '../../hooks/use-usage-range.js'
 import { useTarget } from '../../hooks/use-target.js'
+import { useQuery } from '../../lib/route.js'
 
 /** How often the refused attempts are loaded again. */
 const REFRESH_MS = 10_000
@@ -16,8 +17,10 @@ export const UsageTab = ({ scope }: { readonly scope: TokenScope }) => {
   const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   useTarget(value !== undefined)
   const source = useAccessSource(scope.accessId, scope.network, scope.location)
+  const [{ range, end }] = useQuery()
   const showFailures = (code: string): void => {
-    const query = { code, location: scope.location, at: 'failures' }
+    const times = { ...(range !== undefined && { range }), ...(end !== undefined && { end }) }
+    const query = { code, location: scope.location, ...times, at: 'failures' }
     location.hash = accessHref(scope.accessId, 'usage', query)
   }
   return (
