@@ -821,7 +821,6 @@ export interface FeedOptions {
   gapAttemptsMax: number
   reorderBlocksMax: number
   bufferBytesMax: number
-  queueBytesMax: number
   groupBlocksMax: number
   groupBytesMax: number
   decodeBytesMax: number
@@ -1374,6 +1373,7 @@ export interface SlotLayout {
 /** Bounds of a spool and of its replay. */
 export interface SpoolOptions {
   bytesMax: number
+  msMax: number
   segmentBytesMax: number
   groupBlocksMax: number
   groupBytesMax: number

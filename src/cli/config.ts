@@ -1,40 +1,69 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { Config } from '../config/config.js'
+import { MAINNET_BYTES_PER_SECOND } from '../ingest/feed/geyser.js'
+import { memoryBytes } from '../storage/store-options.js'
+import { integer } from './arguments.js'
 import { UsageError, type ConfigLoader, type ServiceOptions } from './command.js'
+import { formatDuration } from './format-duration.js'
 
 /** Prints each line as an error. */
 const report = (lines: readonly string[], kind = ''): void => {
   for (const line of lines) process.stderr.write(`slotline: ${kind}${line}\n`)
 }
 
-/** Prints all that `serve` would refuse and then what it would warn of, or that it is valid. */
+const MEGABYTE = 1e6
+
+/** What the bounds of each network's feed mean on this machine. */
+const describeBounds = async (config: Config, feedRate: number): Promise<string> => {
+  const { freeBytesOf, timeBoundsOf } = await import('../config/machine/time-bounds.js')
+  const machine = { memoryBytes: memoryBytes(), freeBytes: freeBytesOf(config.dataDir) }
+  return config.networks
+    .map(({ id, feed }) => {
+      const bounds = timeBoundsOf(config, feed, feedRate * MEGABYTE, machine)
+      const rows = bounds.map(({ what, seconds, bytes, boundBy }) => {
+        const size = `${(bytes / 1e9).toFixed(1)} GB`
+        return `  ${formatDuration(Math.floor(seconds)).padStart(10)} ${size.padStart(10)}  ${what} (${boundBy})\n`
+      })
+      return `${id}, if its feed brings ${feedRate} MB/s:\n${rows.join('')}`
+    })
+    .join('')
+}
+
+type CheckOptions = { readonly strict?: boolean; readonly feedRate: number }
+
+/**
+ * Prints all that `serve` would refuse and then what it would warn of, or that it is valid and what
+ * its bounds mean in seconds.
+ */
 const check = async (
   load: ConfigLoader,
   file: string,
-  { strict = false }: { readonly strict?: boolean },
+  { strict = false, feedRate }: CheckOptions,
 ): Promise<void> => {
+  let bounds = ''
   const { ConfigError, formatFaults } = await import('../config/config.js')
-  const { checkMachine } = await import('../config/machine-checks.js')
+  const { checkMachine } = await import('../config/machine/machine-checks.js')
   const { demandPrivateFiles } = await import('../config/secrets/private-files.js')
-  const further = (config: Config): void => {
+  const further = async (config: Config): Promise<void> => {
     const source = { file, text: readFileSync(file, 'utf8') }
     const { faults, warnings } = checkMachine(config)
     report(formatFaults(faults, source))
     report(formatFaults(warnings, source), 'warning: ')
     if (faults.length > 0 || (strict && warnings.length > 0)) process.exitCode = 1
+    bounds = await describeBounds(config, feedRate)
   }
   try {
     const loaded = await load.file(file)
-    further(loaded.config)
+    await further(loaded.config)
     demandPrivateFiles(loaded)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     report(error.faults)
     process.exitCode = 1
-    if (error.repaired !== undefined) further(error.repaired)
+    if (error.repaired !== undefined) await further(error.repaired)
   }
-  if (process.exitCode === undefined) process.stdout.write(`${file} is valid\n`)
+  if (process.exitCode === undefined) process.stdout.write(`${file} is valid\n${bounds}`)
 }
 
 const dump = async (
@@ -66,6 +95,12 @@ export const addConfigCommands = (program: Command, load: ConfigLoader): void =>
     .command('check <file>')
     .description('print everything that is wrong with a file, on this machine')
     .option('--strict', 'exit with code 1 for a warning, too')
+    .option(
+      '--feed-rate <MB/s>',
+      'what the feeds bring, uncompressed; the default is all of mainnet',
+      integer(1, 1_000_000),
+      MAINNET_BYTES_PER_SECOND / MEGABYTE,
+    )
     .action((file, options) => check(load, file, options))
   config
     .command('dump [file]')

@@ -18,7 +18,7 @@ const EXIT_DELAY_MS = 50
 /** Reads a configuration file with all checks of `config check`. Throws with every fault. */
 const loadServable = async (load: ConfigLoader, file: string): Promise<ServableConfig> => {
   const { ConfigError } = await import('../config/config.js')
-  const { checkMachine } = await import('../config/machine-checks.js')
+  const { checkMachine } = await import('../config/machine/machine-checks.js')
   const { demandPrivateFiles } = await import('../config/secrets/private-files.js')
   const loaded = await load.file(file)
   demandPrivateFiles(loaded)

@@ -20,8 +20,9 @@ export type StoresConfig = {
   }[]
 }
 
-/** Of the machine, or of the control group of this process if that has less. */
-const memoryBytes = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity)
+/** Memory of the machine, or of the control group of this process if that has less. */
+export const memoryBytes = (): number =>
+  Math.min(totalmem(), process.constrainedMemory() || Infinity)
 
 const decodeAll = (pubkeys: readonly string[]): Uint8Array[] => pubkeys.map(decodePubkey)
 

@@ -77,7 +77,7 @@ t.test('one port on two hosts, and more edges than cores', async t => {
       `${valid(9464)}[metrics]\nhost = "${host}"\nport = ${port}\n`,
     )
     t.equal(code, message === undefined ? 0 : 1, `${host} ${port}`)
-    t.match(lines.join('\n'), message ?? / is valid$/)
+    t.match(lines.join('\n'), message ?? / is valid$/m)
   }
   const edges = availableParallelism() + 1
   const many = `${valid(8899)}[processes]\nedgeCount = ${edges}\n`
@@ -86,6 +86,27 @@ t.test('one port on two hosts, and more edges than cores', async t => {
   t.equal(code, 0, 'a warning is no fault')
   t.match(lines, [`slotline: warning: 9: ${warning}`])
   t.equal((await check(t, many, '--strict')).code, 1)
+})
+
+t.test('what the bounds of a feed mean, at its rate', async t => {
+  const all = '[store]\nfeedMs = 90_000\n[bootstrap]\nspoolBytesMax = 1_000_000\n'
+  const { code, lines } = await check(t, valid(8899) + all)
+  t.equal(code, 0)
+  t.match(lines, [
+    / is valid$/,
+    'main, if its feed brings 225 MB/s:',
+    /^ +\d+ s +\d\.\d GB {2}incomplete blocks in memory, and as much for the writer \(feed\.bufferBytesMax\)$/,
+    /^ +90 s +5\.1 GB {2}changes of the last slots, .* \(store\.feedMs\)$/,
+    /^ +0 s +0\.0 GB {2}blocks that wait while a store is loaded \(bootstrap\.spoolBytesMax\)$/,
+  ])
+  const slower = await check(t, valid(8899) + all, '--feed-rate', '1')
+  t.match(slower.lines.slice(1), [
+    'main, if its feed brings 1 MB/s:',
+    / min +\d\.\d GB {2}incomplete/,
+    /^ +90 s +0\.0 GB/,
+    /^ +4 s +0\.0 GB/,
+  ])
+  t.equal((await check(t, valid(8899), '--feed-rate', '0')).code, 2)
 })
 
 t.test('what only serve would refuse is found too', async t => {

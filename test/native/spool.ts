@@ -10,6 +10,7 @@ import { until } from '../fixtures/until.js'
 const STORE = { ...storeDefaults, mapBytes: 2 ** 30, diskReserveBytes: 0 }
 const SPOOL = {
   bytesMax: 2 ** 30,
+  msMax: 600_000,
   segmentBytesMax: 2 ** 20,
   groupBlocksMax: 4,
   groupBytesMax: 2 ** 20,

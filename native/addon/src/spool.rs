@@ -23,6 +23,7 @@ use crate::promises::on_own_thread;
 #[napi(object)]
 pub struct SpoolOptions {
     pub bytes_max: f64,
+    pub ms_max: f64,
     pub segment_bytes_max: f64,
     pub group_blocks_max: f64,
     pub group_bytes_max: f64,
@@ -75,6 +76,7 @@ impl Spool {
             let store = store.to_native()?;
             let bounds = ingest_spool::SpoolOptions {
                 bytes_max: count(options.bytes_max, "bytesMax")?,
+                ms_max: count(options.ms_max, "msMax")?,
                 segment_bytes_max: count(options.segment_bytes_max, "segmentBytesMax")?,
                 disk_reserve_bytes: store.disk_reserve_bytes,
             };

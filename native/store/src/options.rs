@@ -34,7 +34,8 @@ pub struct Options {
     /// Blocks and their changes are kept for this long, by the chain's slot time, for subscribers
     /// that are behind.
     pub feed_ms: u64,
-    /// Maximum bytes of the files with these changes; 0 disables the feed.
+    /// Maximum bytes of the files with these changes; 0 disables the feed. They take less while the
+    /// disk has less free space than twice the reserve.
     pub feed_bytes_max: u64,
     /// Number of newest slots whose transaction outcomes are kept. It is a count, because a
     /// transaction can land for 150 blocks, whatever time they take; some slots may be skipped.
@@ -51,7 +52,7 @@ impl Default for Options {
             changed: Changed::All,
             scope: Scope::All,
             feed_ms: 600_000,
-            feed_bytes_max: 4 << 30,
+            feed_bytes_max: 32 << 30,
             signature_slots_max: 512,
         }
     }

@@ -154,7 +154,7 @@ const watchSpool = (
 ): { check(): void; readonly failed: AbortSignal; end(): Promise<void> } => {
   const check = (): void => {
     const { failure } = spool.stats()
-    if (failure?.includes('spoolBytesMax') === true) throw new Error(failure)
+    if (failure?.includes('the spool is full') === true) throw new Error(failure)
     const health = feed.health()
     if (isLost(health)) throw new SpoolLost(reasonOf(health))
   }

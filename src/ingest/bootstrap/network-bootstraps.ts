@@ -194,6 +194,7 @@ export const createBootstraps = (
   const feed = toFeedSources(network.feed, undefined)
   const spoolBounds = {
     bytesMax: options.spoolBytesMax,
+    msMax: options.spoolMs,
     segmentBytesMax: options.spoolSegmentBytesMax,
     groupBlocksMax,
     groupBytesMax,

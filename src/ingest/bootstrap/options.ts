@@ -4,10 +4,15 @@ import { type Declaration, defaultsOf } from '../../shared/options/declaration.j
 export type Options = Readonly<typeof defaults>
 
 export const options = {
+  spoolMs: {
+    default: 14_400_000,
+    unit: 'milliseconds',
+    why: 'How long blocks of the feed may wait on disk while a store is loaded, by the times of the blocks. Over it the bootstrap fails. All of mainnet takes an hour to load, and as long to transfer.',
+  },
   spoolBytesMax: {
-    default: 64 * 1024 ** 3,
+    default: 1024 ** 4,
     unit: 'bytes',
-    why: 'Compressed blocks of the feed on disk while a store is loaded. Over it the bootstrap fails. A mainnet feed is some MB/s: an hour of it is about 16 GiB.',
+    why: 'Bytes of these blocks, compressed to about a quarter. Over it, or without `store.diskReserveBytes` of free space, the bootstrap fails. The default holds 5 hours of all of mainnet at 225 MB/s.',
   },
 } satisfies Declaration
 

@@ -1,3 +1,4 @@
+import { memoryBytes } from '../../storage/store-options.js'
 import { type Declaration, defaultsOf } from '../../shared/options/declaration.js'
 import type { FeedHealth, FeedListeners, FeedSource } from './source.js'
 
@@ -34,6 +35,9 @@ export type Transactions = (typeof TRANSACTIONS)[number]
 export const PLANS = ['auto', 'blocks', 'accounts', 'scoped', 'narrow'] as const
 export type Plan = (typeof PLANS)[number]
 
+/** The most that a feed of all of mainnet brings, uncompressed; docs/operations/sizing.md. */
+export const MAINNET_BYTES_PER_SECOND = 225_000_000
+
 export type Options = Readonly<typeof defaults>
 
 /** Bounds of reading a feed. */
@@ -54,11 +58,10 @@ export const options = {
     why: 'Without a block for this long: unhealthy, and the next server is asked. A third of the life of a blockhash (150 slots of 200 ms), so that two servers can be left before the last one of the index ends.',
   },
   bufferBytesMax: {
-    default: 512 * 1024 ** 2,
+    default: 0,
     unit: 'bytes',
-    min: 11 * 1024 ** 2,
     max: 2 ** 40,
-    why: 'Bytes of all incomplete slots. A mainnet block is tens of MB. Over it: reconnect.',
+    why: 'Bytes in memory of all incomplete slots, and as many of complete ones that wait for the writer. Over it: reconnect. 0 is 10 s of all of mainnet at 225 MB/s, but at most an eighth of the memory; it is always at least 11 MiB, so that an account fits.',
   },
   decodeBytesMax: {
     default: 64 * 1024 ** 2,
@@ -72,11 +75,8 @@ export const options = {
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
-  /**
-   * Bytes of complete blocks that wait for the writer: seconds of mainnet. Over it: reconnect once
-   * they are written.
-   */
-  queueBytesMax: 512 * 1024 ** 2,
+  /** What the native reader has by itself, for code that knows no machine. */
+  bufferBytesMax: 512 * 1024 ** 2,
   /** Threads of the reader's runtime: one for the socket's frames, one for decoding. */
   threads: 2,
   /** Offer zstd to the server, which may ignore it. Account data shrinks to a quarter. */
@@ -126,6 +126,19 @@ export const defaults = {
   windowBytes: 16 * 1024 ** 2,
   /** Time to finish the current commit at shutdown. Less than the 15 s of a drain. */
   stopTimeoutMs: 10_000,
+}
+
+/** Holds an account of 10 MiB. */
+const BUFFER_BYTES_MIN = 11 * 1024 ** 2
+const BUFFER_SECONDS = 10
+
+/** Bytes of incomplete slots that a feed may hold, with so many bytes of memory. */
+export const bufferBytesOf = (
+  { bufferBytesMax }: Pick<Options, 'bufferBytesMax'>,
+  memory: number = memoryBytes(),
+): number => {
+  const largest = Math.min(BUFFER_SECONDS * MAINNET_BYTES_PER_SECOND, Math.floor(memory / 8))
+  return Math.max(BUFFER_BYTES_MIN, bufferBytesMax || largest)
 }
 
 /**
@@ -227,7 +240,7 @@ export const startGeyser = (
         return on.log({ level: 'warn', text: `feed ${event.kind}: ${event.text}` })
     }
   }
-  indexer.startFeed(options, onEvent)
+  indexer.startFeed({ ...options, bufferBytesMax: bufferBytesOf(options) }, onEvent)
   return { health: () => health, stop: () => indexer.stopFeed() }
 }
 

@@ -16,6 +16,7 @@ const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'
 const MIB = 1024 ** 2
 const SPOOL = {
   bytesMax: 256 * MIB,
+  msMax: 600_000,
   segmentBytesMax: MIB,
   groupBlocksMax: 4,
   groupBytesMax: MIB,

@@ -141,8 +141,8 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
   const bytes = 512 * 1024
   // Three blocks of six such accounts; without a limit the queue would buffer all ten.
   const { chain, feeds, slots, follow } = await startFeedHarness(t)
-  const queueBytesMax = 11 * 1024 ** 2
-  const options = { queueBytesMax, bufferBytesMax: queueBytesMax, groupBlocksMax: 1 }
+  const bufferBytesMax = 11 * 1024 ** 2
+  const options = { bufferBytesMax, groupBlocksMax: 1 }
   const { untilStored, findDifferences, buffered } = follow(t.testdir(), { options })
   slots(3)
   await untilStored()
@@ -163,7 +163,7 @@ t.test('ten times the rate of its queue: the feed reconnects and loses nothing',
   await until('each commit was reported', () => buffered.length >= chain.tip.slot)
   t.equal(buffered.length, chain.tip.slot)
   // The queue may exceed the limit by one block and one incomplete block.
-  t.ok(Math.max(...buffered) <= queueBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
+  t.ok(Math.max(...buffered) <= bufferBytesMax + 2 * 7 * bytes, `${Math.max(...buffered)} bytes`)
   t.strictSame(await findDifferences(), [])
 })
 

@@ -101,12 +101,9 @@ pub struct GeyserConfig {
     /// because servers send parents first; old versions send an omitted status some blocks late.
     pub reorder_blocks_max: usize,
 
-    /// Maximum bytes of all incomplete slots. A mainnet block is tens of MB. Reconnect when
-    /// exceeded.
+    /// Maximum bytes of all incomplete slots, and of complete blocks queued for the writer. A
+    /// mainnet block is tens of MB. Reconnect when either is exceeded, after the queue is written.
     pub buffer_bytes_max: usize,
-    /// Maximum bytes of complete blocks queued for the writer. When exceeded, reconnect after they
-    /// are written.
-    pub queue_bytes_max: usize,
     /// Maximum blocks per commit when the writer has a backlog. Larger groups cost less per block,
     /// but readers see no block before the commit ends. 64 blocks take one to two seconds.
     pub group_blocks_max: usize,
@@ -147,7 +144,6 @@ impl Default for GeyserConfig {
             gap_attempts_max: 3,
             reorder_blocks_max: 4,
             buffer_bytes_max: 512 << 20,
-            queue_bytes_max: 512 << 20,
             group_blocks_max: 64,
             group_bytes_max: 128 << 20,
             decode_bytes_max: 64 << 20,
@@ -173,10 +169,6 @@ impl GeyserConfig {
             (
                 self.buffer_bytes_max < 11 << 20,
                 "bufferBytesMax must hold an account of 10 MiB",
-            ),
-            (
-                self.queue_bytes_max < 11 << 20,
-                "queueBytesMax must hold an account of 10 MiB",
             ),
             (
                 self.group_blocks_max == 0,

@@ -45,7 +45,7 @@ pub fn start<S: BlockSink>(
         blocks_max: config.group_blocks_max,
         bytes_max: config.group_bytes_max,
     };
-    let applier = Applier::start(sink, config.queue_bytes_max, bounds, Arc::clone(&on_event))?;
+    let applier = Applier::start(sink, config.buffer_bytes_max, bounds, Arc::clone(&on_event))?;
     let runtime = Builder::new_multi_thread()
         .worker_threads(config.threads)
         .thread_name("slotline-geyser")

@@ -144,7 +144,7 @@ impl<'a> Session<'a> {
             if let Err(QueueFull(queue_bytes_max)) = self.applier.offer(ready) {
                 return Err(Failure::Passing(format!(
                     "the feed is faster than the index: over {queue_bytes_max} bytes of blocks \
-                     wait for the writer (queueBytesMax)"
+                     wait for the writer (bufferBytesMax)"
                 )));
             }
         }

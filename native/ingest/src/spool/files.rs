@@ -17,6 +17,8 @@ struct Segment {
     number: u64,
     /// Bytes of complete records.
     bytes: u64,
+    /// Unix seconds of its first block with a time.
+    begin_seconds: Option<i64>,
 }
 
 /// The writer of a spool. Only one process may use it; the caller takes a lock.
@@ -74,6 +76,7 @@ impl Files {
         let file = OpenOptions::new().read(true).write(true).open(&path)?;
         let len = file.metadata()?.len();
         let mut at = 0;
+        let mut begin_seconds = None;
         while let Some(head) = head_at(&file, at, len)? {
             let Some(block) = block_at(&file, at, &head)? else {
                 break;
@@ -81,6 +84,7 @@ impl Files {
             if self.follow(&block).is_err() {
                 break;
             }
+            begin_seconds = begin_seconds.or(block.block_time);
             at += head.record_bytes();
         }
         if at < len {
@@ -90,7 +94,11 @@ impl Files {
             file.set_len(at)?;
             file.sync_all()?;
         }
-        self.segments.push_back(Segment { number, bytes: at });
+        self.segments.push_back(Segment {
+            number,
+            bytes: at,
+            begin_seconds,
+        });
         self.file = Some(file);
         Ok(())
     }
@@ -124,7 +132,7 @@ impl Files {
                 continue;
             }
             self.check_next(block)?;
-            self.write(&to_record(block)?)?;
+            self.write(&to_record(block)?, block.block_time)?;
             self.follow(block)?;
             is_new = true;
         }
@@ -134,19 +142,41 @@ impl Files {
         Ok(())
     }
 
-    fn write(&mut self, record: &[u8]) -> Result<()> {
-        let bytes = record.len() as u64;
+    /// Fails if the spool may not hold so many bytes more of a block of this time.
+    fn check_room(&self, bytes: u64, block_time: Option<i64>) -> Result<()> {
         let SpoolOptions {
-            bytes_max,
-            segment_bytes_max,
-            disk_reserve_bytes,
+            bytes_max, ms_max, ..
         } = self.options;
         if self.bytes() + bytes > bytes_max {
             return Err(Error::Internal(format!(
                 "the spool is full: over {bytes_max} bytes of blocks wait for the store that they \
-                 are to continue (spoolBytesMax)"
+                 are to continue (bootstrap.spoolBytesMax)"
             )));
         }
+        let oldest = self
+            .segments
+            .front()
+            .and_then(|oldest| oldest.begin_seconds);
+        let waited = block_time
+            .zip(oldest)
+            .map_or(0, |(now, begin)| now.saturating_sub(begin));
+        if u64::try_from(waited).is_ok_and(|seconds| seconds.saturating_mul(1_000) > ms_max) {
+            return Err(Error::Internal(format!(
+                "the spool is full: blocks of more than {ms_max} ms wait for the store that they \
+                 are to continue (bootstrap.spoolMs)"
+            )));
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, record: &[u8], block_time: Option<i64>) -> Result<()> {
+        let bytes = record.len() as u64;
+        let SpoolOptions {
+            segment_bytes_max,
+            disk_reserve_bytes,
+            ..
+        } = self.options;
+        self.check_room(bytes, block_time)?;
         disk_space::keep_reserve(&self.dir, disk_reserve_bytes.saturating_add(bytes))?;
         if self
             .segments
@@ -165,6 +195,7 @@ impl Files {
             return Err(error.into());
         }
         segment.bytes += bytes;
+        segment.begin_seconds = segment.begin_seconds.or(block_time);
         Ok(())
     }
 
@@ -180,7 +211,11 @@ impl Files {
             .create_new(true)
             .open(path)?;
         File::open(&self.dir)?.sync_all()?;
-        self.segments.push_back(Segment { number, bytes: 0 });
+        self.segments.push_back(Segment {
+            number,
+            bytes: 0,
+            begin_seconds: None,
+        });
         self.file = Some(file);
         Ok(())
     }

@@ -7,6 +7,9 @@ use store::Block;
 pub struct SpoolOptions {
     /// Maximum bytes on disk. When exceeded, the spool rejects blocks with an error.
     pub bytes_max: u64,
+    /// Maximum time between the oldest block on disk and the newest one, in milliseconds, by the
+    /// times of their blocks. When exceeded, the spool rejects blocks with an error.
+    pub ms_max: u64,
     /// Size in bytes at which a new file starts. Files whose blocks are all applied are removed.
     pub segment_bytes_max: u64,
     /// Disk space to leave free, in bytes, as for the store.

@@ -154,7 +154,8 @@ fn a_burst_larger_than_the_buffer_is_replayed() {
             steps.extend((12..15).map(|slot| account(slot, 8_000_000)));
             return Ok(then_hang(steps));
         }
-        steps.extend((12..15).flat_map(|slot| block_of(slot, 8_000_000)));
+        // As many bytes may wait for the writer: all three fit.
+        steps.extend((12..15).flat_map(|slot| block_of(slot, 6_000_000)));
         Ok(then_hang(steps))
     });
     let h = read(&server, |config| config.buffer_bytes_max = 20_000_000);
@@ -180,7 +181,7 @@ fn a_slow_writer_does_not_exceed_the_queue_limit_or_lose_blocks() {
     });
     let sink = MemorySink::default();
     sink.hold(true);
-    let h = read_into(sink, &server, |config| config.queue_bytes_max = 12_000_000);
+    let h = read_into(sink, &server, |config| config.buffer_bytes_max = 12_000_000);
     // The writer drains the queue before the failure is sent, so it must continue first.
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(

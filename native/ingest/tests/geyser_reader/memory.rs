@@ -105,8 +105,7 @@ fn measured() {
     };
     let ((h, events), peak) = peak_of(|| {
         let h = read_from(Arc::new(slow), endpoint, |config| {
-            config.queue_bytes_max = queue_mib << 20;
-            config.buffer_bytes_max = 16 << 20;
+            config.buffer_bytes_max = queue_mib << 20;
             config.group_blocks_max = 1;
             config.window_bytes = 1 << 20;
             config.accept_zstd = false;

@@ -58,7 +58,6 @@ impl Store {
     /// reader sees an intermediate state, so of several writes of an account only the last one
     /// reaches its tables; `feed` stores each of them. The pages are synced once.
     pub fn apply_all(&self, blocks: &[Block]) -> Result<Applied> {
-        disk_space::keep_reserve(&self.dir, self.options.disk_reserve_bytes)?;
         self.prefault(blocks);
         let commit = || self.with_refills(|refills| self.commit_all(blocks, refills));
         self.watch_faults(commit)
@@ -70,6 +69,7 @@ impl Store {
             return Err(Error::Internal("the store is open to be read".to_string()));
         };
         feed.begin().map_err(heed::Error::Io)?;
+        self.keep_reserve(feed)?;
         let mut txn = self.env.write_txn()?;
         let mut sum = Applied::default();
         let tip = self.tables.tip(&txn)?;
@@ -109,6 +109,16 @@ impl Store {
             self.count_corrected(sum.corrected);
         }
         Ok(sum)
+    }
+
+    /// Fails if the disk has less free space than the reserve. Below twice as much, the oldest
+    /// changes go first: a store that stops costs clients more than cursors that reach less far.
+    fn keep_reserve(&self, feed: &mut FeedWriter) -> Result<()> {
+        let reserve_bytes = self.options.disk_reserve_bytes;
+        let wanted = reserve_bytes.saturating_mul(2);
+        let missing = wanted.saturating_sub(disk_space::free_bytes(&self.dir)?);
+        feed.give_back(missing).map_err(heed::Error::Io)?;
+        disk_space::keep_reserve(&self.dir, reserve_bytes)
     }
 
     fn apply_in(

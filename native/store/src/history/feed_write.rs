@@ -259,10 +259,24 @@ impl FeedWriter {
 
     /// Removes the oldest segments, but not the one that is appended to.
     fn prune(&mut self, oldest_kept: u64) -> io::Result<()> {
-        let mut bytes = self.bytes();
+        let mut over = self.bytes().saturating_sub(self.bytes_max);
         while self.segments.len() > 1
-            && let Some(oldest) = self.segments.front()
-            && (oldest.last_slot < oldest_kept || bytes > self.bytes_max)
+            && let Some(oldest) = self.segments.front().copied()
+            && (oldest.last_slot < oldest_kept || over > 0)
+        {
+            segments::remove(&self.dir, oldest.number)?;
+            over = over.saturating_sub(oldest.bytes);
+            self.segments.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest segments until the disk has so many bytes more, but not the one that is
+    /// appended to.
+    pub fn give_back(&mut self, mut bytes: u64) -> io::Result<()> {
+        while self.segments.len() > 1
+            && bytes > 0
+            && let Some(oldest) = self.segments.front().copied()
         {
             segments::remove(&self.dir, oldest.number)?;
             bytes = bytes.saturating_sub(oldest.bytes);

@@ -243,6 +243,41 @@ fn all_segments_together_keep_the_bytes() {
     }
 }
 
+/// Below twice the reserve the oldest go, one after the other if that is enough, and the store goes
+/// on; below the reserve it stops.
+#[test]
+fn on_a_disk_with_little_space_the_oldest_changes_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let begin = |disk_reserve_bytes| {
+        let kept = Options {
+            feed_bytes_max: 1 << 20,
+            disk_reserve_bytes,
+            ..options()
+        };
+        Store::open_writer(dir.path(), &kept).unwrap()
+    };
+    let store = begin(1);
+    for slot in 1..=40 {
+        store.apply(&block_of(slot, &[30_000])).unwrap();
+    }
+    let (before, _) = segments_of(dir.path());
+    assert!(before.len() > 10, "{before:?}");
+    drop(store);
+    // Others write to the disk meanwhile, so this is far from both bounds.
+    let free_bytes = crate::disk_space::free_bytes(dir.path()).unwrap();
+    let store = begin(free_bytes / 4 * 3);
+    store.apply(&block_of(41, &[30_000])).unwrap();
+    let (after, _) = segments_of(dir.path());
+    assert!(after.len() <= 2, "{after:?}");
+    assert!(is_whole(all(&store, 41).1));
+    assert_eq!(all(&store, 1).1, FeedEnd::Absent);
+    drop(store);
+    let store = begin(free_bytes.saturating_mul(2));
+    let refused = store.apply(&block_of(42, &[10])).unwrap_err();
+    assert_eq!(refused.name(), "diskReserve", "{refused}");
+    assert_sound(&store);
+}
+
 #[test]
 fn a_reader_behind_the_limits_finds_no_slot() {
     let temporary = open(&Options {

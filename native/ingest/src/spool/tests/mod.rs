@@ -1,5 +1,6 @@
 //! Tests of the spool: files, records and replay.
 
+mod bounds;
 mod properties;
 
 use std::fs::{self, OpenOptions};
@@ -23,6 +24,7 @@ use sys::error::{Error, Result};
 
 const OPTIONS: SpoolOptions = SpoolOptions {
     bytes_max: 1 << 30,
+    ms_max: 1 << 30,
     segment_bytes_max: 1 << 20,
     disk_reserve_bytes: 0,
 };
@@ -349,36 +351,6 @@ fn damage_before_the_end_is_an_error() {
     file.write_all_at(&[0xFF], 40).unwrap();
     let error = Spool::open(&path, options).err().unwrap();
     assert!(error.to_string().contains("is damaged"), "{error}");
-}
-
-#[test]
-fn a_full_spool_names_its_setting_and_keeps_its_blocks() {
-    let dir = tempdir().unwrap();
-    let options = SpoolOptions {
-        bytes_max: 600,
-        ..OPTIONS
-    };
-    let spool = Spool::open(&dir.path().join("spool"), options).unwrap();
-    let error = spool.apply(&chain(6..=20)).unwrap_err();
-    assert!(error.to_string().contains("spoolBytesMax"), "{error}");
-    let stats = spool.stats();
-    assert!(stats.bytes <= 600 && stats.blocks > 0);
-    assert!(
-        stats
-            .failure
-            .is_some_and(|failure| failure.contains("spoolBytesMax"))
-    );
-    let last = stats.last_slot.unwrap();
-    assert_eq!(open(&dir).tip().unwrap().unwrap().slot, last);
-    let reserve = SpoolOptions {
-        disk_reserve_bytes: u64::MAX,
-        ..OPTIONS
-    };
-    let spool = Spool::open(&dir.path().join("other"), reserve).unwrap();
-    assert!(matches!(
-        spool.apply(&chain(6..=6)),
-        Err(Error::DiskReserve(_))
-    ));
 }
 
 #[test]

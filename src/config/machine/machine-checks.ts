@@ -1,12 +1,12 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { CertificateError, certificatesOf, readCertificate } from '../server/tls/certificate.js'
-import type { Fault } from './checks.js'
-import { edgeCountOf, edgeSlotsOf } from './edge-count.js'
-import { formatPath, mapTexts } from './options.js'
-import { ownLocations } from './own-locations.js'
-import { isPath, PATHS } from './paths.js'
-import type { Config } from './schema.js'
+import { CertificateError, certificatesOf, readCertificate } from '../../server/tls/certificate.js'
+import type { Fault } from '../checks.js'
+import { edgeCountOf, edgeSlotsOf } from '../edge-count.js'
+import { formatPath, mapTexts } from '../options.js'
+import { ownLocations } from '../own-locations.js'
+import { isPath, PATHS } from '../paths.js'
+import type { Config } from '../schema.js'
 
 /** What is wrong with a valid configuration on this machine. */
 export type MachineFaults = {
