@@ -179,6 +179,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
   const readWarnings = createReadWarnings({ ...parts, options: options.warnings })
   const streams = openStreams(parts, sessions)
   const locationIds = config.locations.map(({ id }) => id)
+  const emailOf = (subject: string) => sessions.emailOf(subject)
   const deliveries = openDeliveries(options.webhooks, { ...parts, readWarnings })
   const audit = createAuditRecord(parts.auditLog, log)
   const noteView = createViewAudit(audit, now)
@@ -187,7 +188,7 @@ export const openControlDashboard = async (parts: ControlDashboardParts): Promis
     ...createSessionRoutes({ signIn, sessions, cookies, log, failures: limits.failures, options }),
     ...createSessionListRoutes(sessions),
     ...holderRoutes,
-    ...createOperatorRoutes({ ...parts, locationIds, emails: () => sessions.emails() }),
+    ...createOperatorRoutes({ ...parts, locationIds, emailOf }),
     ...createOperatorAccessRoutes(parts, holderRoutes),
     ...createStatusRoutes(createReadStatus({ ...parts, ...options, locationIds }), options),
     ...parts.adminRoutes,

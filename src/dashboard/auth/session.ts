@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { setImmediate as yieldTurn } from 'node:timers/promises'
 import type { AccessPerson } from '../../access/members/members.js'
 import type { ControlStore, SessionRecord } from '../../access/store/control-store.js'
 import type { RandomBytes } from '../../access/tokens/location-token.js'
+import { SessionIndex, type StoredSession } from './session-index.js'
 
 /** A person, as the identity provider describes them. */
 export type Person = AccessPerson & {
@@ -47,8 +49,8 @@ export type Sessions = {
   end(id: string): Promise<void>
   /** The valid sessions of a person, the one that was used last first. */
   list(subject: string): readonly ListedSession[]
-  /** Addresses by subject, as the provider verified them at sign-ins that are still valid. */
-  emails(): ReadonlyMap<string, string>
+  /** The address of a person, as the provider verified it at a sign-in that is still valid. */
+  emailOf(subject: string): string | undefined
   /** Ends those sessions of a person that match; returns how many. On disk when it resolves. */
   endOf(subject: string, matches: (sessionId: string) => boolean): Promise<number>
   /** Removes expired sessions; returns how many. */
@@ -72,44 +74,99 @@ const NAME_BYTES = 9
 const nameOf = (key: Uint8Array): string =>
   Buffer.from(key.subarray(0, NAME_BYTES)).toString('base64url')
 
-const ownOf = ({ sessions }: ControlStore, subject: string) =>
-  Array.from(sessions.from(new Uint8Array())).filter(([, record]) => record.subject === subject)
+/** Sessions that are looked at in one turn of the event loop, to remove expired ones. */
+const SWEEP_COUNT = 256
 
-const emailsOf = (
-  { sessions }: ControlStore,
-  isValid: (record: SessionRecord) => boolean,
-): ReadonlyMap<string, string> =>
-  new Map(
-    Array.from(sessions.from(new Uint8Array()), ([, record]) => record)
-      .filter(record => record.verifiedEmail !== '' && isValid(record))
-      .map(({ subject, verifiedEmail }) => [subject, verifiedEmail]),
-  )
+/** Up to so many stored sessions from a key on, in the order of their keys. */
+const pageOf = ({ sessions }: ControlStore, start: Uint8Array): readonly StoredSession[] => {
+  const page: StoredSession[] = []
+  for (const one of sessions.from(start)) {
+    page.push(one)
+    if (page.length === SWEEP_COUNT) break
+  }
+  return page
+}
 
-/** Removes sessions; returns how many. */
-const removeWhere = (
+/** Removes those of some sessions that still match; returns how many. */
+const removeWhere = async (
   store: ControlStore,
-  matches: (key: Uint8Array, record: SessionRecord) => boolean,
-): Promise<number> =>
-  store.transaction(() => {
-    const found = Array.from(store.sessions.from(new Uint8Array())).filter(([key, record]) =>
-      matches(key, record),
-    )
-    for (const [key] of found) store.sessions.remove(key)
-    return found.length
-  })
+  index: SessionIndex,
+  found: readonly StoredSession[],
+  matches: (record: SessionRecord) => boolean,
+): Promise<number> => {
+  if (found.length === 0) return 0
+  const removed = await store.transaction(() =>
+    found.filter(([key]) => {
+      // Read again: it may have been used or have ended since.
+      const record = store.sessions.get(key)
+      return record !== undefined && matches(record) && store.sessions.remove(key)
+    }),
+  )
+  for (const [key, { subject }] of removed) index.remove(key, subject)
+  return removed.length
+}
+
+/** Removes expired sessions, some in each turn; returns how many. */
+const removeExpired = async (
+  store: ControlStore,
+  index: SessionIndex,
+  isValid: (record: SessionRecord) => boolean,
+): Promise<number> => {
+  let removed = 0
+  let start: Uint8Array = new Uint8Array()
+  for (;;) {
+    const page = pageOf(store, start)
+    const expired = page.filter(([, record]) => !isValid(record))
+    removed += await removeWhere(store, index, expired, record => !isValid(record))
+    const last = page.at(-1)
+    if (last === undefined || page.length < SWEEP_COUNT) return removed
+    start = Buffer.concat([last[0], Buffer.alloc(1)])
+    await yieldTurn()
+  }
+}
 
 const digestOf = (id: string): Buffer => createHash('sha256').update(id).digest()
 
-export const createSessions = (parts: {
+type SessionParts = {
   readonly store: ControlStore
   readonly options: SessionOptions
   readonly randomBytes: RandomBytes
   readonly now: () => number
   /** Called if the use of a session could not be stored. */
   readonly onError: (error: unknown) => void
-}): Sessions => {
-  const { store, options, randomBytes, now, onError } = parts
+}
+
+/** Opens sessions; those of a person that are too many end, the oldest first. */
+const createOpen =
+  ({
+    index,
+    now,
+    options,
+    randomBytes,
+    store,
+  }: SessionParts & { readonly index: SessionIndex }): Sessions['open'] =>
+  async ({ person, ...start }) => {
+    const id = Buffer.from(randomBytes(ID_BYTES)).toString('base64url')
+    const key = digestOf(id)
+    const { subject, email, verifiedEmail, name } = person
+    const times = { createdAtMs: now(), seenAtMs: now() }
+    const write = (): readonly Uint8Array[] => {
+      const own = index.of(subject).toSorted(([, a], [, b]) => b.createdAtMs - a.createdAtMs)
+      const oldest = own.slice(options.sessionsPerPersonMax - 1).map(([one]) => one)
+      for (const one of oldest) store.sessions.remove(one)
+      store.sessions.put(key, { subject, email, verifiedEmail, name, ...start, ...times })
+      // Another sign-in counts it from now on. A key without a session is passed over.
+      index.add(key, subject)
+      return oldest
+    }
+    for (const one of await store.transaction(write)) index.remove(one, subject)
+    return id
+  }
+
+export const createSessions = (parts: SessionParts): Sessions => {
+  const { store, options, now, onError } = parts
   const { sessions } = store
+  const index = new SessionIndex(store)
 
   const expiryOf = (record: SessionRecord): number =>
     Math.min(record.seenAtMs + options.sessionIdleMs, record.createdAtMs + options.sessionMaxMs)
@@ -127,30 +184,8 @@ export const createSessions = (parts: {
       })
       .catch(onError)
 
-  /** Ends the oldest sessions of a person, so that one more can start. */
-  const makeRoom = (subject: string): void => {
-    const own = ownOf(store, subject).sort(([, a], [, b]) => b.createdAtMs - a.createdAtMs)
-    for (const [key] of own.slice(options.sessionsPerPersonMax - 1)) sessions.remove(key)
-  }
-
   return {
-    open: async ({ person, ...start }) => {
-      const id = Buffer.from(randomBytes(ID_BYTES)).toString('base64url')
-      await store.transaction(() => {
-        makeRoom(person.subject)
-        const { subject, email, verifiedEmail, name } = person
-        sessions.put(digestOf(id), {
-          subject,
-          email,
-          verifiedEmail,
-          name,
-          ...start,
-          createdAtMs: now(),
-          seenAtMs: now(),
-        })
-      })
-      return id
-    },
+    open: createOpen({ ...parts, index }),
     find: async (id, address) => {
       if (!ID.test(id)) return undefined
       const key = digestOf(id)
@@ -168,10 +203,13 @@ export const createSessions = (parts: {
       return record !== undefined && isValid(record)
     },
     end: async id => {
-      if (ID.test(id)) await store.transaction(() => sessions.remove(digestOf(id)))
+      const key = digestOf(id)
+      const record = ID.test(id) ? sessions.get(key) : undefined
+      if (record !== undefined) await removeWhere(store, index, [[key, record]], () => true)
     },
     list: subject =>
-      ownOf(store, subject)
+      index
+        .of(subject)
         .filter(([, record]) => isValid(record))
         .toSorted(
           ([, one], [, other]) =>
@@ -182,9 +220,13 @@ export const createSessions = (parts: {
           const expiresAtMs = expiryOf(record)
           return { sessionId: nameOf(key), createdAtMs, seenAtMs, expiresAtMs, address, browser }
         }),
-    emails: () => emailsOf(store, isValid),
-    endOf: (subject, matches) =>
-      removeWhere(store, (key, record) => record.subject === subject && matches(nameOf(key))),
-    sweep: () => removeWhere(store, (_key, record) => !isValid(record)),
+    emailOf: subject =>
+      index.of(subject).find(([, record]) => record.verifiedEmail !== '' && isValid(record))?.[1]
+        .verifiedEmail,
+    endOf: (subject, matches) => {
+      const own = index.of(subject).filter(([key]) => matches(nameOf(key)))
+      return removeWhere(store, index, own, () => true)
+    },
+    sweep: () => removeExpired(store, index, isValid),
   }
 }

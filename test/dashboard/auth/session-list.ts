@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { openAuditLog } from '../../../src/access/audit/audit-log.js'
 import { defaults as auditDefaults } from '../../../src/access/audit/options.js'
@@ -6,6 +7,7 @@ import type { ListedSession } from '../../../src/dashboard/auth/session.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../../fixtures/own-dir.js'
+import { until } from '../../fixtures/until.js'
 
 /** Less than the clocks of dashboard and provider may differ. */
 const TOUCH_MS = 1_000
@@ -109,4 +111,44 @@ t.test('an expired session is not listed', async t => {
   t.equal((await listOf(current)).length, 2)
   clock.nowMs += 1
   t.equal((await listOf(current)).length, 1)
+})
+
+t.test('a request reads the sessions of its person, and not those of all others', async t => {
+  const dashboard = await startDashboard(t, { dashboard: { operators: [BEN.subject] } })
+  const { url, store } = dashboard
+  const { accessId } = await dashboard.grant('ada')
+  const [ada, ben] = [new DashboardClient(url), new DashboardClient(url)]
+  await ada.signIn(ADA)
+  await ben.signIn(BEN)
+  await dashboard.restart()
+  // Connections of before are closed.
+  for (const client of [ada, ben])
+    await until('it answers', async () => (await statusOf(client).catch(() => 0)) === 200)
+  store.sessions.from = () => {
+    throw new Error('all sessions are read')
+  }
+  const another = new DashboardClient(url)
+  await another.signIn(ADA)
+  t.equal((await listOf(ada)).length, 2)
+  const { json } = await ben.ask('/api/operator/accesses?find=ADA@test')
+  t.match(json, { accesses: [{ accessId, email: ADA.email }] })
+  t.strictSame((await ada.call('POST', '/api/sessions/end-others')).json, { ended: 1 })
+  t.equal(await statusOf(another), 401)
+  t.equal((await listOf(ada)).length, 1)
+})
+
+t.test('more expired sessions than are looked at in one turn are removed', async t => {
+  const { clock, store, url } = await startDashboard(t, { dashboard: { sessionSweepMs: 20 } })
+  const ada = new DashboardClient(url)
+  await ada.signIn(ADA)
+  const all = () => Array.from(store.sessions.from(new Uint8Array()))
+  const [[, record] = []] = all()
+  if (record === undefined) throw new Error('it is not stored')
+  await store.transaction(() => {
+    for (let nth = 0; nth < 600; nth++)
+      store.sessions.put(randomBytes(32), { ...record, createdAtMs: 0, seenAtMs: 0 })
+  })
+  clock.nowMs += 1
+  await until('they are removed', () => all().length === 1)
+  t.equal(await statusOf(ada), 200)
 })
