@@ -246,6 +246,8 @@ if (browser !== undefined) {
     await itemOf(bundle[0].signature).waitFor()
     t.equal(await items.count(), 1)
     await page.getByRole('button', { name: 'Clear' }).click()
+    // The next filter is added to those of the URL.
+    await items.nth(24).waitFor()
     await page.getByLabel('State').selectOption({ label: 'Expired' })
     await itemOf(lost.signature).waitFor()
     t.equal(await items.count(), 1)
