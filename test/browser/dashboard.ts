@@ -204,6 +204,7 @@ if (browser !== undefined) {
     await openAccess(page, 'Submissions')
     const submitted = page.getByRole('list', { name: 'Submissions', exact: true }).locator('> li')
     const row = submitted.filter({ hasText: /Rejected by Slotline.*transaction 0 is malformed/ })
+    await row.locator('button[aria-expanded=false]').press('Enter')
     await row.getByRole('button', { name: /^Copy submission id/ }).click()
     await page.getByText('submission id copied').waitFor()
     t.equal(await clipboardOf(page), refusal.headers.get('x-relay-submission-id'))
