@@ -43,12 +43,9 @@ export const SUBMISSION_STATES = [
 export type SubmissionState = (typeof SUBMISSION_STATES)[number]
 
 /**
- * What became of a submission on one lane. `written`: to a lane that gives no answers. `pending`:
- * written, and not answered yet; of a sender that was killed, `unknown`.
+ * The class of a lane's answer, or why there is none. `written`: to a lane that gives no answers.
  */
-export const LANE_OUTCOMES = [
-  'left-out',
-  'pending',
+export const LANE_ANSWERS = [
   'accepted',
   'written',
   'refused',
@@ -56,6 +53,13 @@ export const LANE_OUTCOMES = [
   'unreachable',
   'unknown',
 ] as const
+export type LaneAnswer = (typeof LANE_ANSWERS)[number]
+
+/**
+ * What became of a submission on one lane. `pending`: written, and not answered yet; of a sender
+ * that was killed, `unknown`.
+ */
+export const LANE_OUTCOMES = ['left-out', 'pending', ...LANE_ANSWERS] as const
 export type LaneOutcome = (typeof LANE_OUTCOMES)[number]
 
 /** Why a lane was not used. */

@@ -1,3 +1,4 @@
+import type { LaneAnswer } from '../shared/submission-states.js'
 /**
  * `down`: its peer could not be reached, or did not answer, when that was tried last. `throttled`:
  * the last transaction that its peer answered was one too many for it.
@@ -17,19 +18,8 @@ export type LaneStatus = {
   /** Transactions that wait for their answers. */
   readonly inFlight: number
   /** What the last one came to, and when; null before the first. */
-  readonly last: { readonly outcome: LaneOutcome; readonly atMs: number } | null
+  readonly last: { readonly outcome: LaneAnswer; readonly atMs: number } | null
 }
-
-/** The class of an answer, or why there is none. */
-export const LANE_OUTCOMES = [
-  'accepted',
-  'written',
-  'refused',
-  'full',
-  'unreachable',
-  'unknown',
-] as const
-export type LaneOutcome = (typeof LANE_OUTCOMES)[number]
 
 /** How many lanes of a machine are in each state. */
 export type LaneCounts = Readonly<Record<LaneStatus['state'], number>>

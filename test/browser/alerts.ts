@@ -110,7 +110,14 @@ if (browser !== undefined)
       { kind: 'location-behind' },
       { kind: 'limit-near', threshold: 50, ruleId: /^rule_/ },
     ])
-    await look(t, page, 'alerts', VIEWS)
+    await look(t, page, 'alerts', VIEWS, async ({ width }) => {
+      const hidden = await card
+        .locator('.scroll')
+        .evaluateAll(all =>
+          all.map(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight),
+        )
+      t.strictSame(hidden, [0], `every rule is seen at ${width} px`)
+    })
     t.strictSame(faults, [])
     await context.close()
   })

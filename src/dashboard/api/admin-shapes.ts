@@ -3,7 +3,7 @@ import * as memberShapes from './members/shapes.js'
 import { AUDIT_ACTIONS, AUDIT_OUTCOMES } from '../../access/audit/actions.js'
 import { effectEntry } from './effect-shape.js'
 import { mapLimits } from '../../shared/access-limits.js'
-import { methodFigures } from './shape-parts.js'
+import { methodFigures, queryInteger } from './shape-parts.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -84,20 +84,8 @@ export const restriction = v.strictObject({
 /** Most accesses in one response. */
 const LIMIT_MAX = 1_000
 const LIMIT_DEFAULT = '100'
-const limitProblem = `must be an integer from 1 to ${LIMIT_MAX}`
 
-const limit = v.optional(
-  v.pipe(
-    v.string(limitProblem),
-    v.regex(/^[1-9]\d{0,3}$/, limitProblem),
-    v.transform(Number),
-    v.number(),
-    v.integer(),
-    v.minValue(1, limitProblem),
-    v.maxValue(LIMIT_MAX, limitProblem),
-  ),
-  LIMIT_DEFAULT,
-)
+const limit = v.optional(queryInteger(1, LIMIT_MAX), LIMIT_DEFAULT)
 
 export const listQuery = v.strictObject({
   subject: described(v.optional(subject), 'Only accesses of this subject, all in one response'),

@@ -39,6 +39,20 @@ export const missing = v.optional(
   ),
 )
 
+/** An integer in a query, both bounds included. */
+export const queryInteger = (min: number, max: number) => {
+  const problem = `must be an integer from ${min} to ${max}`
+  return v.pipe(
+    v.string(problem),
+    v.regex(/^(?:0|[1-9]\d{0,14})$/, problem),
+    v.transform(Number),
+    v.number(),
+    v.integer(),
+    v.minValue(min, problem),
+    v.maxValue(max, problem),
+  )
+}
+
 /** A query of one of these ranges. */
 export const hoursQueryOf = <const H extends readonly string[]>(all: H) =>
   v.strictObject({

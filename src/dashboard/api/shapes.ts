@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { ACCESS_ROLES } from '../../access/store/member-shape.js'
 import { SUBMISSION_PATHS } from './catalog.js'
 import { effect, effectEntry } from './effect-shape.js'
-import { count, described, instantMs, limits, missing, text } from './shape-parts.js'
+import { count, described, instantMs, limits, missing, queryInteger, text } from './shape-parts.js'
 
 const named = v.object({ id: text, name: text })
 
@@ -160,20 +160,10 @@ export const usageMinute = {
 }
 
 const MINUTES_MAX = 1_440
-const minutesProblem = `must be an integer from 0 to ${MINUTES_MAX}`
 
 export const tokenUsageQuery = v.strictObject({
   minutes: described(
-    v.optional(
-      v.pipe(
-        v.string(minutesProblem),
-        v.regex(/^\d{1,4}$/, minutesProblem),
-        v.transform(Number),
-        v.number(),
-        v.maxValue(MINUTES_MAX, minutesProblem),
-      ),
-      String(MINUTES_MAX),
-    ),
+    v.optional(queryInteger(0, MINUTES_MAX), String(MINUTES_MAX)),
     'How many of the newest minutes are answered',
   ),
 })

@@ -87,20 +87,17 @@ const pageOf = ({ sessions }: ControlStore, start: Uint8Array): readonly StoredS
   return page
 }
 
-/** Removes those of some sessions that still match; returns how many. */
-const removeWhere = async (
+/**
+ * Removes the sessions that `find` returns in the transaction, where it sees each that was opened,
+ * used or ended before; returns how many.
+ */
+const removeFound = async (
   store: ControlStore,
   index: SessionIndex,
-  found: readonly StoredSession[],
-  matches: (record: SessionRecord) => boolean,
+  find: () => readonly StoredSession[],
 ): Promise<number> => {
-  if (found.length === 0) return 0
   const removed = await store.transaction(() =>
-    found.filter(([key]) => {
-      // Read again: it may have been used or have ended since.
-      const record = store.sessions.get(key)
-      return record !== undefined && matches(record) && store.sessions.remove(key)
-    }),
+    find().filter(([key]) => store.sessions.remove(key)),
   )
   for (const [key, { subject }] of removed) index.remove(key, subject)
   return removed.length
@@ -116,8 +113,10 @@ const removeExpired = async (
   let start: Uint8Array = new Uint8Array()
   for (;;) {
     const page = pageOf(store, start)
-    const expired = page.filter(([, record]) => !isValid(record))
-    removed += await removeWhere(store, index, expired, record => !isValid(record))
+    const expiredOf = (all: readonly StoredSession[]): readonly StoredSession[] =>
+      all.filter(([, record]) => !isValid(record))
+    if (expiredOf(page).length > 0)
+      removed += await removeFound(store, index, () => expiredOf(pageOf(store, start)))
     const last = page.at(-1)
     if (last === undefined || page.length < SWEEP_COUNT) return removed
     start = Buffer.concat([last[0], Buffer.alloc(1)])
@@ -155,11 +154,16 @@ const createOpen =
       const oldest = own.slice(options.sessionsPerPersonMax - 1).map(([one]) => one)
       for (const one of oldest) store.sessions.remove(one)
       store.sessions.put(key, { subject, email, verifiedEmail, name, ...start, ...times })
-      // Another sign-in counts it from now on. A key without a session is passed over.
+      // The transactions after this one count it. A key without a session is passed over.
       index.add(key, subject)
       return oldest
     }
-    for (const one of await store.transaction(write)) index.remove(one, subject)
+    try {
+      for (const one of await store.transaction(write)) index.remove(one, subject)
+    } catch (error) {
+      index.remove(key, subject)
+      throw error
+    }
     return id
   }
 
@@ -204,8 +208,11 @@ export const createSessions = (parts: SessionParts): Sessions => {
     },
     end: async id => {
       const key = digestOf(id)
-      const record = ID.test(id) ? sessions.get(key) : undefined
-      if (record !== undefined) await removeWhere(store, index, [[key, record]], () => true)
+      const find = (): readonly StoredSession[] => {
+        const record = sessions.get(key)
+        return record === undefined ? [] : [[key, record]]
+      }
+      if (ID.test(id)) await removeFound(store, index, find)
     },
     list: subject =>
       index
@@ -223,10 +230,8 @@ export const createSessions = (parts: SessionParts): Sessions => {
     emailOf: subject =>
       index.of(subject).find(([, record]) => record.verifiedEmail !== '' && isValid(record))?.[1]
         .verifiedEmail,
-    endOf: (subject, matches) => {
-      const own = index.of(subject).filter(([key]) => matches(nameOf(key)))
-      return removeWhere(store, index, own, () => true)
-    },
+    endOf: (subject, matches) =>
+      removeFound(store, index, () => index.of(subject).filter(([key]) => matches(nameOf(key)))),
     sweep: () => removeExpired(store, index, isValid),
   }
 }

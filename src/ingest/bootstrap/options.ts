@@ -5,9 +5,9 @@ export type Options = Readonly<typeof defaults>
 
 export const options = {
   spoolMs: {
-    default: 14_400_000,
+    default: 43_200_000,
     unit: 'milliseconds',
-    why: 'How long blocks of the feed may wait on disk while a store is loaded, by the times of the blocks. Over it the bootstrap fails. All of mainnet takes an hour to load, and as long to transfer.',
+    why: 'How long blocks of the feed may wait on disk while a store is loaded, by the times of the blocks. Over it the bootstrap fails. An archive of all of mainnet takes one hour to load, and at 3 MB/s ten to arrive.',
   },
   spoolBytesMax: {
     default: 1024 ** 4,

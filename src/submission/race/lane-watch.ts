@@ -1,4 +1,5 @@
-import { LANE_OUTCOMES, LANE_STATES, type LaneStatus } from '../../storage/sender-status.js'
+import { LANE_ANSWERS } from '../../shared/submission-states.js'
+import { LANE_STATES, type LaneStatus } from '../../storage/sender-status.js'
 import type { Metrics } from '../../shared/metrics.js'
 import type { Lane } from '../lanes/lane.js'
 import type { LaneReport } from '../store/submission.js'
@@ -73,7 +74,7 @@ export class LaneWatch {
 
   /** Learns what a transaction came to. */
   onEnd({ outcome: word, status }: LaneReport): void {
-    const outcome = LANE_OUTCOMES.find(one => one === word)
+    const outcome = LANE_ANSWERS.find(one => one === word)
     if (outcome === undefined) return
     const atMs = this.parts.unixMs()
     this.last = { outcome, atMs }

@@ -15,7 +15,7 @@ t.test('the defaults hold at the rate of all of mainnet on a machine for it', as
   t.strictSame(boundsAt(MAINNET_BYTES_PER_SECOND, 64, 2_000), [
     [10, 'feed.bufferBytesMax'],
     [600, 'store.feedMs'],
-    [14_400, 'bootstrap.spoolMs'],
+    [19_546, 'bootstrap.spoolBytesMax'],
   ])
 })
 

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { openAuditLog } from '../../../src/access/audit/audit-log.js'
 import { defaults as auditDefaults } from '../../../src/access/audit/options.js'
+import { createSessions, type ListedSession } from '../../../src/dashboard/auth/session.js'
 import { defaults } from '../../../src/dashboard/options.js'
-import type { ListedSession } from '../../../src/dashboard/auth/session.js'
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { ADA, BEN, startDashboard } from '../../fixtures/dashboard/dashboard.js'
 import { ownDir } from '../../fixtures/own-dir.js'
 import { until } from '../../fixtures/until.js'
+
+const ADA_PERSON = { subject: 'ada', email: 'a@a', verifiedEmail: 'a@a', name: 'Ada' }
 
 /** Less than the clocks of dashboard and provider may differ. */
 const TOUCH_MS = 1_000
@@ -151,4 +153,51 @@ t.test('more expired sessions than are looked at in one turn are removed', async
   clock.nowMs += 1
   await until('they are removed', () => all().length === 1)
   t.equal(await statusOf(ada), 200)
+})
+
+/** Sessions in a store of their own, and how often a session is read from it. */
+const openOwn = async (t: Test) => {
+  const { store } = await startDashboard(t)
+  const sessions = createSessions({
+    store,
+    options: defaults,
+    randomBytes,
+    now: () => 1_000_000,
+    onError: error => t.error(error),
+  })
+  const address = '127.0.0.1'
+  const start = { person: ADA_PERSON, authenticatedAtMs: 1_000_000, address, browser: 'b' }
+  return { sessions, start, store }
+}
+
+t.test('a session that is being opened is ended with the others of its person', async t => {
+  const { sessions, start } = await openOwn(t)
+  const opened = sessions.open(start)
+  const ended = sessions.endOf(ADA_PERSON.subject, () => true)
+  t.equal(sessions.isValid(await opened) || (await ended) !== 1, false)
+  t.equal(sessions.list(ADA_PERSON.subject).length, 0)
+})
+
+t.test('sign-ins that cannot be stored leave nothing in memory', async t => {
+  const { sessions, start, store } = await openOwn(t)
+  const { transaction } = store
+  // The commit fails, after its work.
+  store.transaction = async <T>(work: () => T): Promise<T> => {
+    await transaction.call(store, () => {
+      work()
+      throw new Error('the disk is full')
+    })
+    throw new Error('it was stored')
+  }
+  for (let nth = 0; nth < 20; nth++) await t.rejects(sessions.open(start), /the disk is full/)
+  store.transaction = transaction
+  const { get } = store.sessions
+  let reads = 0
+  store.sessions.get = key => {
+    reads++
+    return get.call(store.sessions, key)
+  }
+  t.equal(sessions.list(ADA_PERSON.subject).length, 0)
+  t.equal(reads, 0, 'no key of them is looked up')
+  t.ok(sessions.isValid(await sessions.open(start)))
 })

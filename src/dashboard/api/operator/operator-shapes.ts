@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { LANE_ANSWERS } from '../../../shared/submission-states.js'
 import * as adminShapes from '../admin-shapes.js'
 import { incidents } from '../incidents/incident-shapes.js'
 import { count, hoursQueryOf, instantMs, missing, performance } from '../shape-parts.js'
@@ -71,14 +72,7 @@ const laneStates = v.pipe(
       last: described(
         v.nullable(
           v.object({
-            outcome: v.picklist([
-              'accepted',
-              'written',
-              'refused',
-              'full',
-              'unreachable',
-              'unknown',
-            ]),
+            outcome: v.picklist(LANE_ANSWERS),
             atMs: instantMs,
           }),
         ),

@@ -7,7 +7,7 @@ import {
 } from '../../../shared/submission-states.js'
 import { SUBMISSION_PATHS } from '../catalog.js'
 import type { Awaitable, Missing } from '../answers.js'
-import { hoursQueryOf, missing, performance } from '../shape-parts.js'
+import { hoursQueryOf, missing, performance, queryInteger } from '../shape-parts.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -18,7 +18,6 @@ const instantMs = described(count, 'Unix milliseconds')
 /** Most submissions in one response. */
 export const SUBMISSIONS_MAX = 200
 const SUBMISSIONS_DEFAULT = '50'
-const limitProblem = `must be an integer from 1 to ${SUBMISSIONS_MAX}`
 
 const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/
 const LOCATION = /^[a-z0-9][a-z0-9-]{0,31}$/
@@ -26,21 +25,8 @@ const SUBMISSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The last instant of an id of a submission. */
 const INSTANT_MAX = 2 ** 48 - 1
-const instantProblem = `must be an integer from 0 to ${INSTANT_MAX}`
 const queryInstant = (description: string) =>
-  described(
-    v.optional(
-      v.pipe(
-        v.string(instantProblem),
-        v.regex(/^(?:0|[1-9]\d{0,14})$/, instantProblem),
-        v.transform(Number),
-        v.number(),
-        v.integer(),
-        v.maxValue(INSTANT_MAX, instantProblem),
-      ),
-    ),
-    description,
-  )
+  described(v.optional(queryInteger(0, INSTANT_MAX)), description)
 
 /** Ranges that the page offers. */
 const HOURS = ['1', '6', '24', '168', '720'] as const
@@ -65,18 +51,7 @@ const filters = {
 }
 
 export const submissionsQuery = v.strictObject({
-  limit: v.optional(
-    v.pipe(
-      v.string(limitProblem),
-      v.regex(/^[1-9]\d{0,2}$/, limitProblem),
-      v.transform(Number),
-      v.number(),
-      v.integer(),
-      v.minValue(1, limitProblem),
-      v.maxValue(SUBMISSIONS_MAX, limitProblem),
-    ),
-    SUBMISSIONS_DEFAULT,
-  ),
+  limit: v.optional(queryInteger(1, SUBMISSIONS_MAX), SUBMISSIONS_DEFAULT),
   before: described(
     v.optional(v.pipe(text, v.regex(SUBMISSION_ID, 'must be the id of a submission'))),
     '`next` of the page before',

@@ -2,13 +2,14 @@ import type * as v from 'valibot'
 import type { AccessService } from '../../../access/service.js'
 import type { Access } from '../../../access/store/tables.js'
 import { FAILURES_MAX } from '../../../usage/schema.js'
-import { DAY_MS } from '../../../usage/scope.js'
+import { DAY_MS, MINUTE_MS } from '../../../usage/scope.js'
 import { CHANGE_ERRORS } from '../change-errors.js'
 import { answerChange, changeAnswers } from '../effect.js'
 import { toCsvLine } from '../../http/csv.js'
 import { ok, route, type Route } from '../../http/route.js'
 import type { FailedRequest, Usage } from '../usage.js'
 import * as shapes from './failure-shapes.js'
+import { timesOf } from './routes.js'
 
 type Parts = {
   readonly accessService: AccessService
@@ -41,16 +42,16 @@ type AskedTimes = Pick<
   'from' | 'span' | 'step' | 'until'
 >
 
-/** Later than any failed request. */
+/** Later, and longer, than any failed request. */
 const ALWAYS_MS = 999_999_999_999_999
 
 /** The times of a query, in place of how it names them. */
 const withTimes = <Q extends AskedTimes>(
-  { from, span, step = 1, until, ...filters }: Q,
+  { from, span = ALWAYS_MS, step = MINUTE_MS, until, ...filters }: Q,
   nowMs: number,
 ) => {
-  const endMs = until ?? (Math.floor(nowMs / step) + 1) * step
-  const fromMs = from ?? (span === undefined ? 0 : endMs - span)
+  const { fromMs } = timesOf({ from, span, step, until }, nowMs)
+  // The clock of another machine may be ahead.
   return { ...filters, fromMs, untilMs: until ?? ALWAYS_MS }
 }
 

@@ -1,12 +1,11 @@
 import * as v from 'valibot'
 import { FAILURE_ORIGINS } from '../../../usage/calls.js'
 import { effectEntry } from '../effect-shape.js'
-import { count, described, instantMs, missing, text } from '../shape-parts.js'
+import { count, described, instantMs, missing, queryInteger, text } from '../shape-parts.js'
 import { queriedTime, step } from './shapes.js'
 
 /** Most failed requests in one response. */
 const FAILURES_MAX = 1_000
-const failuresProblem = `must be an integer from 1 to ${FAILURES_MAX}`
 
 const shortText = (charsMax: number, what: string) =>
   v.optional(v.pipe(v.string(), v.maxLength(charsMax, `must be ${what}`)), '')
@@ -33,18 +32,7 @@ const filters = {
 }
 
 export const failuresQuery = v.strictObject({
-  limit: v.optional(
-    v.pipe(
-      v.string(failuresProblem),
-      v.regex(/^[1-9]\d{0,3}$/, failuresProblem),
-      v.transform(Number),
-      v.number(),
-      v.integer(),
-      v.minValue(1, failuresProblem),
-      v.maxValue(FAILURES_MAX, failuresProblem),
-    ),
-    '100',
-  ),
+  limit: v.optional(queryInteger(1, FAILURES_MAX), '100'),
   ...filters,
 })
 

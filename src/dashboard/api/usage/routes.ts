@@ -21,7 +21,7 @@ type AskedTimes = v.InferOutput<typeof shapes.serviceRangeQuery>
 /** The times of a range; until the end of the present period where it does not say. */
 export const timesOf = ({ from, span = 0, step, until }: AskedTimes, nowMs: number) => {
   const untilMs = until ?? (Math.floor(nowMs / step) + 1) * step
-  return { fromMs: from ?? untilMs - span, untilMs, stepMs: step }
+  return { fromMs: from ?? Math.max(0, untilMs - span), untilMs, stepMs: step }
 }
 
 /** A range as the page shows it. */

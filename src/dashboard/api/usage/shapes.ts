@@ -1,5 +1,13 @@
 import * as v from 'valibot'
-import { count, described, limits, methodFigures, missing, text } from '../shape-parts.js'
+import {
+  count,
+  described,
+  limits,
+  methodFigures,
+  missing,
+  queryInteger,
+  text,
+} from '../shape-parts.js'
 import { usageMinute } from '../shapes.js'
 
 /** Most periods in one response. */
@@ -98,22 +106,10 @@ export const usagePeriods = v.object({
 
 /** Most days that can be asked for. */
 const DAYS_MAX = 30
-const daysProblem = `must be an integer from 1 to ${DAYS_MAX}`
 
 export const methodsQuery = v.strictObject({
   days: described(
-    v.optional(
-      v.pipe(
-        v.string(daysProblem),
-        v.regex(/^[1-9]\d?$/, daysProblem),
-        v.transform(Number),
-        v.number(),
-        v.integer(),
-        v.minValue(1, daysProblem),
-        v.maxValue(DAYS_MAX, daysProblem),
-      ),
-      '1',
-    ),
+    v.optional(queryInteger(1, DAYS_MAX), '1'),
     'Days of UTC, of which the last one is today',
   ),
 })

@@ -93,14 +93,15 @@ export const formatRoute = (route: Route): string => {
   return `#/${[...chosen, ...tab].map(part => encodeURIComponent(part ?? '')).join('/')}`
 }
 
-const useFragment = (): string => {
+/** The fragment of the URL, and a function that reads it again. */
+const useFragment = (): readonly [fragment: string, read: () => void] => {
   const [fragment, setFragment] = useState(location.hash)
+  const read = (): void => setFragment(location.hash)
   useEffect(() => {
-    const read = (): void => setFragment(location.hash)
     addEventListener('hashchange', read)
     return () => removeEventListener('hashchange', read)
   }, [])
-  return fragment
+  return [fragment, read]
 }
 
 /** These values, and a function that changes them. */
@@ -108,21 +109,23 @@ export const useQuery = (): [
   Readonly<Record<string, string>>,
   (query: Readonly<Record<string, string>>) => void,
 ] => {
-  const fragment = useFragment()
+  const [fragment, read] = useFragment()
   const set = (query: Readonly<Record<string, string>>): void => {
     const [path = ''] = location.hash.split('?')
     const text = new URLSearchParams(query).toString()
     location.hash = text === '' ? path : `${path}?${text}`
+    // The event comes later, and a change before it would begin with the former values.
+    read()
   }
   return [parseQuery(fragment), set]
 }
 
 /** The page in the fragment of the URL; undefined is that of the accesses. */
-export const usePage = (): PageName | undefined => parsePage(useFragment())
+export const usePage = (): PageName | undefined => parsePage(useFragment()[0])
 
 /** The route in the fragment of the URL, and a function to change it. */
 export const useRoute = (): [Route, (next: Route) => void] => {
-  const route = parseRoute(useFragment())
+  const route = parseRoute(useFragment()[0])
   const go = (next: Route): void => {
     location.hash = formatRoute(next)
   }
@@ -164,7 +167,7 @@ export const parseOperatorRoute = (fragment: string): Route | undefined => {
 
 /** The same of the URL, and where the view of the service is that was shown before. */
 export const useOperatorRoute = (): readonly [route: Route | undefined, back: string] => {
-  const fragment = useFragment()
+  const [fragment] = useFragment()
   const route = parseOperatorRoute(fragment)
   const back = useRef('#/operator')
   if (route === undefined) back.current = fragment
@@ -173,7 +176,7 @@ export const useOperatorRoute = (): readonly [route: Route | undefined, back: st
 
 /** The view in the fragment of the URL, and a function to change it. */
 export const useOperatorView = (): [OperatorView, (view: OperatorView) => void] => {
-  const view = parseOperatorView(useFragment())
+  const view = parseOperatorView(useFragment()[0])
   const go = (next: OperatorView): void => {
     location.hash = `#/operator/${next}`
   }

@@ -95,7 +95,7 @@ export const AlertsCard = ({
   const { rules, failure, reload, edited, edit, outcome, isBusy, add } = control
   const isWrong = outcome !== undefined && !outcome.isGood
   return (
-    <section class="card alerts" aria-labelledby="alerts-heading">
+    <section class="card alerts is-whole" aria-labelledby="alerts-heading">
       <h2 id="alerts-heading">Alerts</h2>
       <p class="muted">
         What a rule finds is shown above the tabs, and sent to webhooks: at most one message of a
