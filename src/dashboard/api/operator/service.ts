@@ -8,8 +8,8 @@ import { ok, route, type Route } from '../../http/route.js'
 import type { Limits } from '../../../shared/access-limits.js'
 import type { Missing } from '../answers.js'
 import type { RangeQuery, RangeUsage } from '../usage.js'
-import { timesOf, toRangeView } from '../usage/routes.js'
-import { serviceRangeQuery } from '../usage/shapes.js'
+import { toRangeView } from '../usage/routes.js'
+import { serviceRangeQuery, timesOf } from '../usage/shapes.js'
 import * as shapes from './service-shapes.js'
 
 /** Accesses of one page. */

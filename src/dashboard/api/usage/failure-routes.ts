@@ -9,7 +9,7 @@ import { toCsvLine } from '../../http/csv.js'
 import { ok, route, type Route } from '../../http/route.js'
 import type { FailedRequest, Usage } from '../usage.js'
 import * as shapes from './failure-shapes.js'
-import { timesOf } from './routes.js'
+import { timesOf } from './shapes.js'
 
 type Parts = {
   readonly accessService: AccessService

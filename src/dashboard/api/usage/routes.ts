@@ -1,4 +1,3 @@
-import type * as v from 'valibot'
 import { percentileMs } from '../../../usage/latency.js'
 import { DAY_MS } from '../../../usage/scope.js'
 import type { AccessService } from '../../../access/service.js'
@@ -16,17 +15,9 @@ const toMethodView = <C extends Pick<MethodUsage, 'latencies'>>({ latencies, ...
   p99Ms: percentileMs(latencies, 0.99),
 })
 
-type AskedTimes = v.InferOutput<typeof shapes.serviceRangeQuery>
-
-/** The times of a range; until the end of the present period where it does not say. */
-export const timesOf = ({ from, span = 0, step, until }: AskedTimes, nowMs: number) => {
-  const untilMs = until ?? (Math.floor(nowMs / step) + 1) * step
-  return { fromMs: from ?? Math.max(0, untilMs - span), untilMs, stepMs: step }
-}
-
 /** A range as the page shows it. */
 export const toRangeView = (
-  { fromMs, untilMs }: ReturnType<typeof timesOf>,
+  { fromMs, untilMs }: ReturnType<typeof shapes.timesOf>,
   { calls, methods, ...found }: RangeUsage & Missing,
 ) => ({
   fromMs,
@@ -93,7 +84,7 @@ export const createUsageRoutes = ({ accessService, usage, now }: Parts): readonl
     },
     errors: ['wrongInput'],
     handle: async ({ access: { accessId, locations }, query: { network, location, ...asked } }) => {
-      const times = timesOf(asked, now())
+      const times = shapes.timesOf(asked, now())
       const query = { network, location, ...times }
       return ok(toRangeView(times, await usage.ofRange(accessId, query, locations)))
     },

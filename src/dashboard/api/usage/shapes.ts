@@ -13,13 +13,9 @@ import { usageMinute } from '../shapes.js'
 /** Most periods in one response. */
 const PERIODS_MAX = 1_500
 const GRAIN_MS = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
-const timeProblem = 'must be Unix milliseconds'
-export const queriedTime = v.pipe(
-  v.string(timeProblem),
-  v.regex(/^\d{1,15}$/, timeProblem),
-  v.transform(Number),
-  v.number(),
-)
+const queriedMs = (problem: string) =>
+  v.pipe(v.string(problem), v.regex(/^\d{1,15}$/, problem), v.transform(Number), v.number())
+export const queriedTime = queriedMs('must be Unix milliseconds')
 
 export const periodsQuery = v.pipe(
   v.strictObject({
@@ -46,12 +42,15 @@ export const times = {
     v.optional(queriedTime),
     'Unix milliseconds, exclusive; absent: the end of the present period, by this clock',
   ),
-  span: described(v.optional(queriedTime), 'Milliseconds, in place of `from`'),
+  span: described(
+    v.optional(queriedMs('must be milliseconds')),
+    'Milliseconds, in place of `from`',
+  ),
 }
 
 export const step = described(
   v.pipe(
-    queriedTime,
+    queriedMs(stepProblem),
     v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),
   ),
   'Length of a period in milliseconds; it begins at a multiple of it since 1970',
@@ -91,6 +90,14 @@ export const serviceRangeQuery = v.pipe(
   v.check(asked => hasTimes(asked), timesProblem),
   v.check(asked => hasFewPeriods(asked), periodsProblem),
 )
+
+type AskedTimes = v.InferOutput<typeof serviceRangeQuery>
+
+/** The times of a range; until the end of the present period where it does not say. */
+export const timesOf = ({ from, span = 0, step: stepMs, until }: AskedTimes, nowMs: number) => {
+  const untilMs = until ?? (Math.floor(nowMs / stepMs) + 1) * stepMs
+  return { fromMs: from ?? Math.max(0, untilMs - span), untilMs, stepMs }
+}
 
 export const usagePeriods = v.object({
   periods: described(
