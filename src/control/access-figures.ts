@@ -3,7 +3,6 @@ import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
 import { DAY_MS, dayOf } from '../usage/scope.js'
 import { missingOf, refusalsOf, type Ask } from './usage.js'
 
-const DAY_HOURS = 24
 const DAY_QUARTERS = 96
 const WEEK_DAYS = 7
 /** Day 0, 1970-01-01, was a Thursday. */
@@ -28,7 +27,7 @@ export const createAccessFigures =
     const [used, peaks, submissions, ...methods] = await Promise.all([
       ask('use', [accessId], locations),
       ask('peaks', [key, ...quarters], locations),
-      ask('submissions', [accessId, monday * DAY_HOURS, end * DAY_HOURS, 0], locations),
+      ask('landing', [accessId, monday * DAY_MS, end * DAY_MS, 0], locations),
       ...scopes.map(async scope => {
         const parameters = [accessId, scope.network, scope.location, monday, end]
         const found = await ask('methods', parameters, [scope.location])

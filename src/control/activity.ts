@@ -160,7 +160,7 @@ export const openActivity = async (
     usageDays: createUsageDays(ask, ids, others && cluster?.peerDaysMs),
     service: createServiceUsage(ask, ids, Date.now),
     lanes: createLanes(ask, parts.laneStates, ids, Date.now),
-    summary: createSummary(ask, Date.now),
+    summary: createSummary(ask),
     figures: createAccessFigures(ask, Date.now),
     audit: others?.audit ?? (async wanted => audit(wanted)),
     find: async query => others?.peers.find(query),

@@ -11,9 +11,10 @@ const readLandings = async (
   windowMinutes: number,
   nowMs: number,
 ) => {
-  const end = Math.floor(nowMs / HOUR_MS) + 1
-  const hours = (windowMinutes * MINUTE_MS) / HOUR_MS
-  const found = await ask('submissions', [accessId, end - hours, end, hours], locations)
+  const endMs = (Math.floor(nowMs / HOUR_MS) + 1) * HOUR_MS
+  const lengthMs = windowMinutes * MINUTE_MS
+  const time = [endMs - lengthMs, endMs, lengthMs]
+  const found = await ask('landing', [accessId, ...time], locations)
   let known = 0
   let landed = 0
   for (const row of found.rows) {

@@ -29,18 +29,17 @@ export const createLanes =
     }
   }
 
-/** From the start of the first period, which begins at a multiple of its hours, of all machines. */
+/** In a time, of all machines. */
 export const createSummary =
-  (ask: Ask, now: () => number): SummaryOf =>
-  async (accessId, locations, hours, periodHours) => {
-    const { from, until } = lastHours(hours, periodHours, now())
+  (ask: Ask): SummaryOf =>
+  async (accessId, locations, { fromMs, untilMs, stepMs }) => {
     const [all, periods] = await Promise.all(
-      [0, periodHours].map(each => ask('submissions', [accessId, from, until, each], locations)),
+      [0, stepMs].map(each => ask('landing', [accessId, fromMs, untilMs, each], locations)),
     )
     const missing = all?.missing ?? periods?.missing
     return {
-      fromMs: from * HOUR_MS,
-      untilMs: until * HOUR_MS,
+      fromMs,
+      untilMs,
       ...toSummary(all?.rows ?? [], periods?.rows ?? []),
       ...(missing !== undefined && { missing }),
     }

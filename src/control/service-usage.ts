@@ -89,18 +89,18 @@ export const createServiceUsage = (
   now: () => number,
 ): ServiceUsage => ({
   ofRange: async times => {
-    const { first, until } = hoursOf(times.fromMs, times.untilMs)
+    const { fromMs, untilMs } = times
     const any = { network: '', location: '', ...times }
     const [range, ended] = await Promise.all([
       readRange(ask, '', any, locations),
-      ask('submissions', ['', first, until, 0], locations),
+      ask('landing', ['', fromMs, untilMs, 0], locations),
     ])
     return {
       ...range,
       methods: range.methods.slice(0, METHODS_MAX),
       submissions: {
-        fromMs: first * HOUR_MS,
-        untilMs: until * HOUR_MS,
+        fromMs,
+        untilMs,
         ...toSummary(ended.rows, []).total,
       },
       ...missingOf(range, ended),

@@ -5,7 +5,7 @@ import type { WaitingEnd } from '../submission/store/end-table.js'
 import type { SubmissionStore } from '../submission/store/submission-store.js'
 import { bucketOfCount } from '../usage/latency.js'
 import { tipBandOf } from '../usage/performance.js'
-import { HOUR_MS } from '../usage/scope.js'
+import { MINUTE_MS } from '../usage/scope.js'
 import { UsageWriter, type EndRow } from '../usage/store.js'
 
 /** Pause between two looks for submissions that have ended. */
@@ -69,10 +69,10 @@ export const createPerformanceCount = ({
     const tip = tips
       .filter(({ account }) => addresses?.has(account) ?? true)
       .reduce((sum, { lamports }) => sum + lamports, 0)
-    const hour = Math.floor(receivedAtMs / HOUR_MS)
+    const minute = Math.floor(receivedAtMs / MINUTE_MS)
     const delays = [toCounts(delaySlots), toCounts(delayMs)] as const
     const scope = [id, accessId, network, location, route, lane] as const
-    return [...scope, hour, tipBandOf(tip), tip, end, ...delays]
+    return [...scope, minute, tipBandOf(tip), tip, end, ...delays]
   }
   const run = async (): Promise<void> => {
     const { ends: found } = store

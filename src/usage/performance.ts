@@ -152,7 +152,7 @@ export type SubmissionSummary = {
   readonly periods: readonly (SubmissionFigures & { readonly startMs: number })[]
 }
 
-type SubmissionRow = RowOf<'submissions'>
+type SubmissionRow = RowOf<'landing'>
 
 const toFigures = (rows: readonly SubmissionRow[]): SubmissionFigures => ({
   ...addUp(rows),

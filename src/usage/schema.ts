@@ -179,6 +179,17 @@ export const SCHEMA = {
       key: 'access, hour, network, location, route, lane, tips',
     },
     {
+      // The same by minute, for a day, whatever their tips are.
+      name: 'submission_minute',
+      columns: [
+        ...texts(...SCOPE, 'route', 'lane'),
+        ...counts('minute', ...laneColumns, 'tipped'),
+        "slots TEXT NOT NULL DEFAULT '{}'",
+        "delays TEXT NOT NULL DEFAULT '{}'",
+      ],
+      key: 'access, minute, network, location, route, lane',
+    },
+    {
       // Ids of submissions in `submission_hour`, as long as the sender may count them again.
       name: 'counted',
       columns: texts('id'),
@@ -271,26 +282,36 @@ export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)
     refusals = add_counts(refusals, excluded.refusals)`
 
 /**
- * Counts the submissions of a JSON array, each once: id, access, network, location, route, lane,
- * hour, lowest tip of the band, tip, figure, and the buckets of its delays in slots and
- * milliseconds as counts.
+ * What became of the submissions of a JSON array that are not marked, of each access and of all;
+ * `at` are the columns and values of their time, and of what else they are grouped by.
  */
-export const ADD_ENDS = [
-  `INSERT INTO submission_hour (${list([
-    ...[...SCOPE, 'route', 'lane', 'hour', 'tips', 'tipped'],
+const endsBy = (table: string, at: Readonly<Record<string, string>>, more = ''): string => {
+  const groups = SCOPE.length + 2 + Object.keys(at).length
+  return `INSERT INTO ${table} (${list([
+    ...[...SCOPE, 'route', 'lane', ...Object.keys(at), 'tipped'],
     ...[...laneColumns, 'slots', 'delays'],
   ])})
-    SELECT owner, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+    SELECT owner, value ->> 2, value ->> 3, value ->> 4, value ->> 5, ${list(Object.values(at))},
       sum(iif(value ->> 9 = 'landed', value ->> 8, 0)),
       ${list(LANE_FIGURE_NAMES.map(name => `sum(value ->> 9 = '${name}')`))},
       sum_counts(value ->> 10), sum_counts(value ->> 11)
     FROM (SELECT value, value ->> 1 AS owner FROM json_each(?1)
       UNION ALL SELECT value, '' AS owner FROM json_each(?1))
-    WHERE value ->> 0 NOT IN (SELECT id FROM counted)
-    GROUP BY 1, 2, 3, 4, 5, 6, 7
+    WHERE value ->> 0 NOT IN (SELECT id FROM counted) ${more}
+    GROUP BY ${list(Array.from({ length: groups }, (_, index) => String(index + 1)))}
     ON CONFLICT DO UPDATE SET ${adding([...laneColumns, 'tipped'])},
       slots = add_counts(slots, excluded.slots),
-      delays = add_counts(delays, excluded.delays)`,
+      delays = add_counts(delays, excluded.delays)`
+}
+
+/**
+ * Counts the submissions of a JSON array, each once: id, access, network, location, route, lane,
+ * minute, lowest tip of the band, tip, figure, and the buckets of its delays in slots and
+ * milliseconds as counts. Minutes are kept from ?2 on.
+ */
+export const ADD_ENDS = [
+  endsBy('submission_hour', { hour: '(value ->> 6) / 60', tips: 'value ->> 7' }),
+  endsBy('submission_minute', { minute: 'value ->> 6' }, 'AND value ->> 6 >= ?2'),
   'INSERT OR IGNORE INTO counted SELECT value ->> 0 FROM json_each(?1)',
 ]
 
@@ -306,7 +327,10 @@ export const TO_HOURS = [
   'DELETE FROM minute WHERE minute < ?1',
 ]
 
-/** Reduces what was done with each method before minute ?1, which begins an hour, to its hours. */
+/**
+ * Reduces what was done with each method before minute ?1, which begins an hour, to its hours.
+ * Submissions are in theirs.
+ */
 export const METHODS_TO_HOURS = [
   `INSERT INTO method_hour (${methodList('hour')})
     SELECT ${list(SCOPE)}, method, minute / 60 AS hour,
@@ -314,6 +338,7 @@ export const METHODS_TO_HOURS = [
     FROM method_minute WHERE minute < ?1 GROUP BY access, hour, network, location, method
     ON CONFLICT DO UPDATE SET ${addingMethod}`,
   'DELETE FROM method_minute WHERE minute < ?1',
+  'DELETE FROM submission_minute WHERE minute < ?1',
 ]
 
 /** Removes minutes, hours, lanes, lists and peaks before day ?1, what is billed before day ?2. */
@@ -324,6 +349,7 @@ export const REMOVE_OLD = [
     AND period < max(?1 * 24, (SELECT max(period) FROM access_period WHERE minutes = 60) - ${PERIOD_HOURS})`,
   'DELETE FROM access_period WHERE minutes = 1440 AND period < ?1',
   'DELETE FROM submission_hour WHERE hour < ?1 * 24',
+  'DELETE FROM submission_minute WHERE minute < ?1 * 1440',
   'DELETE FROM method_minute WHERE minute < ?1 * 1440',
   'DELETE FROM method_hour WHERE hour < ?1 * 24',
   'DELETE FROM method_day WHERE day < ?2',

@@ -21,8 +21,10 @@ import {
 } from './schema.js'
 import { DAY_MS, dayOf, edgesPath, HOUR_MS, storePath } from './scope.js'
 
-/** What was done with each method is kept by minute for this long, and then by hour. */
-const METHOD_MINUTES_MS = DAY_MS + HOUR_MS
+/** What was done with each method, and submissions, are kept by minute for this long. */
+const MINUTES_MS = DAY_MS + HOUR_MS
+/** The first minute of an hour. */
+const hourMinute = (atMs: number): number => Math.floor(atMs / HOUR_MS) * 60
 /** Longest time of one query. */
 const QUERY_MS = 10_000
 
@@ -64,7 +66,7 @@ export type EndRow = readonly [
   location: string,
   route: string,
   lane: string,
-  hour: number,
+  minute: number,
   tipBand: number,
   tipLamports: number,
   figure: LaneFigure,
@@ -94,8 +96,8 @@ export class UsageWriter {
   }
 
   /** Counts submissions, those that were counted before not again until `forgetEnds`. */
-  async addEnds(rows: readonly EndRow[]): Promise<void> {
-    await this.#native.run(ADD_ENDS, [JSON.stringify(rows)])
+  async addEnds(rows: readonly EndRow[], nowMs = Date.now()): Promise<void> {
+    await this.#native.run(ADD_ENDS, [JSON.stringify(rows), hourMinute(nowMs - MINUTES_MS)])
   }
 
   async forgetEnds(): Promise<void> {
@@ -112,8 +114,8 @@ export class UsageWriter {
     const remove = (days: number): Promise<number> =>
       this.#native.run(REMOVE_OLD, [today - Math.min(days, historyDaysMax), today - days + 1])
     const reduceMethods = (beforeMs: number): Promise<number> =>
-      this.#native.run(METHODS_TO_HOURS, [Math.floor(beforeMs / HOUR_MS) * 60])
-    await reduceMethods(nowMs - METHOD_MINUTES_MS)
+      this.#native.run(METHODS_TO_HOURS, [hourMinute(beforeMs)])
+    await reduceMethods(nowMs - MINUTES_MS)
     let bytes = await remove(keptDaysMax)
     if (bytes > bytesMax) bytes = await reduceMethods(nowMs)
     for (let days = historyDaysMax; bytes > bytesMax && days >= 1; days--)

@@ -1,6 +1,11 @@
 import * as v from 'valibot'
 import { all, count, counts, figures, list, OF_IDS, question, sums, text } from './question.js'
-import { LANE_FIGURE_NAMES } from './schema.js'
+import { columnOf, LANE_FIGURE_NAMES } from './schema.js'
+
+const ENDS = list([
+  ...['network', 'location', 'route', 'lane', 'tipped', 'slots', 'delays'],
+  ...LANE_FIGURE_NAMES.map(columnOf),
+])
 
 /** What is asked of how submissions ended, as in `QUESTIONS`. Hours are counted since 1970. */
 export const SUBMISSION_QUESTIONS = {
@@ -31,15 +36,24 @@ export const SUBMISSION_QUESTIONS = {
     },
   }),
   /**
-   * Access, first hour and end; hours of a period, or 0 for all together, by network, location,
-   * route and lane: what became of its submissions.
+   * Access, or an empty text for all; from and until in Unix milliseconds; length of a period, or 0
+   * for all together, by network, location, route and lane: what became of its submissions. Hours
+   * without minutes are in the period in which they begin.
    */
-  submissions: question({
+  landing: question({
     sql: `SELECT ${list(
       ['network', 'location', 'route', 'lane'].map(name => `iif(?4 = 0, ${name}, '') AS ${name}`),
-    )}, iif(?4 = 0, 0, hour / ?4 * ?4 * 3600000) AS startMs, ${sums(LANE_FIGURE_NAMES)},
+    )}, iif(?4 = 0, 0, at_ms / ?4 * ?4) AS startMs, ${sums(LANE_FIGURE_NAMES)},
         sum(tipped) AS tipped, sum_counts(slots) AS slots, sum_counts(delays) AS delays
-      FROM main.submission_hour WHERE access = ?1 AND hour >= ?2 AND hour < ?3
+      FROM (
+        SELECT ${ENDS}, minute * 60000 AS at_ms FROM main.submission_minute
+          WHERE access = ?1 AND minute >= ?2 / 60000 AND minute <= ?3 / 60000
+        UNION ALL
+        SELECT ${ENDS}, hour * 3600000 AS at_ms FROM main.submission_hour
+          WHERE access = ?1 AND hour >= ?2 / 3600000 AND hour <= ?3 / 3600000
+            AND NOT EXISTS (SELECT 1 FROM main.submission_minute AS kept
+              WHERE kept.access = ?1 AND kept.minute >= hour * 60 AND kept.minute < hour * 60 + 60)
+      ) WHERE at_ms >= ?2 AND at_ms < ?3
       GROUP BY 1, 2, 3, 4, 5`,
     row: v.object({
       network: text,

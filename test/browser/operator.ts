@@ -86,7 +86,7 @@ if (browser !== undefined) {
       ['landed', 'landed', 'expired', 'unseen', 'failed'].flatMap((figure, nth) =>
         ['fast', ''].map((lane): EndRow => {
           const delays = figure === 'landed' ? (['{"1":1}', '{"30":1}'] as const) : NO_DELAYS
-          const of = [`${lane}${nth}`, 'acc', 'main', 'fra', '/race', lane, hour] as const
+          const of = [`${lane}${nth}`, 'acc', 'main', 'fra', '/race', lane, hour * 60] as const
           const tip = nth % 2 === 0 ? 0 : 10_000
           return [...of, tip, tip, figure as 'landed', ...delays]
         }),

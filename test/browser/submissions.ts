@@ -217,10 +217,20 @@ if (browser !== undefined) {
     t.ok((await card.getByRole('row').count()) >= 2)
     await look(t, page, 'submissions-landing', VIEWS)
     // One range for the numbers and the list, in the URL.
-    await page.getByRole('radio', { name: 'This hour' }).check()
-    await card.locator('.tile dd').filter({ hasText: /^7$/ }).waitFor()
-    await page.getByText(/^All locations of acc_\w+, received in this hour$/).waitFor()
-    t.match(page.url(), /\/submissions\?hours=1$/)
+    for (const [name, id] of [
+      ['5 minutes', 'fiveMinutes'],
+      ['1 hour', 'hour'],
+    ] as const) {
+      await page.getByRole('radio', { name, exact: true }).check()
+      await card.locator('.tile dd').filter({ hasText: /^7$/ }).waitFor()
+      await itemOf(one.signature).waitFor()
+      t.ok(page.url().endsWith(`/submissions?range=${id}`))
+    }
+    await page.getByRole('button', { name: 'Earlier' }).press('Enter')
+    await page.getByText(/^No submissions in the range of this page\./).waitFor()
+    await card.locator('.tile dd').filter({ hasText: /^0$/ }).first().waitFor()
+    await page.getByRole('button', { name: 'Now' }).press('Enter')
+    await itemOf(one.signature).waitFor()
     await page.getByRole('radio', { name: '24 hours' }).check()
     t.strictSame(faults, [])
   })
@@ -281,7 +291,8 @@ if (browser !== undefined) {
     t.equal(await field.inputValue(), '')
     const nextMinute = Math.ceil(Date.now() / 60_000) * 60_000
     const filtered = page.url().replace(/\?.*/, '')
-    await page.goto(`${filtered}?location=fra&state=expired&untilMs=${nextMinute}`)
+    const times = `from=${nextMinute - 600_000}&until=${nextMinute}`
+    await page.goto(`${filtered}?location=fra&state=expired&${times}`)
     await itemOf(lost.signature).waitFor()
     await page.reload()
     await itemOf(lost.signature).waitFor()
@@ -291,9 +302,8 @@ if (browser !== undefined) {
     await page.getByText('No submissions match.').waitFor()
     await page.getByRole('button', { name: 'Clear' }).click()
     await items.nth(24).waitFor()
-    await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00')
-    await page.getByLabel('Until', { exact: true }).fill('2020-01-02T00:00')
-    await page.getByText('No submissions match.').waitFor()
+    await page.goto(`${filtered}?from=${nextMinute - 86_400_000}&until=${nextMinute - 3_600_000}`)
+    await page.getByText(/^No submissions in the range of this page\./).waitFor()
     await page.getByRole('tab', { name: 'Submissions' }).focus()
     await untilFocused(page, 'Submissions')
     t.strictSame(await axeFaults(page), [])

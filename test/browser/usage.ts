@@ -24,6 +24,10 @@ const VIEWS = [
 const DAYS = 30
 const CALLS = 12
 
+/** As a person types it, whose browser has this time zone. */
+const toLocal = (atMs: number): string =>
+  new Date(atMs - new Date(atMs).getTimezoneOffset() * MINUTE_MS).toISOString().slice(0, 16)
+
 /** Requests of an hour: more by day than by night. */
 const requestsAt = (atMs: number): number => 40 + ((Math.floor(atMs / HOUR_MS) * 7) % 24) * 9
 
@@ -94,10 +98,8 @@ if (browser !== undefined) {
 
     await page.getByRole('radio', { name: '1 hour' }).check()
     const untilMs = dayStartMs + 5 * HOUR_MS + 20 * MINUTE_MS
-    const until = page.getByLabel('Until')
-    // Playwright types it as a person whose browser has this time zone.
-    const local = new Date(untilMs - new Date(untilMs).getTimezoneOffset() * MINUTE_MS)
-    await until.fill(local.toISOString().slice(0, 16))
+    const until = page.getByLabel('Until', { exact: true })
+    await until.fill(toLocal(untilMs))
     await shows(requestsAt(dayStartMs + 5 * HOUR_MS))
     await page.getByRole('button', { name: 'Earlier' }).press('Enter')
     await shows(requestsAt(dayStartMs + 4 * HOUR_MS))
@@ -107,6 +109,32 @@ if (browser !== undefined) {
     await page.getByRole('button', { name: 'Now' }).press('Enter')
     await page.getByRole('button', { name: 'Now' }).waitFor({ state: 'detached' })
     t.equal(await page.getByRole('button', { name: 'Later' }).getAttribute('aria-disabled'), 'true')
+
+    // A time of one's own: from an hour with requests until another one.
+    const begin = dayStartMs + 4 * HOUR_MS
+    await page.getByLabel('From', { exact: true }).fill(toLocal(begin))
+    await page.waitForURL(/from=\d+&until=\d+/)
+    await until.fill(toLocal(begin + HOUR_MS))
+    await shows(requestsAt(begin))
+    t.match(page.url(), `?from=${begin}&until=${begin + HOUR_MS}`)
+    await page.reload()
+    await shows(requestsAt(begin))
+    t.equal(await until.inputValue(), toLocal(begin + HOUR_MS))
+    await until.fill(toLocal(begin + HOUR_MS + MINUTE_MS))
+    await shows(requestsAt(begin) + requestsAt(begin + HOUR_MS))
+    await look(t, page, 'usage-chosen-time', VIEWS)
+    await page.getByLabel('From', { exact: true }).fill(toLocal(begin + HOUR_MS))
+    // Of one minute: a column.
+    await shows(requestsAt(begin + HOUR_MS))
+    await page.getByRole('radio', { name: 'Table' }).first().check()
+    await untilCount(page, '.plot tbody tr', 1)
+    await page.getByRole('radio', { name: '5 minutes', exact: true }).check()
+    await untilCount(page, '.plot tbody tr', 5)
+    await shows(requestsAt(begin + HOUR_MS))
+    await page.getByRole('radio', { name: '15 minutes' }).check()
+    await untilCount(page, '.plot tbody tr', 15)
+    await page.getByRole('button', { name: 'Now' }).press('Enter')
+    await page.getByRole('radio', { name: 'Chart' }).first().check()
     t.strictSame(faults, [])
   })
 

@@ -28,7 +28,7 @@ const end = (given: Given = {}): EndRow => {
   const delays = [toCounts(given.slots), toCounts(given.ms)] as const
   const { location = 'fra', route = '/lander' } = given
   const scope = [String(nextId++), access, network, location, route, lane] as const
-  return [...scope, hour, tipBandOf(tips), tips, figure as 'landed', ...delays]
+  return [...scope, hour * 60, tipBandOf(tips), tips, figure as 'landed', ...delays]
 }
 
 const askLanes = (dir: string) => {
@@ -101,7 +101,8 @@ t.test('what an access sent is summed by route, location, lane and period', asyn
   await writer.addEnds(given.map(one => end(one)))
   await writer.addEnds([end({ access: 'other' }), end({ hour: HOUR - 1 })])
   const ask = openUsageReader(dir)
-  const rowsBy = (hours: number) => ask('submissions', ['acc', HOUR, HOUR + 7, hours])
+  const rowsBy = (hours: number) =>
+    ask('landing', ['acc', HOUR * HOUR_MS, (HOUR + 7) * HOUR_MS, hours * HOUR_MS])
   const summary = toSummary(await rowsBy(0), await rowsBy(6))
 
   const figuresOf = (ones: typeof given) => {
@@ -136,6 +137,54 @@ t.test('what an access sent is summed by route, location, lane and period', asyn
       given.filter(({ hour }) => hour >= start && hour < start + 6).length,
     ]),
   )
+})
+
+t.test('minutes are counted in whole, then hours, and none twice', async t => {
+  const dir = ownDir(t)
+  const writer = new UsageWriter(dir)
+  const ask = openUsageReader(dir)
+  const MINUTE_MS = 60_000
+  const nowMs = HOUR * HOUR_MS + 59 * MINUTE_MS
+  const first = HOUR * 60
+  const at = (minute: number, given: Given = {}): EndRow =>
+    end(given).with(6, minute) as unknown as EndRow
+  const sent = async (access: string, fromMs: number, untilMs: number, stepMs: number) => {
+    const rows = await ask('landing', [access, fromMs, untilMs, stepMs])
+    return rows.map(row => [row.startMs, toSummary([row], []).total.sent])
+  }
+  const ends = [
+    ...[at(first), at(first + 1), at(first + 1, { tips: 10_000 }), at(first + 4)],
+    ...[at(first + 5, { figure: 'expired' }), at(first + 5, { access: 'other' })],
+    // Longer ago than minutes are kept.
+    ...[at(first - 26 * 60 + 7), at(first - 26 * 60 + 8)],
+  ]
+  await writer.addEnds(ends, nowMs)
+  await writer.addEnds(ends, nowMs)
+  const [fromMs, untilMs] = [first * MINUTE_MS, (first + 5) * MINUTE_MS]
+  const byMinute = [
+    [fromMs, 1],
+    [fromMs + MINUTE_MS, 2],
+    [fromMs + 4 * MINUTE_MS, 1],
+  ]
+  t.strictSame(await sent('acc', fromMs, untilMs, MINUTE_MS), byMinute)
+  t.strictSame(await sent('acc', fromMs, untilMs, 0), [[0, 4]])
+  t.strictSame(await sent('', fromMs, untilMs + MINUTE_MS, 0), [[0, 6]], 'of all accesses')
+  const oldMs = fromMs - 26 * HOUR_MS
+  const whole = [
+    [oldMs, 2],
+    [fromMs, 5],
+  ]
+  t.strictSame(await sent('acc', oldMs, fromMs + HOUR_MS, HOUR_MS), whole)
+  t.strictSame(
+    await sent('acc', oldMs + MINUTE_MS, oldMs + 9 * MINUTE_MS, MINUTE_MS),
+    [],
+    'an hour is where it begins',
+  )
+  await writer.prune(nowMs + 23 * HOUR_MS)
+  t.strictSame(await sent('acc', fromMs, untilMs, MINUTE_MS), byMinute, 'for a day')
+  await writer.prune(nowMs + 26 * HOUR_MS)
+  t.strictSame(await sent('acc', oldMs, fromMs + HOUR_MS, HOUR_MS), whole, 'then in their hours')
+  t.strictSame(await sent('acc', fromMs, untilMs, MINUTE_MS), [[fromMs, 5]])
 })
 
 t.test('the answers of machines are added up', async t => {

@@ -120,7 +120,7 @@ t.test('accesses are ordered by a figure and paged, with limits and landing', as
     ends.map(([id, access, at, figure]) => {
       const delays =
         figure === 'landed' ? (['{"2":1}', '{"30":1}'] as const) : (['{}', '{}'] as const)
-      return [id, access, 'main', 'fra', '/lander', 'lander', at, 0, 5, figure, ...delays]
+      return [id, access, 'main', 'fra', '/lander', 'lander', at * 60, 0, 5, figure, ...delays]
     }),
   )
   const pages: string[][] = []

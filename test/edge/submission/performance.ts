@@ -21,7 +21,7 @@ t.test('the longest answer of getLanePerformance is whole', async t => {
       Array.from({ length: LANES }, (_, lane) =>
         TIP_BANDS.map((band): EndRow => [
           ...([`${hour} ${lane} ${band}`, 'acc', 'main', 'fra', '/race', `lane-${lane}`] as const),
-          ...([now - hour, band, band, 'landed', buckets, buckets] as const),
+          ...([(now - hour) * 60, band, band, 'landed', buckets, buckets] as const),
         ]),
       ).flat(),
     )

@@ -195,11 +195,15 @@ if (browser !== undefined)
     await page.goto(dashboardUrl)
     await signIn(page, deployment, 'ada')
     // Six hours: an hour may begin meanwhile.
-    await page.goto(`${dashboardUrl}#/access/${accesses[0].accessId}/submissions?hours=6`)
+    await page.goto(`${dashboardUrl}#/access/${accesses[0].accessId}/submissions?range=sixHours`)
 
     await t.test('sent, landed and tips, by route and lane', async t => {
       await submitAll(submitter, ledger)
       await agree(t, page, ledger)
+      // The same by minute, and in the list, which has what has not ended too.
+      await page.getByRole('radio', { name: '15 minutes' }).check()
+      await agree(t, page, ledger)
+      await page.getByRole('radio', { name: '6 hours' }).check()
       const { sent, landed } = ledger.figures()
       t.strictSame([sent, landed], [51, 42])
       await saveScreenshot(page, 'landing-of-a-load')

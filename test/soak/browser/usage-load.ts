@@ -115,6 +115,10 @@ const rowsOf = async (card: Locator): Promise<readonly string[]> => {
   return rows.toSorted()
 }
 
+/** As a person types it, whose browser has this time zone. */
+const toLocal = (atMs: number): string =>
+  new Date(atMs - new Date(atMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
 const tileOf = async (page: Page, name: string): Promise<string> =>
   page.locator('.tile').filter({ hasText: name }).locator('dd').innerText()
 
@@ -136,6 +140,7 @@ if (browser !== undefined)
       'requestsPerSecondMax=100000,requestsBurstMax=100000,requestsInFlightMax=1000',
     )
     const scope = [accessId, 'sandbox', 'fra']
+    const startMs = Date.now()
     const ledger = new Ledger()
     const load = async (url: string): Promise<void> => {
       await Promise.all([
@@ -155,19 +160,34 @@ if (browser !== undefined)
     const agree = async (after: string): Promise<void> => {
       // The page loads its numbers again when it is opened.
       await page.reload()
-      await page.getByRole('radio', { name: '24 hours' }).check()
-      await page.getByRole('radio', { name: '7 days' }).check()
       const total = ledger.sum('requests').toLocaleString('en')
-      await until('the requests are shown', async () => {
-        const shown = await tileOf(page, 'Requests')
-        return shown === total && (await rowsOf(methods)).join() === ledger.rows.join()
-      })
-      t.equal(await tileOf(page, 'Errors'), ledger.sum('errors').toLocaleString('en'), after)
-      t.equal(await tileOf(page, 'Over a limit'), ledger.sum('limited').toLocaleString('en'), after)
-      t.strictSame(await rowsOf(methods), ledger.rows, after)
+      const equal = async (range: string): Promise<void> => {
+        await until(`the requests of ${range} are shown`, async () => {
+          const shown = await tileOf(page, 'Requests')
+          return shown === total && (await rowsOf(methods)).join() === ledger.rows.join()
+        })
+        const [errors, limited] = [ledger.sum('errors'), ledger.sum('limited')]
+        t.equal(await tileOf(page, 'Errors'), errors.toLocaleString('en'), `${after}, ${range}`)
+        t.equal(
+          await tileOf(page, 'Over a limit'),
+          limited.toLocaleString('en'),
+          `${after}, ${range}`,
+        )
+        t.strictSame(await rowsOf(methods), ledger.rows, `${after}, ${range}`)
+      }
+      await page.getByLabel('From', { exact: true }).fill(toLocal(startMs))
+      await page.waitForURL(/from=\d+&until=\d+/)
+      await equal('a chosen time')
+      for (const range of ['15 minutes', '24 hours', '7 days']) {
+        await page.getByRole('radio', { name: range }).check()
+        // Of the chosen time until the present minute.
+        const now = page.getByRole('button', { name: 'Now' })
+        if (await now.isVisible()) await now.press('Enter')
+        await equal(range)
+      }
     }
     await agree('by HTTP and WebSocket')
-    const failed = page.getByRole('region', { name: 'Failed requests' }).locator('tbody tr')
+    const failed = page.locator('.failures > li')
     await failed.nth(49).waitFor()
     t.equal(await failed.count(), 50)
     await page.getByRole('button', { name: 'Show up to 1,000' }).press('Enter')
@@ -177,10 +197,7 @@ if (browser !== undefined)
       (await failed.allInnerTexts()).map(text => text.replace(/^.*?\d\d:\d\d:\d\d\s*/, '')),
     )
     for (const text of texts) t.match(text, /-32600|-32602/)
-    t.match(
-      [...texts].join('\n'),
-      /getBalance\s+-32602\s+Invalid param: WrongSize\s+service\s+127\.0\.0\.1/,
-    )
+    t.match([...texts].join('\n'), /getBalance\s+-32602\s+Invalid param: WrongSize\s+127\.0\.0\.1/)
     t.notOk((await page.content()).includes(rpcUrl.slice(-38)), 'no token is in it')
     await look(t, page, 'failed-requests', [
       { width: 1280, scheme: 'light', hasForcedColors: true },

@@ -8,7 +8,7 @@ export type MethodRow = RowOf<'methods'> & { readonly network: string; readonly 
 /** What was counted of an access since Monday, 00:00 UTC, and what it uses now. */
 export type AccessFigures = {
   readonly methods: readonly MethodRow[]
-  readonly submissions: readonly RowOf<'submissions'>[]
+  readonly submissions: readonly RowOf<'landing'>[]
   /** Requests over each limit. */
   readonly overLimit: Limits
   readonly use: Pick<

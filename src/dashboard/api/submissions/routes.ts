@@ -1,17 +1,16 @@
 import type * as v from 'valibot'
-import { lastHours } from '../../../usage/performance.js'
-import { HOUR_MS } from '../../../usage/scope.js'
+import { MINUTE_MS } from '../../../usage/scope.js'
 import { ok, route, type Route } from '../../http/route.js'
 import type { Catalog } from '../catalog.js'
+import { timesOf } from '../usage/shapes.js'
 import { collect, toCsv, type ExportBounds } from './export.js'
 import * as shapes from './shapes.js'
 
-/** How the submissions of an access went; at its locations, in the last hours, by period. */
+/** How the submissions of an access went; at its locations, in a time, by period. */
 export type SummaryOf = (
   accessId: string,
   locations: readonly string[],
-  hours: number,
-  periodHours: number,
+  times: ReturnType<typeof timesOf>,
 ) => Promise<v.InferOutput<typeof shapes.summary>>
 
 export type SubmissionRouteParts = {
@@ -22,16 +21,19 @@ export type SubmissionRouteParts = {
   readonly now: () => number
 }
 
-/** Hours of a period of the chart, by those of its range. */
-const PERIOD_HOURS = { 1: 1, 6: 1, 24: 1, 168: 6, 720: 24 } as const
+type Asked = Pick<
+  v.InferOutput<typeof shapes.submissionsQuery>,
+  'fromMs' | 'span' | 'step' | 'untilMs'
+>
 
-type Asked = Pick<v.InferOutput<typeof shapes.submissionsQuery>, 'fromMs' | 'hours'>
-
-/** A query with the begin of its hours, which is that of a summary of as many. */
-const withBegin = <Q extends Asked>({ hours, ...query }: Q, nowMs: number): Omit<Q, 'hours'> => {
-  if (hours === undefined || query.fromMs !== undefined) return query
-  const { from } = lastHours(Number(hours), PERIOD_HOURS[hours], nowMs)
-  return { ...query, fromMs: from * HOUR_MS }
+/** A query with the begin of its span, which is that of a summary of the same. */
+const withBegin = <Q extends Asked>(
+  { span, step = MINUTE_MS, ...query }: Q,
+  nowMs: number,
+): Omit<Q, 'span' | 'step'> => {
+  if (span === undefined || query.fromMs !== undefined) return query
+  const { fromMs } = timesOf({ from: undefined, span, step, until: query.untilMs }, nowMs)
+  return { ...query, fromMs }
 }
 
 /** Headers of a file that a browser saves. */
@@ -71,7 +73,7 @@ const exportRoute = ({ exportBounds, now, submissions }: SubmissionRouteParts): 
     },
   })
 
-const summaryRoute = ({ summary }: SubmissionRouteParts): Route =>
+const summaryRoute = ({ now, summary }: SubmissionRouteParts): Route =>
   route({
     method: 'GET',
     path: '/api/accesses/:accessId/submissions/summary',
@@ -82,11 +84,11 @@ const summaryRoute = ({ summary }: SubmissionRouteParts): Route =>
     operatorAnswer: shapes.summary,
     summary: 'Landing rate, delay and tips of submissions, by route, location and lane',
     query: shapes.summaryQuery,
-    answers: { 200: { description: 'Of the last hours with this one', body: shapes.summary } },
+    answers: { 200: { description: 'Of the time', body: shapes.summary } },
     errors: ['wrongInput'],
-    handle: async ({ access, query: { hours } }) => {
+    handle: async ({ access, query }) => {
       const { accessId, locations } = access
-      return ok(await summary(accessId, locations, Number(hours), PERIOD_HOURS[hours]))
+      return ok(await summary(accessId, locations, timesOf(query, now())))
     },
   })
 

@@ -7,7 +7,8 @@ import {
 } from '../../../shared/submission-states.js'
 import { SUBMISSION_PATHS } from '../catalog.js'
 import type { Awaitable, Missing } from '../answers.js'
-import { hoursQueryOf, missing, performance, queryInteger } from '../shape-parts.js'
+import { missing, performance, queryInteger } from '../shape-parts.js'
+import { serviceRangeQuery, step, times } from '../usage/shapes.js'
 
 const described = <S extends v.GenericSchema>(schema: S, text: string) =>
   v.pipe(schema, v.description(text))
@@ -28,19 +29,15 @@ const INSTANT_MAX = 2 ** 48 - 1
 const queryInstant = (description: string) =>
   described(v.optional(queryInteger(0, INSTANT_MAX)), description)
 
-/** Ranges that the page offers. */
-const HOURS = ['1', '6', '24', '168', '720'] as const
-export const summaryQuery = hoursQueryOf(HOURS)
+export const summaryQuery = serviceRangeQuery
 
 const filters = {
   location: described(
     v.optional(v.pipe(text, v.regex(LOCATION, 'must be the id of a location'))),
     'That received it',
   ),
-  hours: described(
-    v.optional(v.picklist(HOURS, `must be one of ${HOURS.join(', ')}`)),
-    'In place of `fromMs`: received in the time of a summary of so many hours',
-  ),
+  span: described(times.span, 'Milliseconds before `untilMs`, in place of `fromMs`'),
+  step: described(v.optional(step), 'With `span`: as for the summary, so that both are equal'),
   fromMs: queryInstant('Received at this instant or later, in Unix milliseconds'),
   untilMs: queryInstant('Received before this instant, in Unix milliseconds'),
   route: v.optional(v.picklist(SUBMISSION_PATHS, 'must be a submission route')),
@@ -167,7 +164,7 @@ export const summary = v.object({
   lanes: named('By lane; empty: several lanes of a race, so which landed them is unknown'),
   periods: described(
     v.pipe(v.array(v.object({ startMs: instantMs, ...figures })), v.readonly()),
-    'Hours, of 168 hours six of them and of 720 days of UTC; those with submissions, oldest first',
+    'Those with submissions, oldest first; by hour of what was 25 hours ago',
   ),
   missing,
 })
@@ -179,7 +176,10 @@ export type SubmissionView = v.InferOutput<typeof submission>
 export type SubmissionPageView = v.InferOutput<typeof submissionPage>
 
 /** Which submissions of an access are wanted. */
-export type SubmissionSearch = Omit<v.InferOutput<typeof submissionsQuery>, 'limit' | 'hours'> & {
+export type SubmissionSearch = Omit<
+  v.InferOutput<typeof submissionsQuery>,
+  'limit' | 'span' | 'step'
+> & {
   readonly accessId: string
   readonly limit: number
 }
@@ -197,6 +197,6 @@ export const parseSearch = (
 ): SubmissionSearch | undefined => {
   const parsed = v.safeParse(submissionsQuery, query)
   if (!parsed.success) return undefined
-  const { hours: _hours, ...search } = parsed.output
+  const { span: _span, step: _step, ...search } = parsed.output
   return { accessId, ...search }
 }

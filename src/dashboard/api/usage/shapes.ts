@@ -51,7 +51,8 @@ export const times = {
 export const step = described(
   v.pipe(
     queriedMs(stepProblem),
-    v.check(ms => ms > 0 && ms % STEP_MIN_MS === 0, stepProblem),
+    v.minValue(STEP_MIN_MS, stepProblem),
+    v.multipleOf(STEP_MIN_MS, stepProblem),
   ),
   'Length of a period in milliseconds; it begins at a multiple of it since 1970',
 )

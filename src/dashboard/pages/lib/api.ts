@@ -263,8 +263,8 @@ const createReadCalls = (read: Read, accesses?: string) => {
     warnings: (accessId: string) => ask(limitShapes.warnings, accessId, 'warnings'),
     locations: (accessId: string) => ask(shapes.locations, accessId, 'locations'),
     machines: (accessId: string) => ask(shapes.machines, accessId, 'machines'),
-    submissionSummary: (accessId: string, hours: string) =>
-      ask(summary, accessId, `submissions/summary?hours=${hours}`),
+    submissionSummary: (accessId: string, query: Query) =>
+      ask(summary, accessId, `submissions/summary?${new URLSearchParams(query)}`),
     submissions: (accessId: string, query: Query) =>
       ask(submissions, accessId, `submissions?${new URLSearchParams(query)}`),
   }

@@ -53,6 +53,9 @@ export const formatZone = (atMs: number): string => {
 
 const duration = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 })
 
+/** Formats a number of an axis: `0.002`, `1.25`, `1,500`. */
+export const formatTick = (value: number): string => duration.format(value)
+
 /** Formats milliseconds with their unit: `0.012 ms`, `34.5 ms`, `1.2 s`. */
 export const formatDuration = (ms: number): string =>
   ms < 1_000 ? `${duration.format(ms)} ms` : `${duration.format(ms / 1_000)} s`

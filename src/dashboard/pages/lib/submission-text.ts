@@ -138,9 +138,6 @@ export type SubmissionFilters = {
   readonly state: string
   readonly signature: string
   readonly location: string
-  /** Unix milliseconds. */
-  readonly fromMs: string
-  readonly untilMs: string
 }
 
 export const NO_FILTERS: SubmissionFilters = {
@@ -148,21 +145,12 @@ export const NO_FILTERS: SubmissionFilters = {
   state: '',
   signature: '',
   location: '',
-  fromMs: '',
-  untilMs: '',
 }
 
-const INSTANT = /^\d{1,15}$/
-
-/** The filters of a URL; what is not among them, and an instant that is none, is left out. */
+/** The filters of a URL; what is not among them is left out. */
 export const toFilters = (query: Readonly<Record<string, string>>): SubmissionFilters => ({
   ...NO_FILTERS,
-  ...Object.fromEntries(
-    Object.entries(query).filter(
-      ([name, value]) =>
-        Object.hasOwn(NO_FILTERS, name) && (!name.endsWith('Ms') || INSTANT.test(value)),
-    ),
-  ),
+  ...Object.fromEntries(Object.entries(query).filter(([name]) => Object.hasOwn(NO_FILTERS, name))),
 })
 
 /** The filters that are set, as a query. */
@@ -172,25 +160,7 @@ export const toFilterQuery = (filters: SubmissionFilters): Readonly<Record<strin
 /** Whether a text can be a signature. */
 export const isSignature = (text: string): boolean => /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)
 
-const HOUR_MS = 3_600_000
-
-/** Ranges of the page, by their hours, with the hours of a column of its chart. */
-export const SUMMARY_RANGES = [
-  { id: '1', name: 'This hour', columnHours: 1 },
-  { id: '6', name: '6 hours', columnHours: 1 },
-  { id: '24', name: '24 hours', columnHours: 1 },
-  { id: '168', name: '7 days', columnHours: 6 },
-  { id: '720', name: '30 days', columnHours: 24 },
-] as const
-
-type SummaryRange = (typeof SUMMARY_RANGES)[number]
-
-const DAY = SUMMARY_RANGES[2]
-
-/** The range of a query of the URL; a day where it names none. */
-export const rangeOf = (hours: string | undefined): SummaryRange =>
-  SUMMARY_RANGES.find(({ id }) => id === hours) ?? DAY
-
+/** A column of the chart. */
 export type SummaryColumn = {
   readonly startMs: number
   readonly sent: number
@@ -200,10 +170,8 @@ export type SummaryColumn = {
 /** The columns of the chart, oldest first: the answer leaves out periods without submissions. */
 export const columnsOf = (
   { fromMs, untilMs, periods }: Pick<SubmissionSummary, 'fromMs' | 'untilMs' | 'periods'>,
-  hours: string,
+  stepMs: number,
 ): readonly SummaryColumn[] => {
-  const { columnHours } = rangeOf(hours)
-  const stepMs = columnHours * HOUR_MS
   const known = new Map(periods.map(period => [period.startMs, period]))
   return Array.from({ length: Math.ceil((untilMs - fromMs) / stepMs) }, (_, index) => {
     const startMs = fromMs + index * stepMs
@@ -212,37 +180,16 @@ export const columnsOf = (
   })
 }
 
-/** A query of the URL with this range. */
-export const withHours = (
-  { hours: _hours, ...others }: Readonly<Record<string, string>>,
-  hours: string,
-): Readonly<Record<string, string>> => (hours === DAY.id ? others : { ...others, hours })
-
-/** A query of the URL with these filters in place of its own. */
-export const withFilters = (
-  { hours }: Readonly<Record<string, string>>,
-  filters: SubmissionFilters,
-): Readonly<Record<string, string>> => ({
-  ...(hours !== undefined && { hours }),
-  ...toFilterQuery(filters),
+/** Times of the page as the list of submissions takes them. */
+export const toListTimes = ({
+  from,
+  until,
+  ...others
+}: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+  ...others,
+  ...(from !== undefined && { fromMs: from }),
+  ...(until !== undefined && { untilMs: until }),
 })
-
-const hasTimes = ({ fromMs, untilMs }: SubmissionFilters): boolean => fromMs + untilMs !== ''
-
-/** What the API is asked for: times of the filters, or else the range of the page. */
-export const toSearchQuery = (
-  filters: SubmissionFilters,
-  hours: string,
-): Readonly<Record<string, string>> => ({
-  ...toFilterQuery(filters),
-  ...(hasTimes(filters) ? {} : { hours }),
-})
-
-/** When they were received, after `received` or `No submissions`. */
-export const receivedText = (filters: SubmissionFilters, { name }: SummaryRange): string => {
-  if (hasTimes(filters)) return 'in the time below'
-  return name === 'This hour' ? 'in this hour' : `in the last ${name}`
-}
 
 /** Lamports in SOL, all nine places where they are needed. */
 export const formatSol = (lamports: number): string =>

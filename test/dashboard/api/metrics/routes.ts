@@ -37,7 +37,20 @@ t.test('metrics of an access are what was counted, over a kill of the edge', asy
     slots: string,
     delays: string,
   ): EndRow => [
-    ...([id, accessId, 'main', 'fra', '/race', 'fast', at, 0, 0, figure, slots, delays] as const),
+    ...([
+      id,
+      accessId,
+      'main',
+      'fra',
+      '/race',
+      'fast',
+      at * 60,
+      0,
+      0,
+      figure,
+      slots,
+      delays,
+    ] as const),
   ]
   await new UsageWriter(dataDir).addEnds([
     end('1', hour, 'landed', '{"2":1}', '{"30":1}'),

@@ -191,8 +191,8 @@ t.test('usage, nodes, incidents and the audit log', async t => {
   const hour = Math.floor(clock.nowMs / HOUR_MS)
   const scope = ['acc', 'main', 'fra', '/lander', 'lander'] as const
   await new UsageWriter(dataDir).addEnds([
-    ['1', ...scope, hour, 0, 0, 'landed', '{"1":1}', '{"30":1}'],
-    ['2', ...scope, hour - 100, 0, 0, 'expired', '{}', '{}'],
+    ['1', ...scope, hour * 60, 0, 0, 'landed', '{"1":1}', '{"30":1}'],
+    ['2', ...scope, (hour - 100) * 60, 0, 0, 'expired', '{}', '{}'],
   ])
   const lane = { network: 'main', lane: 'fra', state: 'throttled', sinceMs: clock.nowMs } as const
   const last = { outcome: 'full', atMs: clock.nowMs } as const

@@ -60,7 +60,7 @@ t.test('what matches is one file, of any number of pages', async t => {
   t.equal(csv.headers.get('content-encoding'), null)
   t.equal(csv.text.split('\r\n').length, COUNT + 2, 'a head, and no line is left out')
   begins.length = 0
-  await ask('format=csv&hours=1')
+  await ask('format=csv&span=3600000&step=3600000')
   t.equal(begins[0], Math.floor(dashboard.clock.nowMs / 3_600_000) * 3_600_000)
   t.match((await ask('format=xml')).json, {
     error: { message: 'query.format must be csv or json' },

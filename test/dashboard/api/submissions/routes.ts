@@ -28,14 +28,19 @@ t.test('submissions are searched by what the query names, from a place on', asyn
     { accessId, limit: 2, location: 'fra-2', fromMs: 0, untilMs: 2 ** 48 - 1 },
   ])
   // The times of the summaries.
-  for (const hours of [1, 24, 168]) {
-    await ada.ask(`${list}?limit=3&hours=${hours}`)
-    const { json } = await ada.ask(`${list}/summary?hours=${hours}`)
+  for (const times of ['span=300000&step=60000', 'span=2592000000&step=86400000']) {
+    await ada.ask(`${list}?limit=3&${times}`)
+    const { json } = await ada.ask(`${list}/summary?${times}`)
     const { fromMs } = Object(json)
     t.strictSame(searched.pop(), { accessId, limit: 3, fromMs })
   }
-  await ada.ask(`${list}?limit=3&hours=1&fromMs=7`)
+  await ada.ask(`${list}?limit=3&span=60000&fromMs=7`)
   t.match(searched.pop(), { fromMs: 7 })
+  await ada.ask(`${list}?limit=3&span=60000&untilMs=100000`)
+  t.match(searched.pop(), { fromMs: 40_000, untilMs: 100_000 })
+  // A span from before 1970 begins in it.
+  await ada.ask(`${list}?limit=3&span=${'9'.repeat(15)}`)
+  t.match(searched.pop(), { fromMs: 0 })
   const refusals = [
     ['route=/rpc', 'query.route must be a submission route'],
     ['state=gone', 'query.state must be a state of a submission'],
@@ -47,7 +52,8 @@ t.test('submissions are searched by what the query names, from a place on', asyn
     ['before=1', 'query.before must be the id of a submission'],
     ['location=-', 'query.location must be the id of a location'],
     [`location=${'a'.repeat(33)}`, 'query.location must be the id of a location'],
-    ['hours=2', 'query.hours must be one of 1, 6, 24, 168, 720'],
+    ['span=-1', 'query.span must be milliseconds'],
+    ['step=59999', 'query.step must be a multiple of 60000'],
     ['fromMs=-1', INSTANT_PROBLEM.replace('untilMs', 'fromMs')],
     ['untilMs=1e3', INSTANT_PROBLEM],
     [`untilMs=${2 ** 48}`, INSTANT_PROBLEM],

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact'
-import { formatLocalTime, parseLocalTime } from '../../lib/format.js'
 
 type FilterProps = {
   readonly id: string
@@ -43,19 +42,6 @@ export const Select = ({
         </option>
       ))}
     </select>
-  </Labelled>
-)
-
-/** A filter by time: its value is in Unix milliseconds, or empty where it is not set. */
-export const Instant = ({ id, label, value, onChange }: FilterProps) => (
-  <Labelled id={id} label={label}>
-    <input
-      id={id}
-      type="datetime-local"
-      class="field"
-      value={value === '' ? '' : formatLocalTime(Number(value))}
-      onChange={event => onChange(String(parseLocalTime(event.currentTarget.value) ?? ''))}
-    />
   </Labelled>
 )
 

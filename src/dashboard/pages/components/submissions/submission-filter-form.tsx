@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { SUBMISSION_PATHS } from '../../../api/catalog.js'
 import type { Access } from '../../lib/wire.js'
-import { Instant, Select } from '../shared/filter-fields.js'
+import { Select } from '../shared/filter-fields.js'
 import { SUBMISSION_STATES } from '../../../../shared/submission-states.js'
 import {
   isSignature,
@@ -42,18 +42,6 @@ const Choices = ({ filters, locations, onChange }: FilterOptions) => (
       value={filters.location}
       options={locations.map(({ id, name }) => [id, name] as const)}
       onChange={location => onChange({ ...filters, location })}
-    />
-    <Instant
-      id="filter-from"
-      label="From"
-      value={filters.fromMs}
-      onChange={fromMs => onChange({ ...filters, fromMs })}
-    />
-    <Instant
-      id="filter-until"
-      label="Until"
-      value={filters.untilMs}
-      onChange={untilMs => onChange({ ...filters, untilMs })}
     />
   </>
 )

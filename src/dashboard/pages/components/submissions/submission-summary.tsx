@@ -1,8 +1,11 @@
 import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
+import { stepsOf } from '../../hooks/use-usage-range.js'
+import { serviceNow } from '../../lib/clock.js'
 import { formatCount, formatDuration, formatMoment, formatPercent } from '../../lib/format.js'
 import { columnsOf, formatSol, type SummaryColumn } from '../../lib/submission-text.js'
+import { bucketMs, type Period } from '../../lib/usage/usage-series.js'
 import type { SubmissionSummary } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -13,6 +16,9 @@ type Figures = SubmissionSummary['total']
 
 /** How often the figures are loaded again. */
 const REFRESH_MS = 10_000
+const HOUR_MS = 3_600_000
+/** Minutes are kept for a day and an hour. */
+const MINUTES_MS = 25 * HOUR_MS
 const COLUMNS = ['Sent', 'Landed', 'Delay p50', 'Delay p99', 'Tips of landed'] as const
 const GROUPS = [
   { id: 'routes', name: 'Routes', column: 'Route' },
@@ -128,19 +134,23 @@ const rowsOf = (value: SubmissionSummary, group: Group): readonly (Figures & { n
         row.name === '' ? Object.assign({}, row, { name: 'Several lanes' }) : row,
       )
 
+/** Columns are shorter than what is kept of the time in which they begin. */
+const areHours = (fromMs: number, { range }: Period): boolean =>
+  bucketMs(range) < HOUR_MS && fromMs < serviceNow() - MINUTES_MS
+
 /** How the submissions of an access went, of all its locations. */
 export const SubmissionSummaryCard = ({
   accessId,
-  hours,
+  view,
 }: {
   readonly accessId: string
-  readonly hours: string
+  readonly view: Period
 }) => {
   const { api } = useServices()
   const [group, setGroup] = useState<Group>('routes')
   const { value, failure, reload } = useLoaded(
-    `summary ${accessId} ${hours}`,
-    () => api.submissionSummary(accessId, hours),
+    JSON.stringify(['summary', accessId, view]),
+    () => api.submissionSummary(accessId, stepsOf(view)),
     REFRESH_MS,
   )
   const chosen = GROUPS.find(({ id }) => id === group)
@@ -155,9 +165,15 @@ export const SubmissionSummaryCard = ({
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       <LandingTiles of={value?.total} />
+      {value !== undefined && areHours(value.fromMs, view) && (
+        <p class="muted">
+          More than a day ago only hours are counted, each at its beginning. The list below is to
+          the millisecond.
+        </p>
+      )}
       {value !== undefined && value.total.sent > 0 && (
         <>
-          <Chart columns={columnsOf(value, hours)} />
+          <Chart columns={columnsOf(value, bucketMs(view.range))} />
           <Segments
             legend="Table"
             options={GROUPS}

@@ -2,26 +2,18 @@ import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { usePaged } from '../../hooks/use-paged.js'
-import { serviceNow } from '../../lib/clock.js'
-import { formatMoment, formatZone } from '../../lib/format.js'
+import { pickTimes, stepsOf, useUsageView } from '../../hooks/use-usage-range.js'
+import { formatMoment } from '../../lib/format.js'
 import { useQuery } from '../../lib/route.js'
-import {
-  rangeOf,
-  receivedText,
-  SUMMARY_RANGES,
-  toFilterQuery,
-  toFilters,
-  toSearchQuery,
-  withFilters,
-  withHours,
-  type SubmissionFilters,
-} from '../../lib/submission-text.js'
+import { toFilterQuery, toFilters, toListTimes } from '../../lib/submission-text.js'
+import type { SubmissionFilters } from '../../lib/submission-text.js'
+import type { Period } from '../../lib/usage/usage-series.js'
 import type { Access, Submissions } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { ExportButtons, ExportNotice, useExport } from '../shared/file-export.js'
 import { ForMembers } from '../shared/managed.js'
 import { MissingNote } from '../shared/missing-note.js'
-import { Segments } from '../shared/segments.js'
+import { RangeCard } from '../usage/range-card.js'
 import { SubmissionFilterForm } from './submission-filter-form.js'
 import { SubmissionItem } from './submission-item.js'
 import { SubmissionSummaryCard } from './submission-summary.js'
@@ -34,13 +26,13 @@ const PAGE_COUNT = 25
 /** Unix milliseconds at which a submission id was created: its first 48 bits. */
 const timeOfId = (id: string): number => Number.parseInt(id.replace('-', '').slice(0, 12), 16)
 
-const Empty = ({ isFiltered, name }: { readonly isFiltered: boolean; readonly name: string }) =>
+const Empty = ({ isFiltered }: { readonly isFiltered: boolean }) =>
   isFiltered ? (
     <p class="muted">No submissions match.</p>
   ) : (
     <p class="muted">
-      No submissions {name}. What you send to <code>/lander</code>, <code>/relay</code> and the
-      other submission routes under one of your RPC URLs is listed here.
+      No submissions in the range of this page. What you send to <code>/lander</code>,{' '}
+      <code>/relay</code> and the other submission routes under one of your RPC URLs is listed here.
     </p>
   )
 
@@ -91,12 +83,17 @@ const List = ({ value }: { readonly value: Submissions }) => {
 }
 
 /** The submissions of an access, from sent to landed or expired. */
-const SubmissionList = ({ access: { accessId, locations } }: { readonly access: Access }) => {
+const SubmissionList = ({
+  access: { accessId, locations },
+  view,
+}: {
+  readonly access: Access
+  readonly view: Period
+}) => {
   const { api } = useServices()
   const [asked, ask] = useQuery()
   const filters = toFilters(asked)
-  const range = rangeOf(asked['hours'])
-  const searched = toSearchQuery(filters, range.id)
+  const searched = { ...toFilterQuery(filters), ...toListTimes(stepsOf(view)) }
   const list = JSON.stringify([accessId, searched])
   // Other filters, of the form or of the browser's history, begin with the newest.
   const [at, setAt] = useState({ list, before: '' })
@@ -116,16 +113,14 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
   const exported = useExport(accessId, 'submissions', searched)
   const filter = (changed: SubmissionFilters): void => {
     exported.close()
-    ask(withFilters(asked, changed))
+    ask({ ...pickTimes(asked), ...toFilterQuery(changed) })
   }
   const isFiltered = Object.keys(toFilterQuery(filters)).length > 0
   return (
     <section class="card" aria-labelledby="submissions-heading">
       <div class="card-head">
         <h2 id="submissions-heading">Submissions</h2>
-        <p class="muted">
-          All locations of {accessId}, received {receivedText(filters, range)}
-        </p>
+        <p class="muted">All locations of {accessId}, by the time they were received</p>
         <ForMembers>
           <ExportButtons {...exported} />
         </ForMembers>
@@ -148,7 +143,7 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
             tabIndex={-1}
           >
             {page.submissions.length === 0 ? (
-              <Empty isFiltered={isFiltered} name={receivedText(filters, range)} />
+              <Empty isFiltered={isFiltered} />
             ) : (
               <List value={page} />
             )}
@@ -168,26 +163,12 @@ const SubmissionList = ({ access: { accessId, locations } }: { readonly access: 
 
 /** How the submissions of an access went, and each of them. */
 export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
-  const [asked, ask] = useQuery()
-  const { id: hours } = rangeOf(asked['hours'])
+  const [view, setView] = useUsageView('day')
   return (
     <div class="stack">
-      <section class="card range-card" aria-label="Range">
-        <div class="card-tools">
-          <Segments
-            legend="Range"
-            options={SUMMARY_RANGES}
-            chosen={hours}
-            onChoose={chosen => ask(withHours(asked, chosen))}
-          />
-        </div>
-        <p class="muted">
-          Whole hours with the present one. Times are in {formatZone(serviceNow())}, on the whole
-          page.
-        </p>
-      </section>
-      <SubmissionSummaryCard accessId={access.accessId} hours={hours} />
-      <SubmissionList access={access} />
+      <RangeCard view={view} onChange={setView} />
+      <SubmissionSummaryCard accessId={access.accessId} view={view} />
+      <SubmissionList access={access} view={view} />
     </div>
   )
 }

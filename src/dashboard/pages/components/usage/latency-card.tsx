@@ -40,9 +40,12 @@ const Readout = ({ bucket, range }: { bucket: LatencyBucket | undefined; range: 
 export const LatencyCard = ({
   buckets,
   range,
+  isQuiet,
 }: {
   readonly buckets: readonly LatencyBucket[]
   readonly range: Range
+  /** It is known that no call ran. */
+  readonly isQuiet: boolean
 }) => {
   const [view, setView] = useState('chart')
   const [hovered, setHovered] = useState<number>()
@@ -63,9 +66,10 @@ export const LatencyCard = ({
               startsMs={buckets.map(({ startMs }) => startMs)}
               series={toSeries(buckets)}
               range={range}
-              least={0.001}
+              least={0}
               onHover={setHovered}
             />
+            {isQuiet && <p class="plot-empty">No calls in this period.</p>}
           </div>
           <Readout bucket={hovered === undefined ? undefined : buckets[hovered]} range={range} />
         </>

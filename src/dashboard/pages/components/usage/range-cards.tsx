@@ -28,7 +28,7 @@ export const RangeCards = <U extends RangeUsage>({
   readonly children?: (usage: U | undefined) => ComponentChildren
 }) => {
   const { view, setView, usage } = useUsageRange(source)
-  const { range, end } = view
+  const { range } = view
   const { value, failure, reload } = usage
   useEffect(() => {
     if (value !== undefined) onLoaded?.()
@@ -36,7 +36,7 @@ export const RangeCards = <U extends RangeUsage>({
   const buckets = toBuckets(
     value?.periods ?? [],
     range,
-    value?.fromMs ?? windowOf(range, end ?? serviceNow()).fromMs,
+    value?.fromMs ?? windowOf(view, serviceNow()).fromMs,
   )
   return (
     <>
@@ -44,7 +44,11 @@ export const RangeCards = <U extends RangeUsage>({
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       <RequestsCard buckets={buckets} range={range} usage={value} />
-      <LatencyCard buckets={toLatencies(value?.calls ?? [], buckets)} range={range} />
+      <LatencyCard
+        buckets={toLatencies(value?.calls ?? [], buckets)}
+        range={range}
+        isQuiet={value?.calls.every(({ p50Ms }) => p50Ms === null) ?? false}
+      />
       <ErrorsCard usage={value} {...(onCode && { onCode })} />
       {children?.(value)}
       <MethodsCard methods={value?.methods} />

@@ -4,13 +4,7 @@ import { formatCount, formatMinute } from '../../lib/format.js'
 import { Segments } from '../shared/segments.js'
 import { TimeChart, type ChartSeries } from './time-chart.js'
 import type { RangeUsage } from '../../lib/wire.js'
-import {
-  RANGES,
-  SERIES,
-  totalOf,
-  type Range,
-  type UsageBucket,
-} from '../../lib/usage/usage-series.js'
+import { SERIES, totalOf, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 import { UsageTable } from './usage-table.js'
 
 const VIEW_OPTIONS = [
@@ -96,7 +90,7 @@ export const RequestsCard = ({
 }) => {
   const [view, setView] = useState('chart')
   const lacksMinutes =
-    RANGES[range].grain === 'minute' && (usage?.minutesFromMs ?? 0) > (buckets[0]?.startMs ?? 0)
+    range.bucketMinutes < 60 && (usage?.minutesFromMs ?? 0) > (buckets[0]?.startMs ?? 0)
   const isQuiet = usage !== undefined && SERIES.every(({ key }) => totalOf(buckets, key) === 0)
   return (
     <section class="card" aria-labelledby="usage-heading">

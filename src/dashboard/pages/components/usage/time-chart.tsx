@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import { formatClock, formatShortDay, formatUtcDay } from '../../lib/format.js'
-import { RANGES, type Range } from '../../lib/usage/usage-series.js'
+import { formatClock, formatShortDay, formatTick, formatUtcDay } from '../../lib/format.js'
+import { isByDay, type Range } from '../../lib/usage/usage-series.js'
 
 /** Height of the plot. The style sheet reserves it. */
 const HEIGHT_PX = 240
@@ -94,14 +94,14 @@ const toOptions = (
     height: HEIGHT_PX,
     legend: { show: false },
     // Ticks at midnight of the days that are shown.
-    ...(range === 'month' && { tzDate: second => uPlot.tzDate(new Date(second * 1_000), 'UTC') }),
+    ...(isByDay(range) && { tzDate: second => uPlot.tzDate(new Date(second * 1_000), 'UTC') }),
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     hooks: { setCursor: [chart => onHover(chart.cursor.idx ?? undefined)] },
     padding: [12, 20, 4, 0],
     scales: {
       // Half a column on each side, so that the first and the last are fully visible.
       x: { range: (_chart, first, last) => [first - margin, last + margin] },
-      y: { range: (_chart, _low, high) => [0, Math.max(least, high * 1.1)] },
+      y: { range: (_chart, _low, high) => [0, Math.max(least, (high ?? 0) * 1.1) || 1] },
     },
     axes: [
       {
@@ -109,9 +109,9 @@ const toOptions = (
         grid: { show: false },
         space: 64,
         size: 44,
-        values: (_chart, seconds) => (range === 'month' ? toDayLabels(seconds) : toLabels(seconds)),
+        values: (_chart, seconds) => (isByDay(range) ? toDayLabels(seconds) : toLabels(seconds)),
       },
-      { ...axis, size: 52 },
+      { ...axis, size: 52, values: (_chart, ticks) => ticks.map(formatTick) },
     ],
     series: [
       {},
@@ -143,7 +143,7 @@ export const TimeChart = ({
   /** Always of the same kinds. */
   readonly series: readonly ChartSeries[]
   readonly range: Range
-  /** The highest value of the axis is not lower. */
+  /** The highest value of the axis is not lower; 0: it is that of the data. */
   readonly least: number
   /** Called with the index of the column under the pointer. */
   readonly onHover: (index: number | undefined) => void
@@ -187,7 +187,7 @@ export const TimeChart = ({
       resized.disconnect()
       chart.current?.destroy()
     }
-  }, [range])
+  }, [range.name])
   useEffect(() => chart.current?.setData(data.current), [series])
 
   return (
@@ -195,7 +195,7 @@ export const TimeChart = ({
       ref={frame}
       class="chart"
       role="img"
-      aria-label={`Chart of ${name} over ${RANGES[range].name}. The table view has the numbers.`}
+      aria-label={`Chart of ${name} over ${range.name}. The table view has the numbers.`}
     />
   )
 }

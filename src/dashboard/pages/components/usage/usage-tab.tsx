@@ -4,7 +4,7 @@ import { Failure } from '../shared/failure.js'
 import { RangeCards } from './range-cards.js'
 import { RefusedTable } from './refused-table.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
-import { useAccessSource } from '../../hooks/use-usage-range.js'
+import { pickTimes, useAccessSource } from '../../hooks/use-usage-range.js'
 import { useTarget } from '../../hooks/use-target.js'
 import { useQuery } from '../../lib/route.js'
 
@@ -17,10 +17,9 @@ export const UsageTab = ({ scope }: { readonly scope: TokenScope }) => {
   const { value, failure, reload } = useLoaded('usage', () => api.tokenUsage(scope), REFRESH_MS)
   useTarget(value !== undefined)
   const source = useAccessSource(scope.accessId, scope.network, scope.location)
-  const [{ range, end }] = useQuery()
+  const [asked] = useQuery()
   const showFailures = (code: string): void => {
-    const times = { ...(range !== undefined && { range }), ...(end !== undefined && { end }) }
-    const query = { code, location: scope.location, ...times, at: 'failures' }
+    const query = { code, location: scope.location, ...pickTimes(asked), at: 'failures' }
     location.hash = accessHref(scope.accessId, 'usage', query)
   }
   return (

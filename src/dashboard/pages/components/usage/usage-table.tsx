@@ -1,6 +1,6 @@
 import { formatCount } from '../../lib/format.js'
 import { formatBucket } from '../../lib/usage/usage-format.js'
-import { SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
+import { isByDay, SERIES, type Range, type UsageBucket } from '../../lib/usage/usage-series.js'
 
 /** The data of the chart as a table, newest first. */
 export const UsageTable = ({
@@ -14,7 +14,7 @@ export const UsageTable = ({
     <table class="data">
       <thead>
         <tr>
-          <th scope="col">{range === 'month' ? 'Day (UTC)' : 'From'}</th>
+          <th scope="col">{isByDay(range) ? 'Day (UTC)' : 'From'}</th>
           {SERIES.map(({ key, name }) => (
             <th key={key} scope="col" class="is-number">
               {name}

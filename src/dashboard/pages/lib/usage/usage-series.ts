@@ -3,17 +3,67 @@ import type { RangeUsage, UsageMinute } from '../wire.js'
 /** One column of the chart and one row of its table. */
 export type UsageBucket = UsageMinute
 
-/** Time ranges of the chart, with the minutes of a column, and what columns are added up from. */
-export const RANGES = {
-  hour: { name: '1 hour', minutes: 60, bucketMinutes: 1, grain: 'minute' },
-  sixHours: { name: '6 hours', minutes: 360, bucketMinutes: 5, grain: 'minute' },
-  day: { name: '24 hours', minutes: 1_440, bucketMinutes: 15, grain: 'minute' },
-  week: { name: '7 days', minutes: 10_080, bucketMinutes: 60, grain: 'hour' },
-  month: { name: '30 days', minutes: 43_200, bucketMinutes: 1_440, grain: 'day' },
-} as const
-export type Range = keyof typeof RANGES
+const MINUTE_MS = 60_000
+/** Lengths of a column in minutes; a column of the last one is a day of UTC. */
+const COLUMN_MINUTES = [1, 5, 15, 60, 1_440] as const
+/** Most columns of a chart, if they are shorter than a day. */
+const COLUMNS_MAX = 168
 
-export const isRange = (id: string): id is Range => id in RANGES
+/** The length of a time, and that of the columns that it has. */
+export type Range = {
+  readonly name: string
+  readonly minutes: number
+  readonly bucketMinutes: number
+}
+
+const toRange = (name: string, minutes: number): Range => ({
+  name,
+  minutes,
+  bucketMinutes: COLUMN_MINUTES.find(length => minutes <= length * COLUMNS_MAX) ?? 1_440,
+})
+
+/** Ranges that are offered, which end now or where they are moved to. */
+export const RANGES = {
+  fiveMinutes: toRange('5 minutes', 5),
+  quarter: toRange('15 minutes', 15),
+  hour: toRange('1 hour', 60),
+  sixHours: toRange('6 hours', 360),
+  day: toRange('24 hours', 1_440),
+  week: toRange('7 days', 10_080),
+  month: toRange('30 days', 43_200),
+} as const
+export type RangeId = keyof typeof RANGES
+
+export const isRange = (id: string): id is RangeId => Object.hasOwn(RANGES, id)
+
+/** What the service keeps. */
+export const KEPT_MS = RANGES.month.minutes * MINUTE_MS
+
+export const rangeMs = ({ minutes }: Range): number => minutes * MINUTE_MS
+export const bucketMs = ({ bucketMinutes }: Range): number => bucketMinutes * MINUTE_MS
+/** Columns are days of UTC. */
+export const isByDay = ({ bucketMinutes }: Range): boolean => bucketMinutes === 1_440
+
+/** The time of a page. */
+export type Period = {
+  /** Of a range that is offered; undefined if the beginning and the end are chosen. */
+  readonly id: RangeId | undefined
+  readonly range: Range
+  /** Of a range that is offered in its last column, otherwise exclusive; undefined for now. */
+  readonly end: number | undefined
+}
+
+/** A time between two instants, which are moved apart to whole columns: a minute at least. */
+export const toPeriod = (fromMs: number, untilMs: number, name: string): Period => {
+  const lengthOf = (stepMs: number) => {
+    const from = Math.floor(fromMs / stepMs) * stepMs
+    const end = Math.max(from + stepMs, Math.ceil(untilMs / stepMs) * stepMs)
+    return { end, minutes: (end - from) / MINUTE_MS }
+  }
+  const { bucketMinutes } = toRange(name, lengthOf(MINUTE_MS).minutes)
+  const { end, minutes } = lengthOf(bucketMinutes * MINUTE_MS)
+  return { id: undefined, range: { name, minutes, bucketMinutes }, end }
+}
 
 /** The series of the chart, in display order. */
 export const SERIES = [
@@ -23,19 +73,14 @@ export const SERIES = [
   { key: 'refused', name: 'Refused (401, 403)' },
 ] as const
 
-const MINUTE_MS = 60_000
-/** What the service keeps. */
-export const KEPT_MS = RANGES.month.minutes * MINUTE_MS
-
-export const rangeMs = (range: Range): number => RANGES[range].minutes * MINUTE_MS
-export const bucketMs = (range: Range): number => RANGES[range].bucketMinutes * MINUTE_MS
-
-/** The columns of a range: from the start of the first one to the end of the one with `endMs`. */
+/** The columns of a period: from the start of the first one to the end of the last one. */
 export const windowOf = (
-  range: Range,
-  endMs: number,
+  { id, range, end }: Period,
+  nowMs: number,
 ): { readonly fromMs: number; readonly untilMs: number } => {
-  const untilMs = (Math.floor(endMs / bucketMs(range)) + 1) * bucketMs(range)
+  const endMs = end ?? nowMs
+  const untilMs =
+    id === undefined ? endMs : (Math.floor(endMs / bucketMs(range)) + 1) * bucketMs(range)
   return { fromMs: untilMs - rangeMs(range), untilMs }
 }
 
@@ -45,8 +90,7 @@ export const toBuckets = (
   range: Range,
   fromMs: number,
 ): readonly UsageBucket[] => {
-  const count = RANGES[range].minutes / RANGES[range].bucketMinutes
-  const buckets = Array.from({ length: count }, (_, index) => ({
+  const buckets = Array.from({ length: range.minutes / range.bucketMinutes }, (_, index) => ({
     startMs: fromMs + index * bucketMs(range),
     requests: 0,
     errors: 0,
