@@ -441,8 +441,16 @@ export declare class StoreInspector {
 
 /** Sorts versions of accounts and makes a store of the newest ones. */
 export declare class StoreLoader {
-  /** `work_dir` is the loader's own, is emptied, and must lie on the disk of the store to come. */
+  /**
+   * `work_dir` is the loader's own, and must lie on the disk of the store to come. It is
+   * emptied, unless `checkpointMs` is given and it has a checkpoint of this scope.
+   */
   constructor(workDir: string, store: StoreOptions, options: LoaderOptions)
+  /**
+   * The archive of this order, if an earlier process has read it to its end: `loadArchive`
+   * returns it without opening anything.
+   */
+  endedArchive(order: number): LoadedArchive | null
   /**
    * Takes versions of accounts, each packed as slot 8 ‖ pubkey 32 ‖ owner 32 ‖ lamports 8 ‖
    * rentEpoch 8 ‖ executable 1 ‖ length 4 ‖ data, integers little-endian. Of equal slots the
@@ -1044,6 +1052,8 @@ export interface LoaderOptions {
   sortMemoryBytes: number
   transactionBytes: number
   diskReserveBytes: number
+  /** Between two checkpoints of an archive. Absent: none is written, and none is continued. */
+  checkpointMs?: number
 }
 
 /** How far a loader is. */

@@ -34,6 +34,11 @@ export type StoreLoader = {
    * that replaces those of the system.
    */
   loadArchive(location: string, order: number, options: ArchiveOptions): Promise<LoadedArchive>
+  /**
+   * The archive of this order if an earlier process has read it to its end: `loadArchive` returns
+   * it without opening a location.
+   */
+  endedArchive(order: number): LoadedArchive | undefined
   /** Adds versions packed by `packAccounts`. */
   push(order: number, packed: Uint8Array): Promise<void>
   /** Totals as of the last completed call. */
@@ -95,7 +100,10 @@ const required = <T>(value: T | undefined): T => {
   return value
 }
 
-/** Begins a load in its own folder, which is emptied. The store gets these options. */
+/**
+ * Begins a load in its own folder, which is emptied, or continues the one that it has a checkpoint
+ * of where `options.checkpointMs` is given. The store gets these options.
+ */
 export const openStoreLoader = (
   workDir: string,
   store: StoreOptions,
@@ -107,6 +115,7 @@ export const openStoreLoader = (
       required(
         (await settled(callNative(() => native.loadArchive(location, order, bounds)))).archive,
       ),
+    endedArchive: order => callNative(() => native.endedArchive(order)) ?? undefined,
     push: async (order, packed) => {
       await settled(callNative(() => native.push(order, packed)))
     },

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import bs58 from 'bs58'
 import t, { type Test } from 'tap'
@@ -150,14 +150,21 @@ t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s sta
   files.serve(archives)
   tick(6)
   const base = chain.chain.tip.slot
-  files.redirects.set('snapshot.tar.bz2', basename(await record.writeFull(archives, base)))
-  tick(5)
+  const full = await record.writeFull(archives, base)
+  files.redirects.set('snapshot.tar.bz2', basename(full))
+  tick(3)
+  const newer = await record.writeIncremental(archives, base, chain.chain.tip.slot)
+  files.redirects.set('incremental-snapshot.tar.bz2', basename(newer))
+  tick(2)
   const service = await prepared.start()
   const url = prepared.urlOf('one')
-  files.setPaused(true)
-  const loading = load(`${files.url}/snapshot.tar.bz2?api-key=qzx11`)
+  files.setPaused(true, 'incremental')
+  const locations = ['snapshot', 'incremental-snapshot'].map(
+    name => `${files.url}/${name}.tar.bz2?api-key=qzx11`,
+  )
+  const loading = load(...locations)
   const ticking = setInterval(() => tick(1), 40)
-  await until('an archive is being read', () => files.pending.length === 1)
+  await until('the second archive is being read', () => files.pending.length === 1)
   t.match(readStatus(stores)?.bootstrap, { step: 'load', attempts: 1 })
   // Reads during the bootstrap see only what changed since the service started.
   const health = async () => (await fetch(new URL('/health', url))).text()
@@ -167,6 +174,9 @@ t.test('a bootstrap interrupted by kill -9 resumes and ends at the chain’s sta
   t.match(readStatus(stores), { isHealthy: false, reason })
   t.match((await slotline('status')).output, `network one: not healthy: ${reason}`)
   process.kill(service.pidsOf('indexer')[0] ?? 0, 'SIGKILL')
+  // What was sorted of the first one is on the disk, and its server has replaced it.
+  files.redirects.delete('snapshot.tar.bz2')
+  rmSync(full)
   files.setPaused(false)
   const loaded = await loading.finally(() => clearInterval(ticking))
   t.equal(loaded.code, 0, loaded.output)

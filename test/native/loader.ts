@@ -34,6 +34,18 @@ const version = (slot: number, byte: number, lamports: bigint, text = ''): Accou
   data: Buffer.from(text),
 })
 
+t.test('only a loader with checkpoints keeps what is in its folder', t => {
+  const work = join(t.testdir(), 'work')
+  const runs = join(work, 'accounts')
+  openStoreLoader(work, STORE, { ...BOUNDS, checkpointMs: 1 }).close()
+  t.ok(existsSync(runs))
+  const loader = openStoreLoader(work, STORE, BOUNDS)
+  t.notOk(existsSync(runs))
+  t.equal(loader.endedArchive(0), undefined)
+  loader.close()
+  t.end()
+})
+
 t.test('the newest versions form a store that an indexer can continue', async t => {
   const dir = t.testdir()
   const store = join(dir, 'store')

@@ -113,6 +113,7 @@ fn load_made(count: u64) {
         sort_memory_bytes: SORT_MEMORY_BYTES_MIN,
         transaction_bytes: 1 << 20,
         disk_reserve_bytes: 0,
+        checkpoint_every: None,
     };
     let mut loader = Loader::create(&dir.path().join("work"), &Scope::All, &load).unwrap();
     let mut data = [0; 165];

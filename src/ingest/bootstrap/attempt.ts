@@ -19,7 +19,7 @@ export type RunnerParts = {
   readonly log: Log
   readonly openSpool: (dir: string) => Spool
   readonly startFeed: (spool: GeyserIndexer, startSlot: number | undefined) => FeedSource
-  /** How a plan's store is loaded; `workDir` has no folders `sort` and `copy`. */
+  /** How a plan's store is loaded; `workDir` has no folder `copy`. */
   readonly createLoad: (plan: BootstrapPlan, workDir: string) => Promise<LoadStore>
   /** Slot of the live store's tip; null if there is none. */
   readonly tipSlot: () => number | null
@@ -69,7 +69,9 @@ const buildStore = async (
       onStep: (step, base) => {
         log.info({ step, generation }, 'bootstrap step')
         const more = base === undefined ? {} : { loaded: base }
-        record.change({ step, stepAtMs: Date.now() }, more)
+        // First on the disk: a load whose store is not known continues with what is sorted.
+        if (record.change({ step, stepAtMs: Date.now() }, more) && base !== undefined)
+          record.removeSorted()
       },
       onProgress: progress => record.showProgress(progress),
       signal,

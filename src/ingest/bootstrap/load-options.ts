@@ -15,3 +15,6 @@ export const defaults = {
   /** Bytes of rows that go to the new store at a time. */
   transactionBytes: 32 * 1024 ** 2,
 }
+
+/** Between two checkpoints of an archive: each waits until what is sorted is on the disk. */
+export const CHECKPOINT_MS = 5 * 60_000

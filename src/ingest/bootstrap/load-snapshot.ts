@@ -145,17 +145,20 @@ const load = async (
   signal: AbortSignal,
 ): Promise<LoadedBase> => {
   const last = locations.at(-1) ?? ''
-  // Before hours of loading that would be useless.
-  if (locations.length === 1 || !isUrl(last)) await untilFresh(last, spool, options, signal)
   const loader = openLoader()
   const cancel = (): void => loader.cancel()
   signal.addEventListener('abort', cancel, { once: true })
   try {
+    // Before hours of loading that would be useless.
+    if ((locations.length === 1 || !isUrl(last)) && loader.endedArchive(0) === undefined)
+      await untilFresh(last, spool, options, signal)
     let newest: LoadedArchive | undefined
     for (const [order, location] of locations.entries()) {
-      if (order > 0) await untilFresh(location, spool, options, signal)
+      // Of a process that was killed; the servers may not have it any more.
+      const ended = loader.endedArchive(order)
+      if (order > 0 && ended === undefined) await untilFresh(location, spool, options, signal)
       signal.throwIfAborted()
-      const archive = await readArchive(loader, location, order, options, show, signal)
+      const archive = ended ?? (await readArchive(loader, location, order, options, show, signal))
       checkOrder(location, archive, newest)
       newest = archive
     }

@@ -20,6 +20,7 @@ import type { BootstrapPlan, LoadStore } from './bootstrap.js'
 import type { LiveStore } from './load-incremental.js'
 import type { SnapshotOptions } from './load-snapshot.js'
 import type { PeerIdentity, PeerParts } from './load-peer.js'
+import { CHECKPOINT_MS } from './load-options.js'
 import type { Options } from './options.js'
 import { BootstrapRunner } from './runner.js'
 import { startSpoolFeed } from './spool-feed.js'
@@ -47,11 +48,13 @@ export type BootstrapSettings = {
   readonly peerIdentity?: (() => PeerIdentity) | undefined
 }
 
-/** A loader for the stores of one network. */
+/** A loader for the stores of one network; without `checkpointMs` its folder is emptied. */
 export const openLoader = (
   { diskReserveBytes, options, storeOptions }: BootstrapSettings,
   workDir: string,
-): StoreLoader => openStoreLoader(workDir, storeOptions, { ...options.load, diskReserveBytes })
+  checkpoints: Pick<LoaderOptions, 'checkpointMs'> = {},
+): StoreLoader =>
+  openStoreLoader(workDir, storeOptions, { ...options.load, diskReserveBytes, ...checkpoints })
 
 /** Bounds of snapshots with their certificate authority. Reads its file; throws if it cannot. */
 export const toSnapshotOptions = ({ network, options }: BootstrapSettings): SnapshotOptions => {
@@ -146,12 +149,15 @@ const createLoads = (
   const options = toSnapshotOptions(settings)
   const copyable = oneCopyAtATime(live, settings.diskReserveBytes)
   return async (plan: BootstrapPlan, workDir: string): Promise<LoadStore> => {
-    const open = (): StoreLoader => openLoader(settings, join(workDir, 'sort'))
+    const sortDir = join(workDir, 'sort')
+    const open = (): StoreLoader => openLoader(settings, sortDir)
     const copyDir = join(workDir, 'copy')
     switch (plan.kind) {
       case 'snapshot': {
         const { loadSnapshot } = await import('./load-snapshot.js')
-        return loadSnapshot({ locations: plan.locations, openLoader: open, options })
+        const resume = (): StoreLoader =>
+          openLoader(settings, sortDir, { checkpointMs: CHECKPOINT_MS })
+        return loadSnapshot({ locations: plan.locations, openLoader: resume, options })
       }
       case 'incremental': {
         const { loadIncremental } = await import('./load-incremental.js')

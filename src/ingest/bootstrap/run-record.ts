@@ -108,11 +108,15 @@ export class RunRecord {
     this.removeWork()
   }
 
-  /** Removes the store and all work files but the spooled blocks. */
+  /** Removes the store and a copy, but not the spooled blocks and what a load has sorted. */
   removeLoaded(): void {
     this.removeDraftStore()
-    for (const name of ['sort', 'copy'])
-      rmSync(join(this.workDir, name), { recursive: true, force: true })
+    rmSync(join(this.workDir, 'copy'), { recursive: true, force: true })
+  }
+
+  /** Removes what a load has sorted, which a complete store does not need. */
+  removeSorted(): void {
+    rmSync(join(this.workDir, 'sort'), { recursive: true, force: true })
   }
 
   removeWork(): void {

@@ -59,6 +59,7 @@ const load = async (
   const told: (string | undefined)[] = []
   const loader: StoreLoader = {
     loadArchive: async () => ARCHIVE,
+    endedArchive: never,
     push: never,
     counts: () => ({ versions: 0, kept: 0, tombstones: 0, outOfScope: 0, runBytes: 0 }),
     progress: () => ({ bytesRead: 0, entries: 0, rowsMerged: 0, rowsTotal: 0, superseded: 0 }),

@@ -55,6 +55,23 @@ pub struct LoadedArchive {
     pub entries: f64,
 }
 
+impl LoadedArchive {
+    pub(super) fn of(base_slot: Option<u64>, end: &ArchiveEnd) -> LoadedArchive {
+        let manifest = &end.manifest;
+        let recent = manifest.recent_blockhashes.iter();
+        LoadedArchive {
+            base_slot: base_slot.map(|slot| slot as f64),
+            slot: manifest.slot as f64,
+            parent_slot: manifest.parent_slot as f64,
+            block_height: manifest.block_height as f64,
+            blockhash: encode_pubkey(&manifest.blockhash),
+            recent_blockhashes: recent.map(encode_pubkey).collect(),
+            epoch: manifest.epoch as f64,
+            entries: end.entries as f64,
+        }
+    }
+}
+
 /// How a call ended: with `failure`, or with what the call returns.
 #[napi(object, object_from_js = false)]
 pub struct LoaderReply {
@@ -90,21 +107,7 @@ pub(super) fn reply(answer: Answer) -> LoaderReply {
             });
         }
         Ok(Done::Read(base_slot, end)) => {
-            let manifest = &end.manifest;
-            reply.archive = Some(LoadedArchive {
-                base_slot: base_slot.map(|slot| slot as f64),
-                slot: manifest.slot as f64,
-                parent_slot: manifest.parent_slot as f64,
-                block_height: manifest.block_height as f64,
-                blockhash: encode_pubkey(&manifest.blockhash),
-                recent_blockhashes: manifest
-                    .recent_blockhashes
-                    .iter()
-                    .map(encode_pubkey)
-                    .collect(),
-                epoch: manifest.epoch as f64,
-                entries: end.entries as f64,
-            });
+            reply.archive = Some(LoadedArchive::of(base_slot, &end));
         }
         Err(error) => {
             reply.failure = Some(Failure::from(&error));

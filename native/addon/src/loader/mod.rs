@@ -10,8 +10,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use ingest::archive::open_source;
-use ingest::load::{Counts, Loader, load_source};
+use ingest::archive::ArchiveEnd;
+use ingest::load::{Counts, Loader, load_archive_with};
 use ingest::progress::Progress;
 use napi::Env;
 use napi::bindgen_prelude::Object;
@@ -26,7 +26,7 @@ use crate::failure::{Result, guard, thrown};
 use crate::js_bytes::Bytes;
 use crate::options::StoreOptions;
 use crate::promises::deferred;
-use answers::{Answer, Done, LoaderCounts, LoaderProgress, LoaderReply};
+use answers::{Answer, Done, LoadedArchive, LoaderCounts, LoaderProgress, LoaderReply};
 use archive::ArchiveOptions;
 use jobs::{Job, work};
 use options::{LoaderBase, LoaderOptions};
@@ -43,11 +43,14 @@ pub struct StoreLoader {
     counts: Arc<Mutex<Counts>>,
     progress: Arc<Progress>,
     store: Options,
+    /// The archives that an earlier process has read, by their order.
+    ended: Vec<Option<(Option<u64>, ArchiveEnd)>>,
 }
 
 #[napi]
 impl StoreLoader {
-    /// `work_dir` is the loader's own, is emptied, and must lie on the disk of the store to come.
+    /// `work_dir` is the loader's own, and must lie on the disk of the store to come. It is
+    /// emptied, unless `checkpointMs` is given and it has a checkpoint of this scope.
     #[napi(constructor)]
     pub fn new(work_dir: String, store: StoreOptions, options: LoaderOptions) -> Result<Self> {
         guard(|| {
@@ -57,8 +60,10 @@ impl StoreLoader {
             }
             let options = options.to_native()?;
             let loader = Loader::create(work_dir.as_ref(), &store.scope, &options)?;
+            let ended = (0..=u8::MAX).map(|order| loader.ended_archive(order));
+            let ended = ended.collect();
             let (jobs, queue) = sync_channel(JOBS_MAX);
-            let counts = Arc::new(Mutex::new(Counts::default()));
+            let counts = Arc::new(Mutex::new(loader.counts()));
             let progress = Arc::new(Progress::default());
             let (of_thread, watched) = (Arc::clone(&counts), Arc::clone(&progress));
             thread::Builder::new()
@@ -69,7 +74,19 @@ impl StoreLoader {
                 counts,
                 progress,
                 store,
+                ended,
             })
+        })
+    }
+
+    /// The archive of this order, if an earlier process has read it to its end: `loadArchive`
+    /// returns it without opening anything.
+    #[napi]
+    pub fn ended_archive(&self, order: f64) -> Result<Option<LoadedArchive>> {
+        guard(|| {
+            let order = whole(order, ORDER_MAX, "an order")? as usize;
+            let ended = self.ended.get(order).and_then(Option::as_ref);
+            Ok(ended.map(|(base, end)| LoadedArchive::of(*base, end)))
         })
     }
 
@@ -110,8 +127,9 @@ impl StoreLoader {
         let (options, limits) = checked(|| options.to_native())?;
         let progress = Arc::clone(&self.progress);
         self.start(env, move |loader| {
-            let source = open_source(&location, &options, &progress)?;
-            let (base, end) = load_source(open(loader)?, source, order, &limits, &progress)?;
+            let loader = open(loader)?;
+            let bounds = (&options, &limits);
+            let (base, end) = load_archive_with(loader, &location, order, bounds, &progress)?;
             Ok(Done::Read(base, Box::new(end)))
         })
     }

@@ -1,5 +1,7 @@
 //! Limits of a load, and the first block of its store, from JavaScript.
 
+use std::time::Duration;
+
 use ingest::load::{Base, LoadOptions, SORT_MEMORY_BYTES_MIN};
 use napi_derive::napi;
 use sys::error::Result as Checked;
@@ -13,6 +15,8 @@ pub struct LoaderOptions {
     pub sort_memory_bytes: f64,
     pub transaction_bytes: f64,
     pub disk_reserve_bytes: f64,
+    /// Between two checkpoints of an archive. Absent: none is written, and none is continued.
+    pub checkpoint_ms: Option<f64>,
 }
 
 /// The block that a loaded store begins with.
@@ -39,6 +43,10 @@ impl LoaderOptions {
             sort_memory_bytes,
             transaction_bytes: count(self.transaction_bytes, "transactionBytes")? as usize,
             disk_reserve_bytes: count(self.disk_reserve_bytes, "diskReserveBytes")?,
+            checkpoint_every: match self.checkpoint_ms {
+                Some(ms) => Some(Duration::from_millis(integer(ms, "checkpointMs")?)),
+                None => None,
+            },
         })
     }
 }

@@ -3,11 +3,13 @@
 
 use std::io::Read;
 
+use serde::{Deserialize, Serialize};
+
 use super::window::Window;
 use sys::error::{Error, Result};
 
 /// The bank of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     pub slot: u64,
     pub parent_slot: u64,

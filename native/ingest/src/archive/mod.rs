@@ -14,7 +14,7 @@ mod tar_fields;
 mod window;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use append_vec::Entry;
 pub use limits::ArchiveLimits;

@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 use super::append_vec::{Entry, StorageEnd, read_storage};
 use super::decompress::decompress;
 use super::limits::ArchiveLimits;
@@ -19,7 +21,7 @@ const VERSION: &[u8] = b"1.2.0";
 const REPORT_ENTRIES: u64 = 1 << 10;
 
 /// Summary of an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchiveEnd {
     pub manifest: Manifest,
     pub storages: u64,

@@ -16,19 +16,42 @@ pub fn load_archive(
     order: u8,
     progress: &Arc<Progress>,
 ) -> Result<(Option<u64>, ArchiveEnd)> {
-    let source = open_source(location, &SourceOptions::default(), progress)?;
-    load_source(loader, source, order, &ArchiveLimits::default(), progress)
+    let options = (&SourceOptions::default(), &ArchiveLimits::default());
+    load_archive_with(loader, location, order, options, progress)
 }
 
-/// Like [`load_archive`], for an opened source with given limits.
-pub fn load_source(
+/// Like [`load_archive`], with given limits.
+pub fn load_archive_with(
+    loader: &mut Loader,
+    location: &str,
+    order: u8,
+    (options, limits): (&SourceOptions, &ArchiveLimits),
+    progress: &Arc<Progress>,
+) -> Result<(Option<u64>, ArchiveEnd)> {
+    if let Some(ended) = loader.ended_archive(order) {
+        return Ok(ended);
+    }
+    loop {
+        let source = open_source(location, options, progress)?;
+        // Nothing is known after the first time.
+        if let Some(ended) = load_source(loader, source, order, limits, progress)? {
+            return Ok(ended);
+        }
+    }
+}
+
+/// Returns `None` if the archive is another one than that of which a process before this one has
+/// sorted a part. The part is forgotten, and the archive has to be opened again.
+fn load_source(
     loader: &mut Loader,
     source: Source,
     order: u8,
     limits: &ArchiveLimits,
-    progress: &Arc<Progress>,
-) -> Result<(Option<u64>, ArchiveEnd)> {
+    progress: &Progress,
+) -> Result<Option<(Option<u64>, ArchiveEnd)>> {
     let name = source.name;
+    let mut reading = loader.begin(order, &name)?;
+    let mut is_same = true;
     let end = read_archive(source.reader, limits, progress, &mut |entry| {
         let account = AccountRef {
             slot: entry.slot,
@@ -38,15 +61,23 @@ pub fn load_source(
             owner: entry.owner,
             data: entry.data,
         };
-        loader.push(order, entry.pubkey, &account)
-    })?;
+        is_same = loader.read(&mut reading, entry.pubkey, &account)?;
+        if is_same {
+            return Ok(());
+        }
+        Err(Error::LoadFailed(format!("{name} has changed")))
+    });
+    if !is_same || (end.is_ok() && reading.is_before_end()) {
+        loader.forget_part()?;
+        return Ok(None);
+    }
+    let end = end?;
     if end.manifest.slot != name.slot {
         return Err(Error::SnapshotInvalid(format!(
             "{name} holds slot {}",
             end.manifest.slot
         )));
     }
-    loader.expect_lamports(end.manifest.capitalization);
-    loader.expect_tip_in(end.manifest.recent_blockhashes.clone());
-    Ok((name.base(), end))
+    loader.end(order, name.base(), &end)?;
+    Ok(Some((name.base(), end)))
 }

@@ -4,6 +4,9 @@
 
 mod account_sorter;
 mod build;
+mod checkpoint;
+#[cfg(test)]
+mod checkpoint_tests;
 mod estimate;
 mod from_archive;
 mod indexes;
@@ -22,7 +25,7 @@ mod tests;
 #[cfg(test)]
 mod update_tests;
 
-pub use from_archive::{load_archive, load_source};
+pub use from_archive::{load_archive, load_archive_with};
 pub use loader::Loader;
 pub use options::{LoadOptions, SORT_MEMORY_BYTES_MIN};
 pub use sorted::{Base, Counts, Loaded};

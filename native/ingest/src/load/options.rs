@@ -1,5 +1,7 @@
 //! Bounds of a load.
 
+use std::time::Duration;
+
 /// Minimum sort memory. With less, there are too many short runs.
 pub const SORT_MEMORY_BYTES_MIN: usize = 8 << 20;
 
@@ -13,6 +15,9 @@ pub struct LoadOptions {
     pub transaction_bytes: usize,
     /// The load fails if the disk of its runs has less than this free.
     pub disk_reserve_bytes: u64,
+    /// Time between two checkpoints of an archive, from which another process can continue the
+    /// load. `None` writes no checkpoint and continues none.
+    pub checkpoint_every: Option<Duration>,
 }
 
 impl Default for LoadOptions {
@@ -21,6 +26,7 @@ impl Default for LoadOptions {
             sort_memory_bytes: 1 << 30,
             transaction_bytes: 32 << 20,
             disk_reserve_bytes: 1 << 30,
+            checkpoint_every: None,
         }
     }
 }

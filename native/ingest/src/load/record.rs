@@ -1,6 +1,7 @@
 //! One version of an account in a run: first the sort key, then the store's record.
 
 use primitives::Pubkey;
+use serde::{Deserialize, Serialize};
 use store::{AccountRef, encode_head};
 use sys::error::{Error, Result};
 
@@ -13,7 +14,7 @@ const LENGTH_MASK: u32 = (1 << KIND_SHIFT) - 1;
 const ORDER_SHIFT: u32 = 56;
 
 /// The order of versions of an account: slot, then order of sources, then position in the source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct VersionOrder {
     pub slot: u64,
     in_slot: u64,

@@ -2,10 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::record::{Kind, VersionOrder};
 use primitives::Pubkey;
 use primitives::token::{self, CLOCK_SYSVAR, TokenProgram};
 use store::{AccountRef, Scope};
+
+/// The newest version of a listed address, and the mint that it refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Seen {
+    version_order: VersionOrder,
+    /// The index of the token program in [`TokenProgram::ALL`], and the mint.
+    names: Option<(u8, Pubkey)>,
+}
 
 /// A scope in a form for fast checks, and the state collected from versions.
 pub(super) struct ScopeFilter {
@@ -18,12 +28,12 @@ struct Listed {
     mints: HashSet<Pubkey>,
     pubkeys: HashSet<Pubkey>,
     has_token_programs: bool,
-    /// The newest seen version of each listed address, and the mint that it refers to.
-    seen: HashMap<Pubkey, (VersionOrder, Option<(TokenProgram, Pubkey)>)>,
+    seen: HashMap<Pubkey, Seen>,
 }
 
 impl ScopeFilter {
-    pub fn new(scope: &Scope) -> ScopeFilter {
+    /// Continues with what another filter of the scope has [seen](ScopeFilter::seen).
+    pub fn new(scope: &Scope, seen: HashMap<Pubkey, Seen>) -> ScopeFilter {
         let Scope::Listed {
             programs,
             mints,
@@ -38,7 +48,7 @@ impl ScopeFilter {
                 mints: mints.iter().copied().collect(),
                 pubkeys: pubkeys.iter().copied().collect(),
                 has_token_programs: TokenProgram::ALL.iter().all(|p| programs.contains(p.id())),
-                seen: HashMap::new(),
+                seen,
             }),
         }
     }
@@ -69,11 +79,20 @@ impl ScopeFilter {
         }
     }
 
+    /// The newest versions of listed addresses.
+    pub fn seen(&self) -> HashMap<Pubkey, Seen> {
+        let listed = self.listed.as_ref();
+        listed.map(|listed| listed.seen.clone()).unwrap_or_default()
+    }
+
     /// The mints that kept token accounts refer to. Complete after every version was seen.
     pub fn needed_mints(&self) -> HashSet<(TokenProgram, Pubkey)> {
         let listed = self.listed.iter();
         listed
-            .flat_map(|listed| listed.seen.values().filter_map(|(_, named)| *named))
+            .flat_map(|listed| listed.seen.values().filter_map(|seen| seen.names))
+            .filter_map(|(program, mint)| {
+                Some((*TokenProgram::ALL.get(usize::from(program))?, mint))
+            })
             .collect()
     }
 }
@@ -102,12 +121,17 @@ impl Listed {
         if !self.pubkeys.contains(pubkey) && !self.mints.contains(pubkey) {
             return;
         }
-        let program = TokenProgram::of(account.owner)
-            .filter(|_| account.lamports > 0 && token::is_account(account.data));
-        let named = program.zip(token::mint_of(account.data).copied());
-        let seen = self.seen.entry(*pubkey).or_insert((version_order, named));
-        if version_order >= seen.0 {
-            *seen = (version_order, named);
+        let is_token = account.lamports > 0 && token::is_account(account.data);
+        let program = TokenProgram::of(account.owner).filter(|_| is_token);
+        let index = program.and_then(|of| TokenProgram::ALL.iter().position(|one| *one == of));
+        let mint = token::mint_of(account.data).copied();
+        let found = Seen {
+            version_order,
+            names: index.map(|index| index as u8).zip(mint),
+        };
+        let seen = self.seen.entry(*pubkey).or_insert(found);
+        if version_order >= seen.version_order {
+            *seen = found;
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::options::LoadOptions;
 use super::scope_filter::ScopeFilter;
 use super::spill::{Span, SpillFile};
+use serde::{Deserialize, Serialize};
 use store::{AccountRef, Tip};
 use sys::error::{Error, Result};
 
@@ -12,7 +13,7 @@ use sys::error::{Error, Result};
 pub type Base = Tip;
 
 /// Counters of pushed versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Versions of accounts, including those outside the scope.
     pub versions: u64,

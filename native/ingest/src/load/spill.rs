@@ -1,11 +1,13 @@
-//! Sorted runs on disk, in one unnamed file, which the system deletes when the process ends.
+//! Sorted runs on disk, in one file. Unless it is kept, it has no name, and the system deletes it
+//! when the process ends.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use store::disk_space::keep_reserve;
 use sys::error::{Error, Result};
 
@@ -14,7 +16,7 @@ const WRITE_BYTES: usize = 1 << 20;
 const RESERVE_EVERY_BYTES: u64 = 64 << 20;
 
 /// The range of a run in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Span {
     pub start: u64,
     pub end: u64,
@@ -37,30 +39,51 @@ pub(super) struct SpillWriter {
 }
 
 impl SpillWriter {
-    /// Creates the file in a folder.
+    /// Creates the file in a folder, without a name.
     pub fn create(dir: &Path, name: &str, reserve_bytes: u64) -> Result<SpillWriter> {
-        let path = dir.join(name);
+        let writer = SpillWriter::keep(dir, name, 0, reserve_bytes)?;
+        fs::remove_file(dir.join(name)).map_err(|error| failed(dir, &error))?;
+        Ok(writer)
+    }
+
+    /// Opens or creates the file in a folder, to continue after its first `at` bytes, which it must
+    /// have. What is after them is removed.
+    pub fn keep(dir: &Path, name: &str, at: u64, reserve_bytes: u64) -> Result<SpillWriter> {
         let explained = |error: io::Error| failed(dir, &error);
         let file = File::options()
             .read(true)
             .write(true)
             .create(true)
-            .truncate(true)
-            .open(&path)
+            .truncate(false)
+            .open(dir.join(name))
             .map_err(explained)?;
-        fs::remove_file(&path).map_err(explained)?;
         keep_reserve(dir, reserve_bytes)?;
         let file = Arc::new(file);
-        Ok(SpillWriter {
+        let mut writer = SpillWriter {
             out: BufWriter::with_capacity(WRITE_BYTES, Arc::clone(&file)),
             spill: SpillFile {
                 file,
                 dir: Arc::new(dir.to_path_buf()),
             },
-            at: 0,
-            looked_at: 0,
+            at,
+            looked_at: at,
             reserve_bytes,
-        })
+        };
+        writer.rewind(at)?;
+        Ok(writer)
+    }
+
+    /// Removes what is after the first `at` bytes, which are written.
+    pub fn rewind(&mut self, at: u64) -> Result<()> {
+        let spill = &self.spill;
+        let explained = |error| failed(&spill.dir, &error);
+        self.out.flush().map_err(explained)?;
+        spill.file.set_len(at).map_err(explained)?;
+        (&*spill.file)
+            .seek(SeekFrom::Start(at))
+            .map_err(explained)?;
+        (self.at, self.looked_at) = (at, at);
+        Ok(())
     }
 
     pub fn file(&self) -> SpillFile {
@@ -100,6 +123,13 @@ impl SpillWriter {
 }
 
 impl SpillFile {
+    /// Waits until what is written is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|error| failed(&self.dir, &error))
+    }
+
     /// Fills `buffer` from an offset of the file.
     pub fn read_exact_at(&self, buffer: &mut [u8], at: u64) -> Result<()> {
         self.file

@@ -34,6 +34,7 @@ pub(super) fn small() -> LoadOptions {
         sort_memory_bytes: 6_000,
         transaction_bytes: 3_000,
         disk_reserve_bytes: 0,
+        checkpoint_every: None,
     }
 }
 
@@ -101,7 +102,7 @@ pub(super) fn assert_holds(dir: &Path, options: &Options, model: &Model) {
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }
 
-fn scope() -> impl Strategy<Value = Scope> {
+pub(super) fn scope() -> impl Strategy<Value = Scope> {
     let list = |of: BoxedStrategy<Pubkey>| vec(of, 0..3);
     prop_oneof![
         1 => Just(Scope::All),

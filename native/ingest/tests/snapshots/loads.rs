@@ -41,6 +41,7 @@ fn loader_of(dir: &Path, names: &[(&str, u8)]) -> Option<(Loader, ArchiveEnd)> {
         sort_memory_bytes: SORT_MEMORY_BYTES_MIN,
         transaction_bytes: 1 << 20,
         disk_reserve_bytes: 0,
+        checkpoint_every: None,
     };
     let mut loader = Loader::create(&dir.join("work"), &Scope::All, &load).unwrap();
     let mut end = None;
