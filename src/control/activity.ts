@@ -18,7 +18,7 @@ import type { Usage } from '../dashboard/api/usage.js'
 import type { Log } from '../shared/log.js'
 import type { Metrics } from '../shared/metrics.js'
 import type { SubmissionQuery } from '../submission/relay/relay-types.js'
-import { findSubmission } from '../submission/store/find-submission.js'
+import { findSigned, findSubmission } from '../submission/store/find-submission.js'
 import { StoreReader } from '../submission/store/store-reader.js'
 import { earlierId, firstIdAt, parseId } from '../submission/store/submission-id.js'
 import type {
@@ -128,7 +128,7 @@ export const openActivity = async (
   const submissions: Submissions = wanted => search(wanted, options.searchMs)
   const find = async (key: string, accessId: string): Promise<StoredSubmission | undefined> => {
     const id = parseId(key)
-    if (id === undefined) return reader.findSigned(accessId, key)
+    if (id === undefined) return findSigned(() => reader.findSigned(accessId, key), options)
     const read = (): Submission | undefined => reader.get(id)
     const submission = await findSubmission(id, { read, now: Date.now, options })
     return submission && { id, submission }

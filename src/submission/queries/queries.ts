@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { RpcError } from '../../shared/errors.js'
 import type { Members } from '../../shared/values.js'
 import type { SubmissionQuery } from '../relay/relay-types.js'
-import { findSubmission } from '../store/find-submission.js'
+import { findSigned, findSubmission } from '../store/find-submission.js'
 import type { Options } from '../store/options.js'
 import type { StoreReader } from '../store/store-reader.js'
 import { formatId, parseId } from '../store/submission-id.js'
@@ -14,8 +13,6 @@ import { toView } from './view.js'
 const SEARCH_MS = 200
 /** Submissions that are looked at in one turn of the event loop: about 0.5 ms. */
 const VISIT_MAX = 100
-/** Pause between two look-ups of a signature that may be recorded in a moment. */
-const PAUSE_MS = 10
 
 export type QueryParts = {
   readonly network: string
@@ -103,25 +100,13 @@ export class SubmissionQueries {
     const own = this.ownSigned(accessId, signature)
     if (own !== undefined) return own
     const elsewhere = this.elsewhere(accessId, signature)
-    return (await this.awaitSigned(accessId, signature)) ?? elsewhere
+    const read = (): StoredSubmission | undefined => this.ownSigned(accessId, signature)
+    return (await findSigned(read, this.parts.options)) ?? elsewhere
   }
 
   private ownSigned(accessId: string, signature: string): StoredSubmission | undefined {
     const found = this.parts.reader.findSigned(accessId, signature)
     return this.isOwn(accessId, found?.submission) ? found : undefined
-  }
-
-  private async awaitSigned(
-    accessId: string,
-    signature: string,
-  ): Promise<StoredSubmission | undefined> {
-    const endMs = performance.now() + this.parts.options.findMs
-    for (;;) {
-      const found = this.ownSigned(accessId, signature)
-      if (found !== undefined) return found
-      if (performance.now() >= endMs) return undefined
-      await sleep(PAUSE_MS)
-    }
   }
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { findSubmission } from '../../../src/submission/store/find-submission.js'
+import { findSigned, findSubmission } from '../../../src/submission/store/find-submission.js'
 import { createIds } from '../../../src/submission/store/submission-id.js'
 import type { Submission } from '../../../src/submission/store/submission.js'
 import { ACCEPTED, PENDING } from '../../fixtures/submission/submission.js'
@@ -36,6 +36,19 @@ t.test('an unknown recent submission is awaited for a bounded time', async t => 
 
 t.test('an older submission is not awaited', async t => {
   t.strictSame(await find(20_000, [undefined]), { found: undefined, count: 1 })
+})
+
+t.test('one that is found by its signature is awaited for as long', async t => {
+  const submission = { id: createIds(() => NOW_MS)(), submission: PENDING }
+  let count = 0
+  const read = (at: number) => () => (count++ >= at ? submission : undefined)
+  t.equal(await findSigned(read(0), OPTIONS), submission)
+  t.equal(count, 1, 'at once')
+  count = 0
+  t.equal(await findSigned(read(3), OPTIONS), submission)
+  count = 0
+  t.equal(await findSigned(read(1_000), OPTIONS), undefined)
+  t.ok(count > 3 && count < 20, `${count} look-ups in ${OPTIONS.findMs} ms`)
 })
 
 t.test('a submission older than the age of records is not returned', async t => {
