@@ -54,6 +54,8 @@ export type ChainEvents = {
   slotStarted: [slot: number, parentSlot: number]
   bankCreated: [slot: number, parentSlot: number]
   account: [update: AccountUpdate]
+  /** Before the account writes of the same transaction. */
+  deshredded: [record: TransactionRecord]
   /** After the account writes of the same transaction. */
   transaction: [record: TransactionRecord]
   block: [block: Block]
@@ -387,8 +389,9 @@ export class Chain {
   /** Adds an executed transaction to the open block. */
   private commit({ outcome, writes, transaction, signature }: Run): TransactionRecord {
     const { slot, transactions } = this.open
-    for (const [pubkey, state] of writes) this.publish(pubkey, state, signature)
     const record = { ...outcome, slot, index: transactions.length, signature, transaction }
+    this.emitter.emit('deshredded', record)
+    for (const [pubkey, state] of writes) this.publish(pubkey, state, signature)
     transactions.push(record)
     this.recency.addSignature(signature, this.open.blockHeight)
     this.emitter.emit('transaction', record)

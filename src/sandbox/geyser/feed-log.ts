@@ -14,11 +14,10 @@ import {
   withBank,
 } from './feed-entry.js'
 import { beginsWithLost, orderBanks, type BankEntries } from './bank-faults.js'
-import { decisionsOf } from './decisions.js'
 import { createForks, createOrphan, type Fork } from './forks.js'
 import { encodeSlot, type SlotStatus } from './messages.js'
 import { COMMITMENT, type CommitmentNumber } from './request.js'
-import { createSlotData, release, type SlotData } from './slot-data.js'
+import { createSlotData, decisionsOf, release, type SlotData } from './slot-data.js'
 import { type BankFault, type Confirmed, type Hidden, SlotFaults } from './slot-faults.js'
 
 /** Bounds of the replay. */

@@ -1,5 +1,6 @@
 import type { Chain } from '../chain/chain.js'
 import { createControl } from './control-command.js'
+import { DeshredStreams } from './deshred-streams.js'
 import type { FeedFaults } from './feed-faults.js'
 import { defaults as logDefaults, FeedLog, LOST_OFFSET } from './feed-log.js'
 import { defaults as streamDefaults, FeedStreams, type StreamsOptions } from './feed-streams.js'
@@ -11,6 +12,8 @@ import { createUnaryMethods } from './unary-methods.js'
 export const defaults = {
   ...logDefaults,
   ...streamDefaults,
+  /** Whether it has SubscribeDeshred, which many servers do not. */
+  hasDeshred: true,
   /** Loopback only: the feed asks for no credential. */
   host: '127.0.0.1',
   /** 0 picks a free port. */
@@ -43,9 +46,13 @@ export const openGeyser = async (
   const limits = { ...defaults, ...options }
   const log = new FeedLog(chain, limits, now)
   const streams = new FeedStreams(chain, log, limits, now)
+  const deshred = new DeshredStreams(chain, now, limits.pingMs)
   const faults: FeedFaults = {
     dropConnections: () => server.dropConnections(),
-    dropStreams: (status = UNAVAILABLE) => streams.drop(status),
+    dropStreams: (status = UNAVAILABLE) => {
+      streams.drop(status)
+      deshred.drop(status)
+    },
     stall: ms => streams.stall(ms),
     burst: slots => streams.burst(slots),
     omitSlot: (slot, hidden = 'always') => log.omit(slot, hidden),
@@ -71,7 +78,12 @@ export const openGeyser = async (
     {
       control: createControl(faults, chain),
       unary: createUnaryMethods(chain, log),
-      streaming: { '/geyser.Geyser/Subscribe': stream => streams.subscribe(stream) },
+      streaming: {
+        '/geyser.Geyser/Subscribe': stream => streams.subscribe(stream),
+        ...(limits.hasDeshred && {
+          '/geyser.Geyser/SubscribeDeshred': stream => deshred.subscribe(stream),
+        }),
+      },
     },
     limits,
   )
@@ -80,6 +92,7 @@ export const openGeyser = async (
     url: `http://${limits.host}:${server.port}`,
     async close() {
       streams.close()
+      deshred.close()
       await server.close()
     },
   }

@@ -42,11 +42,17 @@ const timestamp = (unixMs: number): MessageWriter =>
     .uint(1, Math.floor(unixMs / 1000))
     .uint(2, Math.floor(unixMs % 1000) * 1_000_000)
 
-const update = (field: number, message: MessageWriter, nowMs: number): Buffer => {
+/** An update; `createdAt` is its field of the time. */
+export const update = (
+  field: number,
+  message: MessageWriter,
+  nowMs: number,
+  createdAt: number = UPDATE.createdAt,
+): Buffer => {
   const body = message.finish()
   return new MessageWriter(body.length + 32)
     .bytesAlways(field, body)
-    .message(UPDATE.createdAt, timestamp(nowMs))
+    .message(createdAt, timestamp(nowMs))
     .pack()
 }
 
@@ -261,7 +267,7 @@ const transactionConfig = (budget: ComputeBudget): MessageWriter => {
   return config
 }
 
-const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {
+export const transactionMessage = (transaction: ParsedTransaction): MessageWriter => {
   const header = new MessageWriter(16)
     .uint(1, transaction.requiredSignatureCount)
     .uint(2, transaction.readonlySignedCount)

@@ -84,17 +84,20 @@ const decodeBase58 = (bytes: Uint8Array, byteCount: number, what: string): Uint8
   return decoded?.length === byteCount ? decoded : refuse(`invalid ${what} ${value}`)
 }
 
-const pubkey = (bytes: Uint8Array): Uint8Array => decodeBase58(bytes, 32, 'pubkey')
+export const pubkey = (bytes: Uint8Array): Uint8Array => decodeBase58(bytes, 32, 'pubkey')
 
 const toNumber = (value: bigint): number => Number(value)
 
-const find = (fields: readonly Field[], number: number): Field | undefined =>
+export const find = (fields: readonly Field[], number: number): Field | undefined =>
   fields.findLast(field => field.number === number)
 
-const all = <T>(fields: readonly Field[], number: number, decode: (bytes: Uint8Array) => T): T[] =>
-  fields.filter(field => field.number === number).map(field => decode(field.bytes))
+export const all = <T>(
+  fields: readonly Field[],
+  number: number,
+  decode: (bytes: Uint8Array) => T,
+): T[] => fields.filter(field => field.number === number).map(field => decode(field.bytes))
 
-const optionalBool = (fields: readonly Field[], number: number): boolean | undefined => {
+export const optionalBool = (fields: readonly Field[], number: number): boolean | undefined => {
   const field = find(fields, number)
   return field === undefined ? undefined : field.varint !== 0n
 }
@@ -145,7 +148,7 @@ const decodeAccounts = (bytes: Uint8Array): AccountsFilter => {
   }
 }
 
-const decodeSlots = (bytes: Uint8Array): SlotsFilter => {
+export const decodeSlots = (bytes: Uint8Array): SlotsFilter => {
   const fields = decodeFields(bytes)
   return {
     isByCommitment: optionalBool(fields, 1) ?? false,
@@ -178,7 +181,7 @@ const decodeBlocks = (bytes: Uint8Array): BlocksFilter => {
 }
 
 /** A map is a list of {key = 1, value = 2} on the wire. */
-const decodeMap = <T>(
+export const decodeMap = <T>(
   fields: readonly Field[],
   number: number,
   decode: (bytes: Uint8Array) => T,
