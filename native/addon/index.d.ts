@@ -883,8 +883,8 @@ export interface GrpcCertificate {
 }
 
 /**
- * What has happened. With `token` a call waits to be admitted; without it an admitted stream has
- * ended.
+ * What has happened. With `token` a call waits to be admitted; with `text` a stream of the source
+ * of a network has failed, for that reason; without both an admitted stream has ended.
  */
 export interface GrpcEvent {
   call: number
@@ -896,6 +896,8 @@ export interface GrpcEvent {
   isStream?: boolean
   messages?: number
   bytes?: number
+  network?: number
+  text?: string
 }
 
 export interface GrpcListenerOptions {
@@ -907,10 +909,23 @@ export interface GrpcListenerOptions {
 
 export interface GrpcServerOptions {
   listeners: Array<GrpcListenerOptions>
-  networks: number
+  /** Of each network the servers of its source, in their order. */
+  networks: Array<Array<FeedOptions>>
   threads: number
   /** What `GetVersion` answers. */
   version: string
+}
+
+/** A call that is passed through from the source of a network. */
+export interface GrpcSourceStats {
+  network: number
+  isDeshred: boolean
+  /** Whether the source is read now. */
+  isOpen: boolean
+  /** Its streams that were opened. */
+  opened: number
+  updates: number
+  losses: number
 }
 
 /** A server in numbers; counts are since it was opened. */
@@ -922,6 +937,7 @@ export interface GrpcStats {
   refused: number
   lagged: number
   residentBytes: number
+  sources: Array<GrpcSourceStats>
 }
 
 /** Whether a text is a cursor, of roots or of the others. */

@@ -41,8 +41,8 @@ const EDGE_NETWORK = [
 
 /** Sections that the process of gRPC needs. */
 const GEYSER = ['dataDir', 'locations', 'server', 'store', 'processes', 'log'] as const
-/** What it needs of each network: how its store is opened. */
-const GEYSER_NETWORK = ['id', 'changedPrograms', 'scope'] as const
+/** What it needs of each network: how its store is opened, and the source that it passes on. */
+const GEYSER_NETWORK = ['id', 'changedPrograms', 'scope', 'feed'] as const
 
 const SENDER = [
   'dataDir',
@@ -149,9 +149,7 @@ export type EdgeConfig = Pick<Config, (typeof EDGE)[number]> & {
 /** The configuration of the process of gRPC. */
 export type GeyserConfig = Pick<Config, (typeof GEYSER)[number]> & {
   readonly access: EdgeConfig['access']
-  readonly networks: readonly (Pick<Network, (typeof GEYSER_NETWORK)[number]> & {
-    readonly feed: Pick<Network['feed'], 'transactions'>
-  })[]
+  readonly networks: readonly Pick<Network, (typeof GEYSER_NETWORK)[number]>[]
 }
 
 /** A network as its indexer knows it. */
@@ -208,15 +206,12 @@ export const toEdgeConfig = (config: Config): EdgeConfig => ({
   })),
 })
 
-/** What the process of gRPC receives: no upstream, and no secret. */
+/** What the process of gRPC receives: the sources of blocks, no upstream of requests. */
 export const toGeyserConfig = (config: Config): GeyserConfig => ({
   ...pick(config, GEYSER),
   locations: ownLocations(config),
   access: pick(config.access, ['store', 'authenticate', 'limits', 'usage']),
-  networks: config.networks.map(network => ({
-    ...pick(network, GEYSER_NETWORK),
-    feed: pick(network.feed, ['transactions']),
-  })),
+  networks: config.networks.map(network => pick(network, GEYSER_NETWORK)),
 })
 
 const toRouted = <S extends object>(section: S | undefined): Routed<S> | undefined => {

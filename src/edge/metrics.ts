@@ -106,8 +106,12 @@ export const meterQuic = (metrics: Metrics, servers: readonly QuicServer[]): voi
   })
 }
 
-/** Reports the connections and subscriptions of gRPC. */
-export const meterGrpc = (metrics: Metrics, server: Pick<GrpcServer, 'stats'>): void => {
+/** Reports the connections and subscriptions of gRPC, and what it passes on of each network. */
+export const meterGrpc = (
+  metrics: Metrics,
+  server: Pick<GrpcServer, 'stats'>,
+  networks: readonly string[],
+): void => {
   const connections = metrics.gauge('grpcConnections')
   const streams = metrics.gauge('grpcStreams')
   const resident = metrics.gauge('grpcResident')
@@ -115,8 +119,24 @@ export const meterGrpc = (metrics: Metrics, server: Pick<GrpcServer, 'stats'>): 
   const addBytes = createGain(metrics.counter('grpcUpdateBytes'))
   const addRefused = createGain(metrics.counter('grpcRefused'))
   const addLagged = createGain(metrics.counter('grpcLagged'))
+  const sources = server.stats().sources.map(({ isDeshred, network }) => {
+    const commitment = isDeshred ? 'deshred' : 'processed'
+    const labels = { network: networks[network] ?? '', commitment }
+    return {
+      open: metrics.gauge('grpcSourceOpen', labels),
+      addOpened: createGain(metrics.counter('grpcSourceOpened', labels)),
+      addUpdates: createGain(metrics.counter('grpcSourceUpdates', labels)),
+      addLosses: createGain(metrics.counter('grpcSourceLosses', labels)),
+    }
+  })
   metrics.beforeSnapshot(() => {
     const stats = server.stats()
+    for (const [index, { isOpen, losses, opened, updates }] of stats.sources.entries()) {
+      sources[index]?.open.set(isOpen ? 1 : 0)
+      sources[index]?.addOpened(opened)
+      sources[index]?.addUpdates(updates)
+      sources[index]?.addLosses(losses)
+    }
     connections.set(stats.connections)
     streams.set(stats.streams)
     resident.set(stats.residentBytes)

@@ -6,6 +6,9 @@ import { openAccess, type OpenAccess } from '../edge/access.js'
 import { GrpcCalls } from '../edge/grpc/calls.js'
 import { createRefusalCounter, meterGrpc, meterLog } from '../edge/metrics.js'
 import { boundUnsent, openListener } from '../native/os.js'
+import { bufferBytesOf } from '../ingest/feed/geyser.js'
+import { toFeedSources, type ChainOverride } from '../ingest/feed/sources.js'
+import type { FeedOptions } from '../native/indexer.js'
 import { openGrpcListeners, type GrpcListeners } from '../server/grpc/grpc-listeners.js'
 import { nameOfAddress } from '../server/port.js'
 import { openLog, type Log } from '../shared/log.js'
@@ -26,6 +29,19 @@ const THREADS_MAX = 8
 const describeVersion = (): string => {
   const version = { package: 'slotline', version: readVersion(), proto: '14.0.1' }
   return JSON.stringify({ version, extra: {} })
+}
+
+/** The servers of a network's feed, with the bounds of each. */
+const serversOf = (
+  { feed }: Assignments['geyser']['config']['networks'][number],
+  chain: ChainOverride | undefined,
+): FeedOptions[] => {
+  const { bounds, sources } = toFeedSources(feed, chain)
+  return sources.map(source => ({
+    ...bounds,
+    ...source,
+    bufferBytesMax: bufferBytesOf(bounds),
+  }))
 }
 
 type Parts = Assignments['geyser'] & {
@@ -78,7 +94,8 @@ class Geyser implements Pick<Running, 'onCommand' | 'drain'> {
     }
     this.timers.push(setInterval(poll, tipPollMs))
     this.timers.push(setInterval(() => this.calls.revalidateAll(), socketCheckMs))
-    meterGrpc(metrics, this.listeners.server)
+    const ids = config.networks.map(({ id }) => id)
+    meterGrpc(metrics, this.listeners.server, ids)
   }
 
   onCommand(command: Command): void {
@@ -156,7 +173,7 @@ class Geyser implements Pick<Running, 'onCommand' | 'drain'> {
 
 /** Yellowstone gRPC: streams of what the index gains, at every location of this machine. */
 export const startGeyser: Start<'geyser'> = async (assignment, send) => {
-  const { config, index, listeners: inherited } = assignment
+  const { chain, config, index, listeners: inherited } = assignment
   const { log, flush, droppedCount } = openLog('geyser', config.log)
   const metrics = createMetrics('geyser')
   meterLog(metrics, droppedCount)
@@ -176,7 +193,7 @@ export const startGeyser: Start<'geyser'> = async (assignment, send) => {
       tls,
     })),
     {
-      networks: config.networks.length,
+      networks: config.networks.map(network => serversOf(network, chain)),
       threads: Math.min(THREADS_MAX, availableParallelism()),
       version: describeVersion(),
     },

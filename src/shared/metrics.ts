@@ -36,6 +36,10 @@ export const METRICS = {
   grpcUpdateBytes:   { name: 'slotline_grpc_update_bytes_total', type: 'counter', unit: 'bytes', labels: [], help: 'Bytes of these updates, before compression' },
   grpcRefused:       { name: 'slotline_grpc_refused_total', type: 'counter', unit: 'calls or connections', labels: [], help: 'Calls of gRPC that were refused before they ran, and connections over a bound' },
   grpcLagged:        { name: 'slotline_grpc_lagged_total', type: 'counter', unit: 'streams', labels: [], help: 'Subscriptions of gRPC that ended because their client took nothing for 10 s, or because they kept old slots in memory' },
+  grpcSourceOpen:    { name: 'slotline_grpc_source_open', type: 'gauge', unit: 'streams', labels: ['network', 'commitment'], help: 'Whether the source of a network is read for subscriptions at PROCESSED, or of SubscribeDeshred' },
+  grpcSourceOpened:  { name: 'slotline_grpc_source_opened_total', type: 'counter', unit: 'streams', labels: ['network', 'commitment'], help: 'Streams of the source that were opened for these, one at a time' },
+  grpcSourceUpdates: { name: 'slotline_grpc_source_updates_total', type: 'counter', unit: 'messages', labels: ['network', 'commitment'], help: 'Updates that the source has sent for these' },
+  grpcSourceLosses:  { name: 'slotline_grpc_source_losses_total', type: 'counter', unit: 'losses', labels: ['network', 'commitment'], help: 'Interruptions of the source, each of which ended these subscriptions with DATA_LOSS' },
   grpcResident:      { name: 'slotline_grpc_content_bytes', type: 'gauge', unit: 'bytes', labels: [], help: 'Slots that subscriptions of gRPC have in memory' },
   loopTurnSeconds:   { name: 'slotline_loop_turn_seconds', type: 'histogram', unit: 'seconds', labels: [], help: 'Turns of an edge\'s event loop: from one wait for events to the next' },
   loopTurnMax:       { name: 'slotline_loop_turn_max_seconds', type: 'gauge', unit: 'seconds', labels: ['clock'], help: 'Longest turn since the last scrape; clock is wall, or cpu for the most processor time of one, to 1 ms' },
@@ -136,10 +140,7 @@ type Args<N extends MetricName> = (typeof METRICS)[N]['labels'] extends readonly
   ? []
   : [labels: LabelsOf<N>]
 
-/**
- * Upper bounds of the buckets: in seconds from a point read to the longest timeout, in slots from 1
- * to 30.
- */
+/** Upper bounds of the buckets, from a point read to the longest timeout; in slots from 1 to 30. */
 export const BUCKET_SECONDS = Float64Array.of(
   0.000_05,
   0.000_1,

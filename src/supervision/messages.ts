@@ -41,6 +41,8 @@ export type Assignments = {
     readonly config: GeyserConfig
     /** Its slot among those of edges. */
     readonly index: number
+    /** As of an indexer. */
+    readonly chain: ChainOverride | undefined
     readonly listeners: InheritedListeners
   }
   readonly sender: { readonly config: SenderConfig }

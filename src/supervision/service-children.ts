@@ -136,8 +136,8 @@ export class ServiceChildren {
     return this.startLike(child, config)
   }
 
-  withRole(role: Role): Child[] {
-    return this.all.filter(child => child.role === role)
+  withRole(...roles: readonly Role[]): Child[] {
+    return this.all.filter(({ role }) => roles.includes(role))
   }
 
   /** All that can be replaced, in the order of a start. */
@@ -267,7 +267,7 @@ export class ServiceChildren {
       role: 'geyser',
       name: 'geyser',
       listeners: sockets.at(part.locations.flatMap(grpcAddresses), 0),
-      assignment: listeners => ({ config: part, index, listeners }),
+      assignment: listeners => ({ config: part, index, listeners, chain: this.parts.chain() }),
       // As of an edge.
       onRestart: () => limits.clearEdge(index),
     })

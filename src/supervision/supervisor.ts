@@ -342,7 +342,7 @@ export class Supervisor implements Service {
       this.chain = chain
       this.detail = detail
       // A chain provider's chain ends with its process: the next one is indexed from its beginning.
-      if (isAnother) for (const indexer of this.children.withRole('indexer')) indexer.restart()
+      if (isAnother) for (const one of this.children.withRole('indexer', 'geyser')) one.restart()
     }
     if (child === this.control && this.endedControl !== undefined) {
       child.send({ kind: 'processEnded', ended: this.endedControl })

@@ -247,7 +247,11 @@ t.test('what is not served is refused', async t => {
   const refused = async (ask: Ask, code: number, details: RegExp | string, token?: string) =>
     t.match(await open(ask, token).ended(), { code, details })
   await refused({ ...ALL, fromSlot: '1' }, OUT_OF_RANGE, /^broadcast from 1 is not available, last/)
-  await refused({ ...ALL, commitment: PROCESSED }, INVALID, /PROCESSED is not allowed/)
+  for (const more of [{ fromSlot: '1' }, { entry: ALL.entry }, { blocks: BLOCKS }]) {
+    const ask = { slots: { a: {} }, commitment: PROCESSED, ...more }
+    await refused(ask, INVALID, /` is not allowed at PROCESSED: /)
+  }
+  await refused({ slots: {}, commitment: 7 }, INVALID, /CommitmentLevel from 7$/)
   await refused(
     { accounts: { a: { owner: ['x'] } } },
     INVALID,

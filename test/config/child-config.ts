@@ -21,7 +21,7 @@ t.test('each process receives the secrets that it owns, and no other', t => {
     { owner: 'indexer', network: 'one', config: toIndexerConfig(config, 'one') },
     { owner: 'indexer', network: 'two', config: toIndexerConfig(config, 'two') },
     { owner: 'control', network: undefined, config: toControlConfig(config) },
-    { owner: 'none', network: undefined, config: toGeyserConfig(config) },
+    { owner: 'geyser', network: undefined, config: toGeyserConfig(config) },
     { owner: 'none', network: undefined, config: toChainProviderConfig(config) },
   ]
   for (const { owner, network, config } of children) {

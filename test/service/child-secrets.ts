@@ -10,8 +10,8 @@ import { withSecrets } from '../fixtures/secret-config.js'
 import { until } from '../fixtures/until.js'
 
 const RECORDER = pathToFileURL(repositoryPath('test/fixtures/processes/record-start.mjs')).href
-/** An edge, the sender, control, and the indexers of two networks. */
-const CHILDREN = 5
+/** An edge, the sender, control, the process of gRPC, and the indexers of two networks. */
+const CHILDREN = 6
 
 type Received = {
   readonly role: string
@@ -47,7 +47,12 @@ const addSections = (file: string, sections: Readonly<Record<string, unknown>>):
 t.test('what a child receives contains no secret of another', async t => {
   const { sections, secrets } = withSecrets(['one', 'two'])
   const feed = { endpoint: 'http://127.0.0.1:1' }
-  const prepared = await prepareServe(t, { one: feed, two: feed }, { processes: { edgeCount: 1 } })
+  const prepared = await prepareServe(
+    t,
+    { one: feed, two: feed },
+    { processes: { edgeCount: 1 } },
+    { hasGrpc: true },
+  )
   moveToEnvironment(sections)
   addSections(prepared.configFile, sections)
   const folder = join(dirname(prepared.configFile), 'received')
@@ -59,6 +64,7 @@ t.test('what a child receives contains no secret of another', async t => {
   t.strictSame(children.map(({ role }) => role).toSorted(), [
     'control',
     'edge',
+    'geyser',
     'indexer',
     'indexer',
     'sender',

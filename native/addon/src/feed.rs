@@ -105,18 +105,7 @@ pub(crate) fn to_config(options: FeedOptions, scope: &Scope) -> Checked<GeyserCo
         endpoint: options.endpoint,
         x_token: options.x_token,
         ca_certificate_pem: options.ca_certificate_pem,
-        accounts: match scope {
-            Scope::All => AccountsFilter::All,
-            Scope::Listed {
-                programs,
-                mints,
-                pubkeys,
-            } => AccountsFilter::Listed {
-                programs: programs.clone(),
-                mints: mints.clone(),
-                pubkeys: pubkeys.clone(),
-            },
-        },
+        accounts: AccountsFilter::from(scope),
         plan: SubscriptionPlan::of_name(&options.plan).ok_or_else(|| wrong("plan"))?,
         start_slot: options
             .start_slot

@@ -28,6 +28,8 @@ pub enum Event {
         messages: u64,
         bytes: u64,
     },
+    /// Why a stream of the source of a network was not opened, or has ended; for the log.
+    Source { network: usize, text: String },
 }
 
 /// What the event loop says to a call.

@@ -8,9 +8,11 @@ use std::sync::{Arc, OnceLock};
 use primitives::Pubkey;
 use store::{Change, FeedEnd, FeedPosition, Part, Snapshot, Tip};
 use sys::error::Result;
+use tonic::Status;
 use yellowstone_grpc_proto::geyser::{SubscribeUpdateBlockFooter, SubscribeUpdateBlockMeta};
 use yellowstone_grpc_proto::prost::Message;
 
+use crate::status::damaged;
 use crate::token_owners::TokenOwners;
 
 /// A block, with the hash of the one before it.
@@ -19,6 +21,22 @@ pub struct Block {
     pub tip: Tip,
     pub parent_blockhash: [u8; 32],
     pub kept: Arc<KeptOfBlock>,
+}
+
+impl Block {
+    /// Fails if what is kept of it cannot be read any more.
+    pub fn check_kept(&self) -> std::result::Result<(), Status> {
+        match self.kept.is_damaged {
+            true => Err(damaged(self.tip.slot)),
+            false => Ok(()),
+        }
+    }
+
+    /// It has at least one entry.
+    pub fn lacks_entries(&self, content: &Content) -> bool {
+        let count = content.entries.len() as u64;
+        count == 0 || count < self.kept.meta.entries_count
+    }
 }
 
 /// What the index keeps of a block beside its changes and its entries.
@@ -69,7 +87,19 @@ pub struct Account {
     pub executable: bool,
     /// The feed names a transaction that wrote it.
     pub is_signed: bool,
-    data: Range<usize>,
+    /// Where the content has its data.
+    pub data: Range<usize>,
+    /// Of an update that is passed through.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// What the source says of an account that the index would not keep.
+#[derive(Debug)]
+pub struct Origin {
+    pub slot: u64,
+    pub bank: Option<u64>,
+    pub write_version: u64,
+    pub signature: Option<Vec<u8>>,
 }
 
 /// A transaction of a slot.
@@ -81,8 +111,11 @@ pub struct Transaction {
     pub error: Option<Box<[u8]>>,
     /// All accounts of the transaction, including loaded ones.
     pub keys: Box<[Pubkey]>,
-    full: Range<usize>,
-    owners: OnceLock<TokenOwners>,
+    /// Slot and bank of an update that is passed through; others have those of their content.
+    pub origin: Option<(u64, u64)>,
+    /// Where the content has its protobuf.
+    pub full: Range<usize>,
+    pub owners: OnceLock<TokenOwners>,
 }
 
 /// The accounts and transactions of a slot, and where each is.
@@ -138,7 +171,7 @@ impl Content {
                     is_signed,
                 } => content.push(pubkey, &account, is_signed),
                 Change::Status { .. } => content.lacks_transactions = true,
-                transaction @ Change::Transaction { .. } => content.push_transaction(&transaction),
+                transaction @ Change::Transaction { .. } => content.push_change(&transaction),
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -150,7 +183,7 @@ impl Content {
             })?,
             other => other,
         };
-        content.count();
+        content.count(0);
         Ok(match end {
             FeedEnd::Whole(_) => Ok(content),
             FeedEnd::Damaged => Err(Missing::Damaged),
@@ -158,7 +191,7 @@ impl Content {
         })
     }
 
-    fn empty(slot: u64, resident: &Arc<AtomicUsize>) -> Content {
+    pub fn empty(slot: u64, resident: &Arc<AtomicUsize>) -> Content {
         Content {
             slot,
             accounts: Vec::new(),
@@ -175,23 +208,31 @@ impl Content {
     }
 
     fn push(&mut self, pubkey: &Pubkey, account: &store::AccountRef<'_>, is_signed: bool) {
-        let index = self.accounts.len() as u32;
-        let begin = self.data.len();
-        self.data.extend_from_slice(account.data);
-        self.accounts.push(Account {
+        let entry = Account {
             pubkey: *pubkey,
             owner: *account.owner,
             lamports: account.lamports,
             rent_epoch: account.rent_epoch,
             executable: account.executable,
             is_signed,
-            data: begin..self.data.len(),
-        });
-        self.by_pubkey.insert(*pubkey, index);
-        self.by_owner.entry(*account.owner).or_default().push(index);
+            data: 0..0,
+            origin: None,
+        };
+        self.push_account(entry, account.data);
     }
 
-    fn push_transaction(&mut self, change: &Change<'_>) {
+    /// Adds an account, with its data; its address is not in the content yet.
+    pub fn push_account(&mut self, mut account: Account, data: &[u8]) {
+        let index = self.accounts.len() as u32;
+        let begin = self.data.len();
+        self.data.extend_from_slice(data);
+        account.data = begin..self.data.len();
+        self.by_pubkey.insert(account.pubkey, index);
+        self.by_owner.entry(account.owner).or_default().push(index);
+        self.accounts.push(account);
+    }
+
+    fn push_change(&mut self, change: &Change<'_>) {
         let Change::Transaction {
             signature,
             error,
@@ -207,23 +248,31 @@ impl Content {
             self.lacks_transactions = true;
             return;
         };
+        let transaction = Transaction {
+            signature: **signature,
+            is_vote: *is_vote,
+            error: error.map(Box::from),
+            keys: Box::from(*keys),
+            origin: None,
+            full: 0..0,
+            owners: OnceLock::new(),
+        };
+        self.push_transaction(transaction, full);
+    }
+
+    /// Adds a transaction, with its protobuf.
+    pub fn push_transaction(&mut self, mut transaction: Transaction, full: &[u8]) {
         let index = self.transactions.len() as u32;
         let begin = self.data.len();
         self.data.extend_from_slice(full);
-        for key in *keys {
+        transaction.full = begin..self.data.len();
+        for key in &transaction.keys {
             let named = self.by_named.entry(*key).or_default();
             if named.last() != Some(&index) {
                 named.push(index);
             }
         }
-        self.transactions.push(Transaction {
-            signature: **signature,
-            is_vote: *is_vote,
-            error: error.map(Box::from),
-            keys: Box::from(*keys),
-            full: begin..self.data.len(),
-            owners: OnceLock::new(),
-        });
+        self.transactions.push(transaction);
     }
 
     fn push_entry(&mut self, entry: &[u8]) {
@@ -232,14 +281,16 @@ impl Content {
         self.entries.push(begin..self.data.len());
     }
 
-    fn count(&mut self) {
+    /// Counts its bytes, once it is complete, and more that are kept with it.
+    pub fn count(&mut self, more: usize) {
         self.data.shrink_to_fit();
         let keys = self.transactions.iter().map(|one| one.keys.len());
         let bytes = self.data.len()
             + self.accounts.len() * ACCOUNT_BYTES
             + self.transactions.len() * TRANSACTION_BYTES
             + self.entries.len() * ENTRY_BYTES
-            + keys.sum::<usize>() * KEY_BYTES;
+            + keys.sum::<usize>() * KEY_BYTES
+            + more;
         self.counted = AtomicUsize::new(bytes);
         self.resident.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -278,6 +329,11 @@ impl Content {
             self.resident.fetch_add(bytes, Ordering::Relaxed);
             owners
         })
+    }
+
+    /// The slot and the bank of a transaction. A confirmed slot has one bank, with its number.
+    pub fn place(&self, transaction: &Transaction) -> (u64, u64) {
+        transaction.origin.unwrap_or((self.slot, self.slot))
     }
 
     /// The protobuf of a transaction.

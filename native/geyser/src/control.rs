@@ -26,10 +26,9 @@ pub struct Control {
     connection: Arc<Notify>,
     status: Mutex<Option<Status>>,
     is_over: AtomicBool,
-    /// It waits for the chain, not for its client.
-    is_waiting: AtomicBool,
-    /// Milliseconds since `opened` at which it last did anything.
-    active_ms: AtomicU64,
+    /// Milliseconds since `opened` at which it last did anything, or at which it will at the latest
+    /// because it waits for the chain and not for its client.
+    due_ms: AtomicU64,
     opened: Instant,
     /// The slot whose content it has; 0 is none.
     slot: AtomicU64,
@@ -46,8 +45,7 @@ impl Control {
             connection,
             status: Mutex::new(None),
             is_over: AtomicBool::new(false),
-            is_waiting: AtomicBool::new(false),
-            active_ms: AtomicU64::new(0),
+            due_ms: AtomicU64::new(0),
             opened: Instant::now(),
             slot: AtomicU64::new(0),
             messages: AtomicU64::new(0),
@@ -86,10 +84,15 @@ impl Control {
         self.connection.notify_one();
     }
 
-    pub fn set_waiting(&self, is_waiting: bool) {
-        let elapsed = self.opened.elapsed().as_millis() as u64;
-        self.active_ms.store(elapsed, Ordering::Relaxed);
-        self.is_waiting.store(is_waiting, Ordering::Relaxed);
+    pub fn set_active(&self) {
+        self.set_waiting(Duration::ZERO);
+    }
+
+    /// It waits for no longer than this. It may wait and have sent what its client does not take:
+    /// then it does not go on in time.
+    pub fn set_waiting(&self, time: Duration) {
+        let due = self.opened.elapsed() + time;
+        self.due_ms.store(due.as_millis() as u64, Ordering::Relaxed);
     }
 
     pub fn hold(&self, slot: u64) {
@@ -97,9 +100,8 @@ impl Control {
     }
 
     fn is_stalled(&self, stall: Duration) -> bool {
-        let idle =
-            self.opened.elapsed().as_millis() as u64 - self.active_ms.load(Ordering::Relaxed);
-        !self.is_waiting.load(Ordering::Relaxed) && u128::from(idle) > stall.as_millis()
+        let due = Duration::from_millis(self.due_ms.load(Ordering::Relaxed));
+        self.opened.elapsed() > due + stall
     }
 }
 

@@ -18,6 +18,7 @@ mod sending;
 mod server;
 mod service;
 mod shared;
+mod source;
 mod status;
 mod subscription;
 mod tls;
@@ -28,6 +29,7 @@ mod walk;
 pub use calls::{Event, Verdict};
 pub use filter::transactions::Kept;
 pub use server::{ListenerOptions, Options, STALL, Server, Stats};
+pub use source::HubStats;
 pub use status::Refusal;
 pub use tls::Pem;
 

@@ -15,7 +15,8 @@ use crate::calls::lock;
 use crate::content::{Block, Content, KeptOfBlock, Missing};
 use crate::filter::Served;
 use crate::filter::transactions::Kept;
-use crate::status::{damaged, incomplete, internal, lagged, no_index, replaced};
+use crate::source::Hub;
+use crate::status::{damaged, incomplete, internal, lagged, no_index, no_source, replaced};
 
 /// Blocks that live streams find without a read.
 const RECENT_BLOCKS: usize = 64;
@@ -58,6 +59,9 @@ pub struct Network {
     contents: Mutex<Contents>,
     /// Bytes of all contents.
     pub resident: Arc<AtomicUsize>,
+    /// What is passed through from the source: PROCESSED, and `SubscribeDeshred`. None without a
+    /// source.
+    hubs: Option<[Arc<Hub>; 2]>,
 }
 
 /// A block of a snapshot, with the hash of its parent; `None` where that is not stored.
@@ -73,6 +77,19 @@ pub fn with_parent(snapshot: &Snapshot<'_>, tip: Tip) -> Checked<Option<Block>> 
 }
 
 impl Network {
+    /// With what is passed through from a source.
+    pub fn with_source() -> Network {
+        Network {
+            hubs: Some([Arc::default(), Arc::default()]),
+            ..Network::default()
+        }
+    }
+
+    pub fn hub(&self, is_deshred: bool) -> Result<&Arc<Hub>, Status> {
+        let [processed, deshred] = self.hubs.as_ref().ok_or_else(no_source)?;
+        Ok(if is_deshred { deshred } else { processed })
+    }
+
     fn opened(&self) -> Option<Opened> {
         let opened = self.opened.read();
         opened.unwrap_or_else(PoisonError::into_inner).clone()
@@ -240,6 +257,7 @@ impl Network {
     }
 
     pub fn resident_bytes(&self) -> usize {
-        self.resident.load(Ordering::Relaxed)
+        let passed = self.hubs.iter().flatten().map(|hub| hub.held_bytes());
+        self.resident.load(Ordering::Relaxed) + passed.sum::<usize>()
     }
 }

@@ -32,24 +32,8 @@ impl Sending {
     /// Finds what passes. Other streams have their turns meanwhile, however many accounts and
     /// filters there are.
     pub async fn of(filters: &Filters, block: &Block, content: Arc<Content>) -> Sending {
-        let mut accounts = Matches::default();
-        let mut index = 0;
-        while let Some(filter) = filters.account_filter(index) {
-            for part in filter.candidates(&content).chunks(CANDIDATES_AT_ONCE) {
-                accounts.add(index, part, |at| filter.passes(&content, at));
-                yield_now().await;
-            }
-            index += 1;
-        }
-        let mut transactions = Matches::default();
-        index = 0;
-        while let Some(filter) = filters.transaction_filter(index) {
-            for part in filter.candidates(&content).chunks(TRANSACTIONS_AT_ONCE) {
-                transactions.add(index, part, |at| filter.passes(&content, at));
-                yield_now().await;
-            }
-            index += 1;
-        }
+        let accounts = match_accounts(filters, &content).await;
+        let transactions = match_transactions(filters, &content).await;
         let blocks = match_blocks(filters, block, &content).await;
         let entries = if filters.entries.is_empty() {
             0..0
@@ -58,8 +42,8 @@ impl Sending {
         };
         Sending {
             content,
-            accounts: accounts.finish().into_iter(),
-            transactions: transactions.finish().into_iter(),
+            accounts: accounts.into_iter(),
+            transactions: transactions.into_iter(),
             entries,
             blocks: blocks.into_iter(),
             status: None,
@@ -83,8 +67,8 @@ impl Sending {
         if let Some((index, bits)) = self.transactions.next() {
             let (index, content) = (index as usize, &self.content);
             let [whole, statuses] = filters.transaction_names(bits);
-            let status =
-                (!statuses.is_empty()).then(|| transaction_status(&statuses, content, index));
+            let status = (!statuses.is_empty())
+                .then(|| transaction_status(&statuses, content, index, now()));
             if whole.is_empty() {
                 return status;
             }
@@ -93,6 +77,7 @@ impl Sending {
                 content: Arc::clone(content),
                 index,
                 created_at: now(),
+                is_deshred: false,
             };
             self.status = status;
             return Some(Update::Transaction(Box::new(update)));
@@ -109,6 +94,34 @@ impl Sending {
         block.created_at = now();
         Some(Update::Block(Box::new(block)))
     }
+}
+
+/// The accounts that pass, ascending, with the bits of their filters.
+pub async fn match_accounts(filters: &Filters, content: &Content) -> Vec<(u32, u64)> {
+    let mut accounts = Matches::default();
+    let mut index = 0;
+    while let Some(filter) = filters.account_filter(index) {
+        for part in filter.candidates(content).chunks(CANDIDATES_AT_ONCE) {
+            accounts.add(index, part, |at| filter.passes(content, at));
+            yield_now().await;
+        }
+        index += 1;
+    }
+    accounts.finish()
+}
+
+/// The same of transactions.
+pub async fn match_transactions(filters: &Filters, content: &Content) -> Vec<(u32, u64)> {
+    let mut transactions = Matches::default();
+    let mut index = 0;
+    while let Some(filter) = filters.transaction_filter(index) {
+        for part in filter.candidates(content).chunks(TRANSACTIONS_AT_ONCE) {
+            transactions.add(index, part, |at| filter.passes(content, at));
+            yield_now().await;
+        }
+        index += 1;
+    }
+    transactions.finish()
 }
 
 /// The messages of a block, one for each filter of blocks.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ingest::geyser::GeyserConfig;
 use sys::error::{Error, Result};
 use sys::shares::{Shares, owner_of};
 use sys::turns::{Queue, Waiter};
@@ -23,6 +24,7 @@ use crate::filter::transactions::Kept;
 use crate::network::Network;
 use crate::pace::Paces;
 use crate::shared::{Counts, Shared};
+use crate::source::{Deshred, HubStats, Processed, Source, run};
 use crate::status::{Refusal, shutting_down};
 use crate::tls::{Certificates, Pem, server_config};
 
@@ -55,7 +57,8 @@ pub struct ListenerOptions {
 
 pub struct Options {
     pub listeners: Vec<ListenerOptions>,
-    pub networks: usize,
+    /// Of each network the servers of its source, in their order.
+    pub networks: Vec<Vec<GeyserConfig>>,
     pub threads: usize,
     /// What `GetVersion` answers.
     pub version: String,
@@ -72,6 +75,8 @@ pub struct Stats {
     pub refused: u64,
     pub lagged: u64,
     pub resident_bytes: usize,
+    /// Of each network with a source: PROCESSED, and `SubscribeDeshred`.
+    pub sources: Vec<(usize, [HubStats; 2])>,
 }
 
 /// An open server. It ends when it is dropped.
@@ -100,7 +105,7 @@ impl Server {
             waiting: Shares::bounded(WAITING_MAX, WAITING_OF_ADDRESS),
             version: options.version,
             connections: Shares::bounded(CONNECTIONS_MAX, CONNECTIONS_OF_ADDRESS),
-            networks: (0..options.networks).map(|_| Arc::default()).collect(),
+            networks: options.networks.iter().map(|of| network_of(of)).collect(),
             next_call: AtomicU64::new(1),
             closing: Mutex::default(),
         });
@@ -119,6 +124,18 @@ impl Server {
             all.push(certificates);
         }
         runtime.spawn(watch_streams(Arc::clone(&shared), options.stall));
+        for (index, servers) in options.networks.into_iter().enumerate() {
+            if let Some(network) = shared.network(index).filter(|_| !servers.is_empty()) {
+                let [processed, deshred] = [false, true].map(|is_deshred| {
+                    let source = source_of(&shared, index, &network, servers.clone());
+                    network.hub(is_deshred).map(|hub| (Arc::clone(hub), source))
+                });
+                if let (Ok((hub, source)), Ok(other)) = (processed, deshred) {
+                    runtime.spawn(run::<Processed>(hub, source));
+                    runtime.spawn(run::<Deshred>(other.0, other.1));
+                }
+            }
+        }
         Ok(Server {
             shared,
             certificates: all,
@@ -242,6 +259,15 @@ impl Server {
         }
     }
 
+    fn sources(&self) -> Vec<(usize, [HubStats; 2])> {
+        let networks = self.shared.networks.iter().enumerate();
+        let of =
+            |is_deshred, network: &Network| network.hub(is_deshred).map(|hub| hub.stats()).ok();
+        networks
+            .filter_map(|(index, one)| Some((index, [of(false, one)?, of(true, one)?])))
+            .collect()
+    }
+
     pub fn stats(&self) -> Stats {
         let Shared { counts, .. } = &*self.shared;
         let loaded = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -253,7 +279,36 @@ impl Server {
             refused: loaded(&counts.refused),
             lagged: loaded(&counts.lagged),
             resident_bytes: self.shared.resident_bytes(),
+            sources: self.sources(),
         }
+    }
+}
+
+fn network_of(servers: &[GeyserConfig]) -> Arc<Network> {
+    Arc::new(match servers.is_empty() {
+        true => Network::default(),
+        false => Network::with_source(),
+    })
+}
+
+/// The source of a network, whose troubles are events.
+fn source_of(
+    shared: &Arc<Shared>,
+    index: usize,
+    network: &Arc<Network>,
+    servers: Vec<GeyserConfig>,
+) -> Source {
+    let (shared, network) = (Arc::clone(shared), Arc::clone(network));
+    let position = network.position();
+    let own: Arc<str> = Arc::from("");
+    Source {
+        servers,
+        served: Box::new(move || network.served()),
+        tip: Box::new(move || position.borrow().slot),
+        report: Box::new(move |text| {
+            let network = index;
+            shared.push_own(&own, Event::Source { network, text });
+        }),
     }
 }
 

@@ -24,8 +24,8 @@ use yellowstone_grpc_proto::geyser::*;
 use yellowstone_grpc_proto::prost::Message;
 
 use crate::calls::{Event, Verdict, lock};
-use crate::codec::SubscribeCodec;
 use crate::codec::blocks::{Current, Pieces, Updates};
+use crate::codec::{Asked, SubscribeCodec};
 use crate::control::Control;
 use crate::message::Update;
 use crate::network::Network;
@@ -63,7 +63,7 @@ struct Admitted {
 fn method_of(path: &str) -> Option<(&'static str, bool)> {
     Some(match path {
         "/geyser.Geyser/Subscribe" => ("Subscribe", true),
-        "/geyser.Geyser/SubscribeDeshred" => ("SubscribeDeshred", false),
+        "/geyser.Geyser/SubscribeDeshred" => ("SubscribeDeshred", true),
         "/geyser.Geyser/SubscribeGossip" => ("SubscribeGossip", false),
         "/geyser.Geyser/SubscribeReplayInfo" => ("SubscribeReplayInfo", false),
         "/geyser.Geyser/Ping" => ("Ping", false),
@@ -108,7 +108,10 @@ pub async fn handle(
         return Refusal::Unauthenticated.status().into_http();
     };
     match admit(&shared, &peer, token, method, is_stream).await {
-        Ok(admitted) if is_stream => subscribe(shared, peer, admitted, request).await,
+        Ok(admitted) if is_stream => {
+            let is_deshred = method == "SubscribeDeshred";
+            subscribe(shared, peer, admitted, is_deshred, request).await
+        }
         Ok(admitted) => answer(&shared, method, admitted, request).await,
         Err(status) => {
             shared.counts.refuse();
@@ -177,6 +180,7 @@ async fn subscribe(
     shared: Arc<Shared>,
     peer: Arc<Peer>,
     admitted: Admitted,
+    is_deshred: bool,
     request: Request<Incoming>,
 ) -> Response<Body> {
     let Admitted {
@@ -189,17 +193,16 @@ async fn subscribe(
     shared.controls.insert(&control);
     let current = Current::default();
     let (own_control, own_current) = (Arc::clone(&control), Arc::clone(&current));
-    let service = service_fn(
-        move |request: tonic::Request<Streaming<SubscribeRequest>>| {
-            let requests = request.into_inner();
-            let (shared, control) = (Arc::clone(&shared), Arc::clone(&own_control));
-            let network = Arc::clone(&network);
-            let subscription = Subscription::new(shared, control, network, filters_max, requests);
-            let updates = updates_of(subscription, Arc::clone(&own_current));
-            async move { Ok::<_, Status>(tonic::Response::new(updates)) }
-        },
-    );
-    let response = Grpc::new(SubscribeCodec)
+    let service = service_fn(move |request: tonic::Request<Streaming<Asked>>| {
+        let requests = request.into_inner();
+        let (shared, control) = (Arc::clone(&shared), Arc::clone(&own_control));
+        let network = Arc::clone(&network);
+        let of = (filters_max, is_deshred);
+        let subscription = Subscription::new(shared, control, network, of, requests);
+        let updates = updates_of(subscription, Arc::clone(&own_current));
+        async move { Ok::<_, Status>(tonic::Response::new(updates)) }
+    });
+    let response = Grpc::new(SubscribeCodec { is_deshred })
         .accept_compressed(CompressionEncoding::Gzip)
         .accept_compressed(CompressionEncoding::Zstd)
         .send_compressed(CompressionEncoding::Gzip)
@@ -302,10 +305,6 @@ async fn answer(
             call(request, run).await
         }
         "ServerReflectionInfo" => reflection::reflect(request).await,
-        "SubscribeDeshred" => {
-            let reason = "method disabled: the index has transactions of confirmed blocks only";
-            Status::unimplemented(reason).into_http()
-        }
         _ => Status::unimplemented("method disabled").into_http(),
     }
 }

@@ -41,6 +41,32 @@ pub fn no_entries(slot: u64) -> Status {
     Status::data_loss(format!("the index does not keep entries of slot {slot}"))
 }
 
+/// The source of a stream has ended. What it says itself may name an endpoint or a token.
+pub fn interrupted(slot: u64) -> Status {
+    Status::data_loss(format!(
+        "the source was interrupted after slot {slot}: updates are missing from there to the first \
+         slot of your next stream; subscribe again"
+    ))
+}
+
+pub fn unreachable() -> Status {
+    Status::unavailable("the source of this network cannot be reached: try again")
+}
+
+pub fn no_call() -> Status {
+    Status::unimplemented("method disabled: the source of this network does not have it")
+}
+
+pub fn no_filters() -> Status {
+    Status::failed_precondition(
+        "the source of this network does not allow all that these filters need",
+    )
+}
+
+pub fn no_source() -> Status {
+    Status::unimplemented("method disabled: this network has no source to pass it through from")
+}
+
 pub fn replaced() -> Status {
     Status::unavailable("the index was replaced: subscribe again")
 }

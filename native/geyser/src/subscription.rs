@@ -1,6 +1,8 @@
 //! One stream: takes requests, walks along the chain, and makes updates as its client reads them.
 //! What the client does not read is not made: the kept feed is the queue of all streams.
 
+mod passed;
+
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
@@ -12,11 +14,11 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 use tonic::{Status, Streaming};
-use yellowstone_grpc_proto::geyser::{SlotStatus, SubscribeRequest};
-use yellowstone_grpc_proto::prost::Message;
+use yellowstone_grpc_proto::geyser::SlotStatus;
 
 use crate::calls::Event;
-use crate::content::{Block, Content};
+use crate::codec::Asked;
+use crate::content::Block;
 use crate::control::Control;
 use crate::filter::{Commitment, Filters};
 use crate::message::{Update, block_footer, block_meta, ping, pong, slot};
@@ -24,7 +26,8 @@ use crate::network::{Network, Position};
 use crate::pace::Pace;
 use crate::sending::Sending;
 use crate::shared::Shared;
-use crate::status::{damaged, internal, no_entries, no_transactions};
+use crate::source::{Follow, Passing};
+use crate::status::{internal, no_entries, no_transactions};
 use crate::walk::{Step, Walk};
 
 /// As Yellowstone.
@@ -50,11 +53,13 @@ pub struct Subscription {
     pub network: Arc<Network>,
     pub pace: Arc<Pace>,
     pub filters_max: usize,
+    /// It is one of `SubscribeDeshred`.
+    pub is_deshred: bool,
     state: State,
 }
 
 struct State {
-    requests: Option<Streaming<SubscribeRequest>>,
+    requests: Option<Streaming<Asked>>,
     /// The next request is not read before.
     requests_from: Instant,
     position: watch::Receiver<Position>,
@@ -63,6 +68,9 @@ struct State {
     next_filters: Option<Filters>,
     pongs: VecDeque<i32>,
     walk: Option<Walk>,
+    /// In its place, of what is passed through.
+    follow: Option<Follow>,
+    passing: Option<Passing>,
     parts: VecDeque<Part>,
     sending: Option<Sending>,
     turns: u32,
@@ -74,8 +82,8 @@ impl Subscription {
         shared: Arc<Shared>,
         control: Arc<Control>,
         network: Arc<Network>,
-        filters_max: usize,
-        requests: Streaming<SubscribeRequest>,
+        (filters_max, is_deshred): (usize, bool),
+        requests: Streaming<Asked>,
     ) -> Subscription {
         let pace = shared.paces.of(&control.access);
         let state = State {
@@ -87,6 +95,8 @@ impl Subscription {
             next_filters: None,
             pongs: VecDeque::new(),
             walk: None,
+            follow: None,
+            passing: None,
             parts: VecDeque::new(),
             sending: None,
             turns: 0,
@@ -98,6 +108,7 @@ impl Subscription {
             control,
             network,
             filters_max,
+            is_deshred,
             state,
         }
     }
@@ -107,13 +118,14 @@ impl Subscription {
         if self.state.is_over {
             return None;
         }
-        self.control.set_waiting(false);
+        self.control.set_active();
         let update = match self.produce().await {
+            Ok(update) if self.is_deshred => self.send(update.into_deshred()).await,
             Ok(update) => self.send(update).await,
             Err(status) => Err(status),
         };
         self.state.is_over = update.is_err();
-        self.control.set_waiting(false);
+        self.control.set_active();
         Some(update)
     }
 
@@ -122,7 +134,7 @@ impl Subscription {
         let bytes = update.byte_count();
         let wait = self.pace.take_update(bytes, std::time::Instant::now());
         if !wait.is_zero() {
-            self.control.set_waiting(true);
+            self.control.set_waiting(wait);
             // Ended earlier where the stream has to end.
             let _ = timeout(wait, self.control.ending.notified()).await;
         }
@@ -150,7 +162,7 @@ impl Subscription {
                 self.state.ping_at = Instant::now() + PING;
                 return Ok(ping());
             }
-            if let Some(update) = self.next_of_content() {
+            if let Some(update) = self.next_of_content().or_else(|| self.next_of_batch()) {
                 return Ok(update);
             }
             if let Some(part) = self.state.parts.pop_front() {
@@ -161,6 +173,10 @@ impl Subscription {
             }
             if let Some(filters) = self.state.next_filters.take() {
                 self.apply(filters).await?;
+                continue;
+            }
+            if self.state.follow.is_some() {
+                self.begin_batch().await?;
                 continue;
             }
             let step = match &mut self.state.walk {
@@ -225,7 +241,7 @@ impl Subscription {
                 if names.is_empty() {
                     return Ok(None);
                 }
-                check_kept(&block)?;
+                block.check_kept()?;
                 Ok(block_footer(&names, &block, has_certificates))
             }
             Part::Meta(block) => {
@@ -233,7 +249,7 @@ impl Subscription {
                 if names.is_empty() {
                     return Ok(None);
                 }
-                check_kept(&block)?;
+                block.check_kept()?;
                 Ok(Some(block_meta(names, &block)))
             }
             Part::Slot(block, status) => {
@@ -251,21 +267,33 @@ impl Subscription {
         if content.lacks_transactions && filters.has_transactions() {
             return Err(no_transactions(content.slot));
         }
-        if filters.has_entries() && lacks_entries(block, &content) {
+        if filters.has_entries() && block.lacks_entries(&content) {
             return Err(no_entries(content.slot));
         }
         self.state.sending = Some(Sending::of(filters, block, content).await);
         Ok(())
     }
 
-    /// Uses filters from the next block on, or from the slot that they name.
+    /// Uses filters from the next block on, or from the slot that they name; at PROCESSED from the
+    /// next update on.
     async fn apply(&mut self, filters: Filters) -> Result<(), Status> {
-        self.state.walk = match (filters.from_slot, self.state.walk) {
-            (Some(from), _) => Some(Walk::from_slot(&self.network, from).await?),
-            (None, Some(walk)) => Some(walk),
-            (None, None) => Some(Walk::live(&self.network).await?),
-        };
-        self.state.filters = filters;
+        let state = &mut self.state;
+        if filters.commitment == Commitment::Processed {
+            let kinds = filters.kinds();
+            state.walk = None;
+            match &mut state.follow {
+                Some(follow) => follow.need(kinds)?,
+                none => *none = Some(self.network.hub(self.is_deshred)?.follow(kinds)?),
+            }
+        } else {
+            state.follow = None;
+            state.walk = match (filters.from_slot, state.walk) {
+                (Some(from), _) => Some(Walk::from_slot(&self.network, from).await?),
+                (None, Some(walk)) => Some(walk),
+                (None, None) => Some(Walk::live(&self.network).await?),
+            };
+        }
+        state.filters = filters;
         Ok(())
     }
 
@@ -283,34 +311,32 @@ impl Subscription {
         Ok(())
     }
 
-    async fn handle(
-        &mut self,
-        request: Option<Result<SubscribeRequest, Status>>,
-    ) -> Result<(), Status> {
+    async fn handle(&mut self, request: Option<Result<Asked, Status>>) -> Result<(), Status> {
         let Some(request) = request.transpose()? else {
             // A client that has no more to say still listens.
             self.state.requests = None;
             return Ok(());
         };
-        if let Some(ping) = request.ping {
+        if let Some(id) = request.ping() {
             self.state.requests_from = Instant::now() + PING_STEP;
-            self.state.pongs.push_back(ping.id);
+            self.state.pongs.push_back(id);
             return Ok(());
         }
-        let bytes = request.encoded_len();
+        let bytes = request.byte_count();
         let wait = self.pace.take_request(bytes, std::time::Instant::now());
         self.state.requests_from = Instant::now() + FILTERS_STEP.max(wait);
         let (served, filters_max) = (self.network.served(), self.filters_max);
         // Up to 100,000 addresses are decoded: streams of others have their turns meanwhile.
-        let parse = spawn_blocking(move || Filters::parse(&request, &served, filters_max));
+        let parse = spawn_blocking(move || request.parse(&served, filters_max));
         self.state.next_filters = Some(parse.await.map_err(|_| internal())??);
         Ok(())
     }
 
     /// Waits for a request, a block, the time of a ping, or the end.
     async fn wait(&mut self) -> Result<(), Status> {
-        self.control.set_waiting(true);
         let state = &mut self.state;
+        let until_ping = state.ping_at.saturating_duration_since(Instant::now());
+        self.control.set_waiting(until_ping);
         let requests_from = state.requests_from;
         let next_request = async {
             match &mut state.requests {
@@ -321,32 +347,25 @@ impl Subscription {
                 None => pending().await,
             }
         };
+        let next_batch = async {
+            match &mut state.follow {
+                Some(follow) => follow.changed().await,
+                None => pending().await,
+            }
+        };
         let request = tokio::select! {
             request = next_request => Some(request),
-            _ = state.position.changed() => None,
+            () = next_batch => None,
+            _ = state.position.changed(), if state.walk.is_some() => None,
             () = sleep_until(state.ping_at) => None,
             () = self.control.ending.notified() => None,
         };
-        self.control.set_waiting(false);
+        self.control.set_active();
         match request {
             Some(request) => self.handle(request).await,
             None => Ok(()),
         }
     }
-}
-
-/// Fails if what is kept of a block cannot be read any more.
-fn check_kept(block: &Block) -> Result<(), Status> {
-    match block.kept.is_damaged {
-        true => Err(damaged(block.tip.slot)),
-        false => Ok(()),
-    }
-}
-
-/// A block has at least one entry.
-fn lacks_entries(block: &Block, content: &Content) -> bool {
-    let count = content.entries.len() as u64;
-    count == 0 || count < block.kept.meta.entries_count
 }
 
 impl Drop for Subscription {

@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use quinn::{ClientConfig, Connection, Endpoint, VarInt};
+use sys::backoff::Backoff;
 use sys::error::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::backoff::Backoff;
 use crate::client;
 use crate::options::Options;
 use crate::reason::of_connection;

@@ -5,7 +5,6 @@
 
 #![deny(clippy::all)]
 
-mod backoff;
 mod client;
 mod identity;
 mod lane;

@@ -3,6 +3,7 @@
 #![deny(clippy::all)]
 
 pub mod allocate;
+pub mod backoff;
 pub mod boot_clock;
 pub mod datagram;
 pub mod error;

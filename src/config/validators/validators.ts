@@ -4,7 +4,7 @@ import { described, leaf, text } from './options-schema.js'
 import { isPubkey } from './pubkey.js'
 
 /** The kinds of process of the service that can need a secret. */
-export type SecretOwner = 'edge' | 'sender' | 'indexer' | 'control'
+export type SecretOwner = 'edge' | 'sender' | 'indexer' | 'geyser' | 'control'
 
 /** Where an option contains its secret: all of it, a URL after the host, or the query of a path. */
 export type SecretPart = 'all' | 'url' | 'query'

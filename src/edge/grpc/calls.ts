@@ -84,7 +84,8 @@ export class GrpcCalls {
   handle(event: GrpcEvent): void {
     try {
       if (event.kind === 'ended') this.onEnded(event.call)
-      else this.onCall(event)
+      else if (event.kind === 'call') this.onCall(event)
+      else this.onSource(event)
     } catch (error) {
       this.host.log.error({ err: error }, 'a call could not be handled')
       if (event.kind === 'call') this.server.refuse(event.call, 'unavailable')
@@ -104,6 +105,11 @@ export class GrpcCalls {
       if (group.hasShrunkLimits)
         group.closeOverLimits(() => limiter.openSockets(limiter.principalOf(group.grant)))
     }
+  }
+
+  private onSource({ network, text: reason }: Extract<GrpcEvent, { kind: 'source' }>): void {
+    const { log, networks } = this.host
+    log.warn({ network: networks[network], reason }, 'a stream of the source has failed')
   }
 
   private onCall(event: Call): void {

@@ -1,5 +1,6 @@
 import * as addon from '#native'
 import { callNative } from '../errors.js'
+import type { FeedOptions } from '../indexer.js'
 import type { StoreOptions } from '../store.js'
 
 /** Why a call is refused or a stream ends. */
@@ -30,6 +31,8 @@ export type GrpcEvent =
       /** It is open until it ends; others are answered at once. */
       readonly isStream: boolean
     }
+  /** A stream of the source of a network was not opened, or has ended. */
+  | { readonly kind: 'source'; readonly network: number; readonly text: string }
   /** An admitted stream has ended. */
   | { readonly kind: 'ended'; readonly call: number }
 
@@ -43,8 +46,8 @@ export type GrpcServerOptions = {
     /** In the order of their precedence; none is no TLS. */
     readonly certificates: readonly GrpcCertificate[]
   }[]
-  /** How many networks there are. */
-  readonly networks: number
+  /** Of each network the servers of its source, in their order. */
+  readonly networks: readonly (readonly FeedOptions[])[]
   readonly threads: number
   /** What `GetVersion` answers. */
   readonly version: string
@@ -85,7 +88,8 @@ export type GrpcServer = {
 }
 
 const toEvent = (event: addon.GrpcEvent): GrpcEvent => {
-  const { address, call, isStream = false, listener = 0, method = '', token } = event
+  const { address, call, isStream = false, listener = 0, method = '', network, text, token } = event
+  if (network !== undefined && text !== undefined) return { kind: 'source', network, text }
   return token === undefined || address === undefined
     ? { kind: 'ended', call }
     : { kind: 'call', call, listener, address, token, method, isStream }
@@ -94,12 +98,19 @@ const toEvent = (event: addon.GrpcEvent): GrpcEvent => {
 const copyOf = ({ chain, key }: GrpcCertificate): addon.GrpcCertificate => ({ chain, key })
 
 /** Throws if a certificate cannot be used. */
-export const openGrpcServer = ({ listeners, ...options }: GrpcServerOptions): GrpcServer => {
+export const openGrpcServer = ({
+  listeners,
+  networks,
+  ...options
+}: GrpcServerOptions): GrpcServer => {
   const given = listeners.map(({ certificates, descriptor }) => ({
     descriptor,
     certificates: certificates.map(copyOf),
   }))
-  const native = callNative(() => new addon.GrpcServer({ ...options, listeners: given }))
+  const servers = networks.map(of => [...of])
+  const native = callNative(
+    () => new addon.GrpcServer({ ...options, listeners: given, networks: servers }),
+  )
   return {
     receive: async () => (await callNative(() => native.receive()))?.map(toEvent),
     admit: (call, { network, accessId, filtersMax }) =>

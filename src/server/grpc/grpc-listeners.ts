@@ -2,6 +2,7 @@ import {
   openGrpcServer,
   type GrpcCertificate,
   type GrpcServer,
+  type GrpcServerOptions,
 } from '../../native/server/grpc-server.js'
 import type { Log } from '../../shared/log.js'
 import { defaults } from '../options.js'
@@ -29,7 +30,7 @@ export type GrpcListeners = {
  */
 export const openGrpcListeners = (
   listeners: readonly GrpcListener[],
-  options: { readonly networks: number; readonly threads: number; readonly version: string },
+  options: Omit<GrpcServerOptions, 'listeners'>,
   log: Log,
 ): GrpcListeners => {
   let server: GrpcServer | undefined

@@ -3,14 +3,16 @@
 
 use std::net::IpAddr;
 
-use geyser::{Event, Kept, ListenerOptions, Options, Pem, Refusal, STALL, Server};
+use geyser::{Event, HubStats, Kept, ListenerOptions, Options, Pem, Refusal, STALL, Server};
 use napi::Env;
 use napi::bindgen_prelude::{Object, Uint8Array};
 use napi_derive::napi;
+use store::Scope;
 use sys::error::{Error, Result as Checked};
 
 use crate::arguments::{integer, whole, wrong};
 use crate::failure::{Result, guard};
+use crate::feed::{FeedOptions, to_config};
 use crate::js_bytes::CopiedBytes;
 use crate::options::StoreOptions;
 use crate::promises::deferred;
@@ -34,14 +36,15 @@ pub struct GrpcListenerOptions {
 #[napi(object, object_to_js = false)]
 pub struct GrpcServerOptions {
     pub listeners: Vec<GrpcListenerOptions>,
-    pub networks: f64,
+    /// Of each network the servers of its source, in their order.
+    pub networks: Vec<Vec<FeedOptions>>,
     pub threads: f64,
     /// What `GetVersion` answers.
     pub version: String,
 }
 
-/// What has happened. With `token` a call waits to be admitted; without it an admitted stream has
-/// ended.
+/// What has happened. With `token` a call waits to be admitted; with `text` a stream of the source
+/// of a network has failed, for that reason; without both an admitted stream has ended.
 #[napi(object, object_from_js = false)]
 pub struct GrpcEvent {
     pub call: f64,
@@ -53,6 +56,8 @@ pub struct GrpcEvent {
     pub is_stream: Option<bool>,
     pub messages: Option<f64>,
     pub bytes: Option<f64>,
+    pub network: Option<f64>,
+    pub text: Option<String>,
 }
 
 impl From<Event> for GrpcEvent {
@@ -66,6 +71,8 @@ impl From<Event> for GrpcEvent {
             is_stream: None,
             messages: None,
             bytes: None,
+            network: None,
+            text: None,
         };
         match event {
             Event::Call {
@@ -95,6 +102,11 @@ impl From<Event> for GrpcEvent {
                 bytes: Some(bytes as f64),
                 ..of(call)
             },
+            Event::Source { network, text } => GrpcEvent {
+                network: Some(network as f64),
+                text: Some(text),
+                ..of(0)
+            },
         }
     }
 }
@@ -109,6 +121,33 @@ pub struct GrpcStats {
     pub refused: f64,
     pub lagged: f64,
     pub resident_bytes: f64,
+    pub sources: Vec<GrpcSourceStats>,
+}
+
+/// A call that is passed through from the source of a network.
+#[napi(object, object_from_js = false)]
+pub struct GrpcSourceStats {
+    pub network: f64,
+    pub is_deshred: bool,
+    /// Whether the source is read now.
+    pub is_open: bool,
+    /// Its streams that were opened.
+    pub opened: f64,
+    pub updates: f64,
+    pub losses: f64,
+}
+
+impl GrpcSourceStats {
+    fn of(network: usize, is_deshred: bool, stats: HubStats) -> GrpcSourceStats {
+        GrpcSourceStats {
+            network: network as f64,
+            is_deshred,
+            is_open: stats.is_open,
+            opened: stats.opened as f64,
+            updates: stats.updates as f64,
+            losses: stats.losses as f64,
+        }
+    }
 }
 
 impl From<GrpcCertificate> for Pem {
@@ -155,9 +194,15 @@ impl GrpcServer {
                     certificates: listener.certificates.into_iter().map(Pem::from).collect(),
                 })
             });
+            let servers = |of: Vec<FeedOptions>| -> Checked<_> {
+                // Which accounts the index has is known with its store.
+                let configs = of.into_iter().map(|one| to_config(one, &Scope::All));
+                configs.collect()
+            };
+            let networks = options.networks.into_iter().map(servers);
             let server = Server::open(Options {
                 listeners: listeners.collect::<Checked<_>>()?,
-                networks: index(options.networks, "networks")?,
+                networks: networks.collect::<Checked<_>>()?,
                 threads: index(options.threads, "threads")?,
                 version: options.version,
                 stall: STALL,
@@ -272,6 +317,13 @@ impl GrpcServer {
     pub fn stats(&self) -> Result<GrpcStats> {
         guard(|| {
             let stats = self.open()?.stats();
+            let sources = stats.sources.into_iter().flat_map(|(network, calls)| {
+                let [processed, deshred] = calls;
+                [
+                    GrpcSourceStats::of(network, false, processed),
+                    GrpcSourceStats::of(network, true, deshred),
+                ]
+            });
             Ok(GrpcStats {
                 connections: stats.connections as f64,
                 streams: stats.streams as f64,
@@ -280,6 +332,7 @@ impl GrpcServer {
                 refused: stats.refused as f64,
                 lagged: stats.lagged as f64,
                 resident_bytes: stats.resident_bytes as f64,
+                sources: sources.collect(),
             })
         })
     }

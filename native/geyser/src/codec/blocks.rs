@@ -106,7 +106,7 @@ impl Updates {
         if piece.is_none() {
             *current = None;
         }
-        self.control.set_waiting(false);
+        self.control.set_active();
         piece
     }
 }

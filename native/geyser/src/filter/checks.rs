@@ -63,3 +63,35 @@ pub fn check_kinds(request: &SubscribeRequest, kept: Kept) -> Result<(), Status>
     }
     Ok(())
 }
+
+/// What is not passed through from the source of the index.
+pub fn check_processed(request: &SubscribeRequest) -> Result<(), Status> {
+    for (is_wanted, kind, reason) in [
+        (
+            request.from_slot.is_some(),
+            "from_slot",
+            "nothing is kept of it to replay",
+        ),
+        (
+            !request.blocks.is_empty(),
+            "blocks",
+            "a block is complete when it is confirmed",
+        ),
+        (
+            !request.entry.is_empty(),
+            "entry",
+            "entries are passed with confirmed blocks",
+        ),
+        (
+            !request.block_footer.is_empty(),
+            "block_footer",
+            "footers are passed with confirmed blocks",
+        ),
+    ] {
+        if is_wanted {
+            let reason = format!("`{kind}` is not allowed at PROCESSED: {reason}");
+            return Err(invalid_filter(&reason));
+        }
+    }
+    Ok(())
+}

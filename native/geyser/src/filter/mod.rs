@@ -3,22 +3,24 @@
 pub mod accounts;
 pub mod blocks;
 mod checks;
+mod deshred;
 pub mod keys;
 pub mod transactions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ingest::geyser::Kinds;
 use store::Scope;
 use tonic::Status;
 use yellowstone_grpc_proto::geyser::{
     CommitmentLevel, SlotStatus, SubscribeRequest, SubscribeRequestAccountsDataSlice,
-    SubscribeRequestFilterTransactions,
+    SubscribeRequestFilterSlots, SubscribeRequestFilterTransactions,
 };
 
 use accounts::AccountFilter;
 use blocks::BlockFilter;
-use checks::{check_kinds, sorted, too_many};
+use checks::{check_kinds, check_processed, sorted, too_many};
 use keys::Keys;
 use transactions::{Kept, TransactionFilter};
 
@@ -42,6 +44,8 @@ const SLICES_MAX: usize = 16;
 /// When content is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commitment {
+    /// At once, as the source sends it.
+    Processed,
     Confirmed,
     Finalized,
 }
@@ -49,6 +53,7 @@ pub enum Commitment {
 impl Commitment {
     fn status(self) -> SlotStatus {
         match self {
+            Commitment::Processed => SlotStatus::SlotProcessed,
             Commitment::Confirmed => SlotStatus::SlotConfirmed,
             Commitment::Finalized => SlotStatus::SlotFinalized,
         }
@@ -59,6 +64,18 @@ impl Commitment {
 struct SlotFilter {
     name: Arc<str>,
     is_by_commitment: bool,
+    /// Statuses of slots that are not a commitment, which only the source has.
+    has_interslot: bool,
+}
+
+impl SlotFilter {
+    fn of((name, filter): (&str, &SubscribeRequestFilterSlots)) -> SlotFilter {
+        SlotFilter {
+            name: name.into(),
+            is_by_commitment: filter.filter_by_commitment.unwrap_or(false),
+            has_interslot: filter.interslot_updates.unwrap_or(false),
+        }
+    }
 }
 
 /// The filters of one stream.
@@ -78,6 +95,8 @@ pub struct Filters {
     pub entries: Arc<[Arc<str>]>,
     /// With whether it gets certificates.
     footers: Vec<(Arc<str>, bool)>,
+    /// Of `SubscribeDeshred`: those that get changes of a slot's parent.
+    pub parents: Vec<Arc<str>>,
     /// Replays from this slot.
     pub from_slot: Option<u64>,
 }
@@ -95,6 +114,7 @@ impl Default for Filters {
             blocks: Vec::new(),
             entries: Arc::default(),
             footers: Vec::new(),
+            parents: Vec::new(),
             from_slot: None,
         }
     }
@@ -107,10 +127,7 @@ fn parse_commitment(level: Option<i32>) -> Result<Commitment, Status> {
     match CommitmentLevel::try_from(level) {
         Ok(CommitmentLevel::Confirmed) => Ok(Commitment::Confirmed),
         Ok(CommitmentLevel::Finalized) => Ok(Commitment::Finalized),
-        Ok(CommitmentLevel::Processed) => Err(invalid_filter(
-            "commitment PROCESSED is not allowed: the index has confirmed blocks; use CONFIRMED or \
-             FINALIZED",
-        )),
+        Ok(CommitmentLevel::Processed) => Ok(Commitment::Processed),
         Err(_) => {
             let reason = format!("failed to create CommitmentLevel from {level}");
             Err(invalid_filter(&reason))
@@ -175,7 +192,11 @@ impl Filters {
         Served { scope, kept }: &Served,
         filters_max: usize,
     ) -> Result<Filters, Status> {
+        let commitment = parse_commitment(request.commitment)?;
         check_kinds(request, *kept)?;
+        if commitment == Commitment::Processed {
+            check_processed(request)?;
+        }
         let accounts = sorted(&request.accounts, ACCOUNT_FILTERS_MAX)?;
         let slots = sorted(&request.slots, FILTERS_MAX)?;
         let blocks_meta = sorted(&request.blocks_meta, FILTERS_MAX)?;
@@ -184,15 +205,14 @@ impl Filters {
         let blocks = sorted(&request.blocks, BLOCK_FILTERS_MAX)?;
         let entries = sorted(&request.entry, FILTERS_MAX)?;
         let footers = sorted(&request.block_footer, FILTERS_MAX)?;
-        let own = |name: &&&str| is_own(name);
         let counted = accounts.len()
             + transactions.len()
             + statuses.len()
             + blocks.len()
             + entries.len()
             + footers.len()
-            + slots.keys().filter(own).count()
-            + blocks_meta.keys().filter(own).count();
+            + slots.keys().filter(is_own).count()
+            + blocks_meta.keys().filter(is_own).count();
         if counted > filters_max {
             return Err(too_many(filters_max));
         }
@@ -214,16 +234,10 @@ impl Filters {
             .collect::<Result<Vec<(Arc<str>, BlockFilter)>, Status>>()?;
         check_costs(&accounts, &blocks, &[&transactions, &statuses])?;
         Ok(Filters {
-            commitment: parse_commitment(request.commitment)?,
+            commitment,
             slices: parse_slices(&request.accounts_data_slice)?,
             accounts,
-            slots: slots
-                .into_iter()
-                .map(|(name, filter)| SlotFilter {
-                    name: name.into(),
-                    is_by_commitment: filter.filter_by_commitment.unwrap_or(false),
-                })
-                .collect(),
+            slots: slots.into_iter().map(SlotFilter::of).collect(),
             blocks_meta: blocks_meta.into_keys().map(Arc::from).collect(),
             transactions,
             statuses,
@@ -233,6 +247,7 @@ impl Filters {
                 .into_iter()
                 .map(|(name, filter)| (name.into(), filter.include_certificates.unwrap_or(false)))
                 .collect(),
+            parents: Vec::new(),
             from_slot: request.from_slot,
         })
     }
@@ -269,11 +284,22 @@ impl Filters {
     /// The names of the filters of slots that a status passes.
     pub fn slots(&self, status: SlotStatus) -> Vec<Arc<str>> {
         let is_level = status == self.commitment.status();
+        let is_between = status as i32 > SlotStatus::SlotFinalized as i32;
         self.slots
             .iter()
             .filter(|filter| is_level || !filter.is_by_commitment)
+            .filter(|filter| filter.has_interslot || !is_between)
             .map(|filter| Arc::clone(&filter.name))
             .collect()
+    }
+
+    /// What a stream at PROCESSED needs of the source.
+    pub fn kinds(&self) -> Kinds {
+        Kinds {
+            accounts: !self.accounts.is_empty(),
+            transactions: self.has_transactions(),
+            blocks_meta: !self.blocks_meta.is_empty(),
+        }
     }
 
     /// The filters of accounts, one at a time, so that a stream with many yields between them.
@@ -326,8 +352,8 @@ impl Filters {
 }
 
 /// The filters that clients add for themselves, so that they can resume: 17 and 13.3.
-fn is_own(name: &str) -> bool {
-    name != "__reconn" && name != "__autoreconnect"
+fn is_own(name: &&&str) -> bool {
+    !matches!(**name, "__reconn" | "__autoreconnect")
 }
 
 fn parse_transactions(

@@ -36,7 +36,7 @@ impl Kept {
         }
     }
 
-    fn has_votes(self) -> bool {
+    pub fn has_votes(self) -> bool {
         matches!(self, Kept::FullAndVotes | Kept::FullAndEntries)
     }
 

@@ -80,7 +80,10 @@ impl<'u> Info<'u> {
             content,
             entry,
             slices,
-            write_version: content.slot * WRITES_OF_SLOT + index,
+            write_version: match &entry.origin {
+                Some(origin) => origin.write_version,
+                None => content.slot * WRITES_OF_SLOT + index,
+            },
             data: data.sum(),
         }
     }
@@ -92,11 +95,17 @@ impl<'u> Info<'u> {
             + number_len(4, u64::from(self.entry.executable))
             + number_len(5, self.entry.rent_epoch)
             + number_len(7, self.write_version)
+            + self.signature().map_or(0, |one| sized_len(8, one.len()))
             + if self.data == 0 {
                 0
             } else {
                 sized_len(6, self.data)
             }
+    }
+
+    /// What the source names, which the index does not keep.
+    fn signature(&self) -> Option<&'u [u8]> {
+        self.entry.origin.as_ref()?.signature.as_deref()
     }
 
     /// All but the bytes of the data, which follow.
@@ -109,6 +118,10 @@ impl<'u> Info<'u> {
         put_number(out, 4, u64::from(self.entry.executable));
         put_number(out, 5, self.entry.rent_epoch);
         put_number(out, 7, self.write_version);
+        if let Some(signature) = self.signature() {
+            put_head(out, 8, signature.len());
+            out.put_slice(signature);
+        }
         if self.data != 0 {
             put_head(out, 6, self.data);
         }

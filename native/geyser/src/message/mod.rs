@@ -7,9 +7,10 @@ pub mod fields;
 use std::sync::Arc;
 
 use yellowstone_grpc_proto::geyser::subscribe_update::UpdateOneof;
+use yellowstone_grpc_proto::geyser::subscribe_update_deshred::UpdateOneof as DeshredOneof;
 use yellowstone_grpc_proto::geyser::{
-    SlotStatus, SubscribeUpdate, SubscribeUpdatePing, SubscribeUpdatePong, SubscribeUpdateSlot,
-    SubscribeUpdateTransactionInfo, SubscribeUpdateTransactionStatus,
+    SlotStatus, SubscribeUpdate, SubscribeUpdateDeshred, SubscribeUpdatePing, SubscribeUpdatePong,
+    SubscribeUpdateSlot, SubscribeUpdateTransactionInfo, SubscribeUpdateTransactionStatus,
 };
 use yellowstone_grpc_proto::prost::Message;
 use yellowstone_grpc_proto::prost::bytes::BufMut;
@@ -32,6 +33,8 @@ pub enum Update {
     /// It is sent in pieces, and not by `encode`.
     Block(Box<BlockUpdate>),
     Other(Box<SubscribeUpdate>),
+    /// Of `SubscribeDeshred`, all but transactions.
+    Deshred(Box<SubscribeUpdateDeshred>),
 }
 
 /// An account of a slot, for the filters that it passes.
@@ -53,6 +56,8 @@ pub struct TransactionUpdate {
     /// Its place in the content.
     pub index: usize,
     pub created_at: Timestamp,
+    /// It is of `SubscribeDeshred`, whose messages have other fields.
+    pub is_deshred: bool,
 }
 
 /// An entry of a slot, as the feed has sent it.
@@ -65,12 +70,21 @@ pub struct EntryUpdate {
     pub created_at: Timestamp,
 }
 
-fn other(filters: &[Arc<str>], update: UpdateOneof) -> Update {
+pub fn names(filters: &[Arc<str>]) -> Vec<String> {
+    filters.iter().map(|name| name.to_string()).collect()
+}
+
+/// A small update, of a time.
+pub fn made(filters: &[Arc<str>], created_at: Timestamp, update: UpdateOneof) -> Update {
     Update::Other(Box::new(SubscribeUpdate {
-        filters: filters.iter().map(|name| name.to_string()).collect(),
-        created_at: Some(now()),
+        filters: names(filters),
+        created_at: Some(created_at),
         update_oneof: Some(update),
     }))
+}
+
+fn other(filters: &[Arc<str>], update: UpdateOneof) -> Update {
+    made(filters, now(), update)
 }
 
 pub fn ping() -> Update {
@@ -94,20 +108,26 @@ pub fn slot(filters: &[Arc<str>], block: &Block, status: SlotStatus) -> Update {
 }
 
 /// The outcome of a transaction.
-pub fn transaction_status(filters: &[Arc<str>], content: &Content, index: usize) -> Update {
+pub fn transaction_status(
+    filters: &[Arc<str>],
+    content: &Content,
+    index: usize,
+    created_at: Timestamp,
+) -> Update {
     let one = &content.transactions[index];
     let info = SubscribeUpdateTransactionInfo::decode(content.full(one)).unwrap_or_default();
+    let (slot, bank_id) = content.place(one);
     let update = SubscribeUpdateTransactionStatus {
-        slot: content.slot,
+        slot,
         signature: one.signature.to_vec(),
         is_vote: one.is_vote,
         index: info.index,
         err: one.error.as_ref().map(|error| TransactionError {
             err: error.to_vec(),
         }),
-        bank_id: content.slot,
+        bank_id,
     };
-    other(filters, UpdateOneof::TransactionStatus(update))
+    made(filters, created_at, UpdateOneof::TransactionStatus(update))
 }
 
 pub fn block_meta(filters: &[Arc<str>], block: &Block) -> Update {
@@ -135,6 +155,7 @@ impl Update {
             Update::Entry(entry) => entry.byte_count(),
             Update::Block(block) => block.byte_count(),
             Update::Other(update) => update.encoded_len(),
+            Update::Deshred(update) => update.encoded_len(),
         }
     }
 
@@ -145,7 +166,26 @@ impl Update {
             Update::Entry(entry) => entry.encode(out),
             Update::Block(_) => debug_assert!(false, "a block is sent in pieces"),
             Update::Other(update) => update.encode_raw(out),
+            Update::Deshred(update) => update.encode_raw(out),
         }
+    }
+
+    /// The same in the messages of `SubscribeDeshred`, which has nothing but these beside its own.
+    pub fn into_deshred(self) -> Update {
+        let Update::Other(update) = self else {
+            return self;
+        };
+        let of = match update.update_oneof {
+            Some(UpdateOneof::Ping(ping)) => DeshredOneof::Ping(ping),
+            Some(UpdateOneof::Pong(pong)) => DeshredOneof::Pong(pong),
+            Some(UpdateOneof::Slot(slot)) => DeshredOneof::Slot(slot),
+            _ => return Update::Other(update),
+        };
+        Update::Deshred(Box::new(SubscribeUpdateDeshred {
+            filters: update.filters,
+            created_at: update.created_at,
+            update_oneof: Some(of),
+        }))
     }
 }
 
@@ -154,11 +194,19 @@ impl AccountUpdate {
         Info::of(&self.content, self.index, &self.slices)
     }
 
+    /// The slot and the bank; one that is passed through has a bank only where the source names it.
+    fn place(&self) -> (u64, Option<u64>) {
+        match &self.content.accounts[self.index].origin {
+            Some(origin) => (origin.slot, origin.bank),
+            None => (self.content.slot, Some(self.content.slot)),
+        }
+    }
+
     /// The length of `SubscribeUpdateAccount`.
     fn length(&self, info: usize) -> usize {
-        let slot = self.content.slot;
+        let (slot, bank) = self.place();
         // Of an optional number zero is written, too.
-        let bank = key_len(4) + encoded_len_varint(slot);
+        let bank = bank.map_or(0, |bank| key_len(4) + encoded_len_varint(bank));
         sized_len(1, info) + number_len(2, slot) + bank
     }
 
@@ -181,9 +229,12 @@ impl AccountUpdate {
         for range in info.into_data() {
             out.put_slice(self.content.bytes(range));
         }
-        put_number(out, 2, self.content.slot);
-        encode_key(4, WireType::Varint, out);
-        encode_varint(self.content.slot, out);
+        let (slot, bank) = self.place();
+        put_number(out, 2, slot);
+        if let Some(bank) = bank {
+            encode_key(4, WireType::Varint, out);
+            encode_varint(bank, out);
+        }
         put_head(out, 11, self.created_at.encoded_len());
         self.created_at.encode_raw(out);
     }
@@ -194,17 +245,29 @@ impl TransactionUpdate {
         self.content.full(&self.content.transactions[self.index])
     }
 
-    /// The length of `SubscribeUpdateTransaction`.
+    /// The slot and the bank; a transaction of `SubscribeDeshred` has no bank yet, which is 0.
+    fn place(&self) -> (u64, u64) {
+        let (slot, bank) = self.content.place(&self.content.transactions[self.index]);
+        (slot, if self.is_deshred { 0 } else { bank })
+    }
+
+    /// The fields of the transaction and of the time.
+    fn fields(&self) -> (u32, u32) {
+        if self.is_deshred { (2, 5) } else { (4, 11) }
+    }
+
+    /// The length of `SubscribeUpdateTransaction`, or of its pendant.
     fn length(&self) -> usize {
-        let slot = self.content.slot;
-        sized_len(1, self.full().len()) + number_len(2, slot) + number_len(3, slot)
+        let (slot, bank) = self.place();
+        sized_len(1, self.full().len()) + number_len(2, slot) + number_len(3, bank)
     }
 
     fn byte_count(&self) -> usize {
         let names = self.filters.iter().map(|name| sized_len(1, name.len()));
+        let (field, time) = self.fields();
         names.sum::<usize>()
-            + sized_len(4, self.length())
-            + sized_len(11, self.created_at.encoded_len())
+            + sized_len(field, self.length())
+            + sized_len(time, self.created_at.encoded_len())
     }
 
     fn encode(&self, out: &mut impl BufMut) {
@@ -212,12 +275,13 @@ impl TransactionUpdate {
             put_head(out, 1, name.len());
             out.put_slice(name.as_bytes());
         }
-        put_head(out, 4, self.length());
+        let ((field, time), (slot, bank)) = (self.fields(), self.place());
+        put_head(out, field, self.length());
         put_head(out, 1, self.full().len());
         out.put_slice(self.full());
-        put_number(out, 2, self.content.slot);
-        put_number(out, 3, self.content.slot);
-        put_head(out, 11, self.created_at.encoded_len());
+        put_number(out, 2, slot);
+        put_number(out, 3, bank);
+        put_head(out, time, self.created_at.encoded_len());
         self.created_at.encode_raw(out);
     }
 }

@@ -54,7 +54,7 @@ impl Bench {
                 descriptor: socket.as_raw_fd(),
                 certificates: Vec::new(),
             }],
-            networks: 1,
+            networks: vec![Vec::new()],
             threads: 2,
             version: "test".to_string(),
             stall: STALL,
@@ -170,7 +170,7 @@ fn admit_all(server: &Server) {
                     server.refuse(call, Refusal::Unauthenticated);
                 }
                 Event::Call { call, token, .. } => drop(server.admit(call, 0, &token, 100)),
-                Event::Ended { .. } => {}
+                Event::Ended { .. } | Event::Source { .. } => {}
             }
         }
     }

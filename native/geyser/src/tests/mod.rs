@@ -5,6 +5,7 @@ mod blocks;
 mod filters;
 mod messages;
 mod owners;
+mod source;
 mod streams;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The accounts that a subscription requests.
 
 use primitives::Pubkey;
+use store::Scope;
 use sys::error::{Error, Result};
 
 /// The accounts that the store keeps. The subscription plan sets how they are requested.
@@ -29,6 +30,23 @@ impl AccountsFilter {
             mints: decode_all(mints)?,
             pubkeys: decode_all(pubkeys)?,
         })
+    }
+}
+
+impl From<&Scope> for AccountsFilter {
+    fn from(scope: &Scope) -> AccountsFilter {
+        match scope {
+            Scope::All => AccountsFilter::All,
+            Scope::Listed {
+                programs,
+                mints,
+                pubkeys,
+            } => AccountsFilter::Listed {
+                programs: programs.clone(),
+                mints: mints.clone(),
+                pubkeys: pubkeys.clone(),
+            },
+        }
     }
 }
 

@@ -9,11 +9,12 @@ use tonic::client::Grpc;
 use tonic::codec::{CompressionEncoding, Streaming};
 use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use tonic::{GrpcMethod, Request, Status};
+use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 use yellowstone_grpc_proto::geyser::{
     GetVersionRequest, GetVersionResponse, SubscribeRequest, SubscribeUpdate,
 };
+use yellowstone_grpc_proto::prost::Message;
 
 use super::config::GeyserConfig;
 use super::failure::Failure;
@@ -29,9 +30,9 @@ const VERSION_BYTES_MAX: usize = 64 * 1024;
 pub type Updates = Streaming<SubscribeUpdate>;
 
 /// An open subscription. Dropping either half ends it.
-pub struct Subscription {
-    pub requests: mpsc::Sender<SubscribeRequest>,
-    pub updates: Updates,
+pub struct Subscription<Q = SubscribeRequest, A = SubscribeUpdate> {
+    pub requests: mpsc::Sender<Q>,
+    pub updates: Streaming<A>,
 }
 
 /// The question for the server's version, on the connection of a subscription.
@@ -71,22 +72,25 @@ pub async fn subscribe(
         channel: channel.clone(),
         token: token.clone(),
     };
-    let silence_ms = config.block_silence_ms;
+    let path = "/geyser.Geyser/Subscribe";
     let subscription = timeout(
-        Duration::from_millis(silence_ms),
-        open(config, channel, token, request),
+        Duration::from_millis(config.block_silence_ms),
+        open(config, channel, token, path, request),
     )
     .await
-    .map_err(|_| {
-        Failure::Stuck(format!(
-            "no answer to Subscribe for {silence_ms} ms (blockSilenceMs)"
-        ))
-    })?
+    .map_err(|_| no_answer(config))?
     .map_err(|status| Failure::from_status(config, &status))?;
     Ok((subscription, query))
 }
 
-fn token_of(config: &GeyserConfig) -> Result<Option<AsciiMetadataValue>, Failure> {
+pub(super) fn no_answer(config: &GeyserConfig) -> Failure {
+    Failure::Stuck(format!(
+        "no answer to Subscribe for {} ms (blockSilenceMs)",
+        config.block_silence_ms
+    ))
+}
+
+pub(super) fn token_of(config: &GeyserConfig) -> Result<Option<AsciiMetadataValue>, Failure> {
     let token = config.x_token.as_deref().map(AsciiMetadataValue::try_from);
     // The error's own text contains the token.
     token
@@ -94,7 +98,7 @@ fn token_of(config: &GeyserConfig) -> Result<Option<AsciiMetadataValue>, Failure
         .map_err(|_| Failure::Refused("x_token holds characters that a header cannot".to_string()))
 }
 
-async fn connect(config: &GeyserConfig) -> Result<Channel, Failure> {
+pub(super) async fn connect(config: &GeyserConfig) -> Result<Channel, Failure> {
     let failed = |error| Failure::from_transport(config, &error);
     let endpoint = endpoint_of(config).map_err(failed)?;
     let connect_ms = config.connect_timeout_ms;
@@ -131,12 +135,17 @@ fn endpoint_of(config: &GeyserConfig) -> Result<Endpoint, tonic::transport::Erro
     })
 }
 
-async fn open(
+pub(super) async fn open<Q, A>(
     config: &GeyserConfig,
     channel: Channel,
     token: Option<AsciiMetadataValue>,
-    request: SubscribeRequest,
-) -> Result<Subscription, Status> {
+    path: &'static str,
+    request: Q,
+) -> Result<Subscription<Q, A>, Status>
+where
+    Q: Message + 'static,
+    A: Message + Default + 'static,
+{
     let mut grpc = Grpc::new(channel).max_decoding_message_size(config.decode_bytes_max);
     if config.accept_zstd {
         grpc = grpc.accept_compressed(CompressionEncoding::Zstd);
@@ -152,9 +161,7 @@ async fn open(
     if let Some(token) = token {
         call.metadata_mut().insert("x-token", token);
     }
-    call.extensions_mut()
-        .insert(GrpcMethod::new("geyser.Geyser", "Subscribe"));
-    let path = PathAndQuery::from_static("/geyser.Geyser/Subscribe");
+    let path = PathAndQuery::from_static(path);
     let response = grpc.streaming(call, path, ProstCodec::default()).await?;
     Ok(Subscription {
         requests,

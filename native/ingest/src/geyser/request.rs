@@ -99,7 +99,7 @@ pub fn ping_request(id: i32) -> SubscribeRequest {
     }
 }
 
-fn accounts(
+pub(super) fn accounts(
     filter: &AccountsFilter,
     plan: SubscriptionPlan,
 ) -> HashMap<String, SubscribeRequestFilterAccounts> {

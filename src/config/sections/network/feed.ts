@@ -13,11 +13,11 @@ import { caFile, endpoint, secret, secretFile } from '../../validators/validator
 /** One Yellowstone server of a feed. */
 const source = {
   endpoint: described(
-    secret(endpoint, 'url', 'indexer'),
+    secret(endpoint, 'url', 'indexer', 'geyser'),
     'Yellowstone gRPC server of the network.',
   ),
   xToken: described(
-    secret(v.optional(text()), 'all', 'indexer'),
+    secret(v.optional(text()), 'all', 'indexer', 'geyser'),
     'Sent to it as `x-token`. Never printed.',
   ),
   xTokenFile: secretFile('xToken'),

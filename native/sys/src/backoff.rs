@@ -3,8 +3,8 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Pauses that double, each shortened at random by up to a half, so that the lanes of many machines
-/// do not return at the same instant.
+/// Pauses that double, each shortened at random by up to a half, so that many machines do not
+/// return at the same instant.
 pub struct Backoff {
     min: Duration,
     max: Duration,
