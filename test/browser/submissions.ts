@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Locator } from 'playwright-core'
+import type { Locator, Route } from 'playwright-core'
 import t from 'tap'
 import {
   axeFaults,
@@ -20,6 +20,7 @@ import { ADA, startDashboard, SUBMISSION_VIEW } from '../fixtures/dashboard/dash
 import { startDeployment } from '../fixtures/processes/deployment.js'
 import { repositoryPath } from '../fixtures/repository.js'
 import { createSubmitter } from '../fixtures/submission/sandbox-submitter.js'
+import { until } from '../fixtures/until.js'
 
 /** Blocks for which a blockhash is valid, at 50 ms each, and time to notice. */
 const EXPIRY_MS = 30_000
@@ -263,6 +264,25 @@ if (browser !== undefined) {
     t.equal(await items.count(), 1)
     await page.getByLabel('State').selectOption({ label: 'No capacity' })
     await page.getByText('No submissions match.').waitFor()
+    await page.getByRole('button', { name: 'Clear' }).click()
+
+    // The answer to a filter that comes after that of a later one is not shown.
+    await items.nth(24).waitFor()
+    const held: Route[] = []
+    const ofExpired = /\/submissions\?.*state=expired/
+    await page.route(ofExpired, route => void held.push(route))
+    await page.getByLabel('State').selectOption({ label: 'Expired' })
+    await until('it is asked for', () => held.length > 0)
+    await page.getByLabel('State').selectOption({ label: 'No capacity' })
+    await page.getByText('No submissions match.').waitFor()
+    const late = page.waitForResponse(ofExpired)
+    for (const route of held) await route.continue()
+    t.equal((await late).status(), 200)
+    await (await late).finished()
+    await page.evaluate('new Promise(done => setTimeout(done, 100))')
+    t.equal(await items.count(), 0)
+    await page.getByText('No submissions match.').waitFor()
+    await page.unroute(ofExpired)
     await page.getByRole('button', { name: 'Clear' }).click()
     const field = page.getByLabel('Signature', { exact: true })
     await field.focus()
