@@ -31,7 +31,7 @@ const mergePages = (parts: readonly Part[], limit: number) => {
 }
 
 export type AuditSumParts = {
-  readonly own: (search: AuditSearch) => AuditPage
+  readonly own: (search: AuditSearch) => Promise<AuditPage>
   /** Id of this machine. */
   readonly machine: string
   /** Of all machines. */
@@ -45,13 +45,11 @@ export const createAuditSum =
   async given => {
     const limit = Math.min(given.limit, AUDIT_ROWS_MAX)
     const search = { ...given, limit }
-    const { each, missing } = await peers.readEach(
-      locations,
-      auditPath(search),
-      auditAnswerOf(search),
-    )
-    // Afterwards: it takes this thread for longer than some answers may take.
-    const mine = { machine, entries: own(search).entries }
+    const [{ each, missing }, { entries }] = await Promise.all([
+      peers.readEach(locations, auditPath(search), auditAnswerOf(search)),
+      own(search),
+    ])
+    const mine = { machine, entries }
     const parts = each.map(one => ({ machine: one.machine, entries: one.answer.entries }))
     return { ...mergePages([mine, ...parts], limit), missing }
   }

@@ -14,7 +14,7 @@ export type PeerRouteParts = {
   readonly search: (search: SubmissionSearch) => Promise<SubmissionPageView>
   /** By its id, or a signature of the access. */
   readonly find: (key: string, accessId: string) => Promise<StoredSubmission | undefined>
-  readonly audit: (search: AuditSearch) => AuditPage
+  readonly audit: (search: AuditSearch) => Promise<AuditPage>
 }
 
 /** In place of a filter that is not set. */
@@ -113,9 +113,9 @@ export const createPeerRoutes = ({ audit, search, find }: PeerRouteParts): reado
   },
   {
     path: AUDIT_PATTERN,
-    answer: params => {
+    answer: async params => {
       const wanted = toAuditSearch(params)
-      return wanted && { entries: audit(wanted).entries }
+      return wanted && { entries: (await audit(wanted)).entries }
     },
   },
   {

@@ -16,7 +16,7 @@ type Logs = Record<string, number[]>
 const readOf = (times: readonly number[]) => (search: AuditSearch) =>
   readAudit(
     {
-      read: ({ beforeMs, limit }) =>
+      read: async ({ beforeMs, limit }) =>
         times
           .filter(atMs => atMs < beforeMs)
           .toReversed()
@@ -37,17 +37,19 @@ const openSum = (logs: Logs, { missing = [] as string[], rows = [] as number[] }
     peers: {
       readEach: async (_locations, path, schema) => ({
         missing,
-        each: others.map(id => {
-          const route = createPeerRoutes({
-            search: () => Promise.reject(new Error('not asked')),
-            find: async () => undefined,
-            audit: readOf(logs[id] ?? []),
-          }).find(one => one.path.startsWith('/audit/'))
-          const [, , subject = '', access = '', before = '', limit = ''] = path.split('/')
-          const answer = v.parse(schema, route?.answer({ subject, access, before, limit }))
-          rows.push((answer as { entries: unknown[] }).entries.length)
-          return { machine: id, answer }
-        }),
+        each: await Promise.all(
+          others.map(async id => {
+            const route = createPeerRoutes({
+              search: () => Promise.reject(new Error('not asked')),
+              find: async () => undefined,
+              audit: readOf(logs[id] ?? []),
+            }).find(one => one.path.startsWith('/audit/'))
+            const [, , subject = '', access = '', before = '', limit = ''] = path.split('/')
+            const answer = v.parse(schema, await route?.answer({ subject, access, before, limit }))
+            rows.push((answer as { entries: unknown[] }).entries.length)
+            return { machine: id, answer }
+          }),
+        ),
       }),
     },
   })

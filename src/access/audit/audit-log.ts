@@ -4,11 +4,11 @@ import {
   fdatasyncSync,
   mkdirSync,
   openSync,
-  readFileSync,
   readdirSync,
   rmSync,
   statSync,
 } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AuditAction, AuditOutcome } from './actions.js'
 import type { Options } from './options.js'
@@ -50,10 +50,12 @@ export type AuditLog = {
   /** Adds an entry, on disk when this returns. */
   record(entry: Omit<AuditEntry, 'atMs'>): void
   /** The newest entries that match, newest first. */
-  read(query: AuditQuery): readonly AuditEntry[]
+  read(query: AuditQuery): Promise<readonly AuditEntry[]>
 }
 
 const DAY_MS = 86_400_000
+/** Read at once: to look through it, and to parse each entry of it, takes some milliseconds. */
+const PIECE_BYTES = 128 * 1024
 const NAME = /^(\d{13})\.jsonl$/
 
 type File = { readonly path: string; readonly firstMs: number }
@@ -74,6 +76,59 @@ const timeOf = (line: string): number =>
   line.startsWith(TIME_KEY)
     ? Number.parseInt(line.slice(TIME_KEY.length, TIME_KEY.length + 16), 10)
     : Number.NaN
+
+/** The entry of a line, if it matches. */
+const createTake = ({ accessId, beforeMs, by }: AuditQuery) => {
+  // A line that matches has these texts. Of a full log of 64 MiB most need not be parsed.
+  const texts = [by, accessId].flatMap(one => (one === undefined ? [] : [JSON.stringify(one)]))
+  return (line: string): AuditEntry | undefined => {
+    if (!texts.every(text => line.includes(text)) || timeOf(line) >= beforeMs) return undefined
+    const entry = parseLine(line)
+    if (entry === undefined || entry.atMs >= beforeMs) return undefined
+    if (by !== undefined && entry.by !== by) return undefined
+    return accessId === undefined || entry.accessId === accessId ? entry : undefined
+  }
+}
+
+const openFile = async (path: string): Promise<FileHandle | undefined> => {
+  try {
+    return await open(path)
+  } catch (error) {
+    // Removed for a further file, since they were listed.
+    if (Object(error).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/**
+ * The lines of a file from its end on, last one first, in pieces of `PIECE_BYTES`. Between two of
+ * them other events have their turn.
+ */
+async function* readLines(path: string): AsyncGenerator<readonly string[]> {
+  const file = await openFile(path)
+  if (file === undefined) return
+  try {
+    let { size: end } = await file.stat()
+    // The end of a line that begins in an earlier piece.
+    let rest: readonly Buffer[] = []
+    while (end > 0) {
+      const bytes = Math.min(PIECE_BYTES, end)
+      end -= bytes
+      const piece = Buffer.alloc(bytes)
+      const { bytesRead } = await file.read(piece, 0, bytes, end)
+      const first = end === 0 ? -1 : piece.indexOf('\n')
+      if (first === -1 && end > 0) {
+        rest = [piece.subarray(0, bytesRead), ...rest]
+        continue
+      }
+      const whole = Buffer.concat([piece.subarray(first + 1, bytesRead), ...rest])
+      rest = [piece.subarray(0, Math.max(first, 0))]
+      yield whole.toString().split('\n').toReversed()
+    }
+  } finally {
+    await file.close()
+  }
+}
 
 /**
  * Opens the audit log of a data directory: files of JSON lines that are only added to, each named
@@ -137,20 +192,18 @@ export const openAuditLog = (
       const line = `\n${JSON.stringify({ atMs, ...entry })}`
       append(currentFile(Buffer.byteLength(line), atMs), line)
     },
-    read: ({ accessId, beforeMs, by, limit }) => {
+    read: async query => {
       const found: AuditEntry[] = []
-      // A line that matches has these texts. Of a full log of 64 MiB most need not be parsed.
-      const texts = [by, accessId].flatMap(one => (one === undefined ? [] : [JSON.stringify(one)]))
-      for (const { path } of listFiles().toReversed())
-        for (const line of readFileSync(path, 'utf8').split('\n').toReversed()) {
-          if (!texts.every(text => line.includes(text)) || timeOf(line) >= beforeMs) continue
-          const entry = parseLine(line)
-          if (entry === undefined || entry.atMs >= beforeMs) continue
-          if (by !== undefined && entry.by !== by) continue
-          if (accessId !== undefined && entry.accessId !== accessId) continue
-          found.push(entry)
-          if (found.length === limit) return found
-        }
+      const take = createTake(query)
+      for (const { path, firstMs } of listFiles().toReversed()) {
+        if (firstMs >= query.beforeMs) continue
+        for await (const lines of readLines(path))
+          for (const line of lines) {
+            const entry = take(line)
+            if (entry !== undefined) found.push(entry)
+            if (found.length === query.limit) return found
+          }
+      }
       return found
     },
   }

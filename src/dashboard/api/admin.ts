@@ -89,7 +89,7 @@ const createAuditRoute = ({ auditLog, now }: AdminParts): Route =>
     query: shapes.auditQuery,
     answers: { 200: { description: 'The newest first', body: shapes.audit } },
     errors: ['wrongInput'],
-    handle: ({ query }) => ok(readAudit(auditLog, query, now())),
+    handle: async ({ query }) => ok(await readAudit(auditLog, query, now())),
   })
 
 /** The route of the operator that changes what an access has. */

@@ -13,14 +13,14 @@ export type AuditPage = {
 }
 
 /** Entries of the audit log of this machine, and where the next page begins. */
-export const readAudit = (
+export const readAudit = async (
   auditLog: Pick<AuditLog, 'read'>,
   { subject, access, before, limit }: AuditSearch,
   nowMs: number,
-): AuditPage => {
+): Promise<AuditPage> => {
   // The newest entry can be of this millisecond.
   const beforeMs = before ?? nowMs + 1
-  const entries = auditLog.read({ by: subject, accessId: access, beforeMs, limit })
+  const entries = await auditLog.read({ by: subject, accessId: access, beforeMs, limit })
   const next = entries.length === limit ? entries.at(-1)?.atMs : undefined
   return { entries, next: next ?? null }
 }

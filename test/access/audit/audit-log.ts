@@ -1,11 +1,14 @@
-import { appendFileSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openAuditLog } from '../../../src/access/audit/audit-log.js'
 import { defaults } from '../../../src/access/audit/options.js'
 import { ownDir } from '../../fixtures/own-dir.js'
+import { quietest } from '../../fixtures/quietest.js'
 
 const DAY_MS = 86_400_000
+/** Bound of what a search does at once. */
+const TURN_MS = 20
 const ALL = { beforeMs: Number.MAX_SAFE_INTEGER, limit: 1_000 }
 const entry = (accessId: string, by: string | null = 'ada') =>
   ({ action: 'reveal', by, from: '127.0.0.1', accessId }) as const
@@ -20,29 +23,38 @@ t.test('entries are read newest first, by person and access, in pages', async t 
   }
   const times = (all: readonly { atMs: number }[]) => all.map(({ atMs }) => atMs % 100_000)
   t.strictSame(
-    times(log.read(ALL)),
+    times(await log.read(ALL)),
     [10, 9, 8, 7, 6, 5, 4, 3, 2, 1].map(at => at * 1_000),
   )
-  t.strictSame(times(log.read({ ...ALL, by: 'ada', accessId: 'acc_0' })), [5_000, 3_000, 1_000])
-  const page = log.read({ ...ALL, limit: 4 })
+  t.strictSame(
+    times(await log.read({ ...ALL, by: 'ada', accessId: 'acc_0' })),
+    [5_000, 3_000, 1_000],
+  )
+  const page = await log.read({ ...ALL, limit: 4 })
   const beforeMs = page.at(-1)?.atMs ?? 0
-  t.strictSame(times(log.read({ beforeMs, limit: 2 })), [6_000, 5_000])
-  t.strictSame(openAuditLog(dir, defaults, Date.now).read(ALL), log.read(ALL), 'a restart')
+  t.strictSame(times(await log.read({ beforeMs, limit: 2 })), [6_000, 5_000])
+  t.strictSame(
+    await openAuditLog(dir, defaults, Date.now).read(ALL),
+    await log.read(ALL),
+    'a restart',
+  )
   const [name = ''] = readdirSync(join(dir, 'audit'))
   t.equal(statSync(join(dir, 'audit', name)).mode & 0o777, 0o600)
 })
 
-t.test('any text of a person or access is found, and no entry that only has it elsewhere', t => {
-  const log = openAuditLog(ownDir(t), defaults, Date.now)
-  for (const by of ['a"b\\\n\u0000', '€\u{1F600}', '{"atMs":9', '']) {
-    log.record({ ...entry('acc_1', by), request: { by: 'eve', accessId: 'acc_2' } })
-    t.match(log.read({ ...ALL, by, accessId: 'acc_1' }), [{ by }])
-    t.equal(log.read({ ...ALL, by }).length, 1)
-  }
-  t.strictSame(log.read({ ...ALL, by: 'eve' }), [])
-  t.strictSame(log.read({ ...ALL, accessId: 'acc_2' }), [])
-  t.end()
-})
+t.test(
+  'any text of a person or access is found, and no entry that only has it elsewhere',
+  async t => {
+    const log = openAuditLog(ownDir(t), defaults, Date.now)
+    for (const by of ['a"b\\\n\u0000', '€\u{1F600}', '{"atMs":9', '']) {
+      log.record({ ...entry('acc_1', by), request: { by: 'eve', accessId: 'acc_2' } })
+      t.match(await log.read({ ...ALL, by, accessId: 'acc_1' }), [{ by }])
+      t.equal((await log.read({ ...ALL, by })).length, 1)
+    }
+    t.strictSame(await log.read({ ...ALL, by: 'eve' }), [])
+    t.strictSame(await log.read({ ...ALL, accessId: 'acc_2' }), [])
+  },
+)
 
 t.test('a cut line does not hide the entries around it', async t => {
   const dir = ownDir(t)
@@ -52,7 +64,7 @@ t.test('a cut line does not hide the entries around it', async t => {
   appendFileSync(join(dir, 'audit', name), '\n{"atMs":1,"acti')
   log.record(entry('acc_after'))
   t.strictSame(
-    log.read(ALL).map(({ accessId }) => accessId),
+    (await log.read(ALL)).map(({ accessId }) => accessId),
     ['acc_after', 'acc_before'],
   )
 })
@@ -67,7 +79,7 @@ t.test('files are bounded by bytes, number and age', async t => {
   for (let at = 0; at < 200; at += 1) log.record(entry(`acc_${at}`))
   t.equal(sizes().length, 4, 'also where the clock stands still')
   t.ok(sizes().every(size => size <= options.fileBytesMax))
-  t.equal(log.read({ ...ALL, limit: 1 })[0]?.accessId, 'acc_199')
+  t.equal((await log.read({ ...ALL, limit: 1 }))[0]?.accessId, 'acc_199')
 
   nowMs += 31 * DAY_MS
   for (let at = 0; at < 40; at += 1) log.record(entry(`acc_${at}`))
@@ -75,5 +87,63 @@ t.test('files are bounded by bytes, number and age', async t => {
     readFileSync(join(dir, 'audit', name), 'utf8'),
   )
   t.ok(kept.length <= 3, 'files whose last entry is too old are removed')
-  t.equal(log.read({ ...ALL, limit: 1 })[0]?.atMs, nowMs + 39)
+  t.equal((await log.read({ ...ALL, limit: 1 }))[0]?.atMs, nowMs + 39)
+})
+
+t.test('a search of a full log leaves other events their turns', async t => {
+  const dir = ownDir(t)
+  const log = openAuditLog(dir, defaults, Date.now)
+  // Of 64 MiB; entries of the person are in the oldest file only.
+  const lineOf = (atMs: number, by: string): string =>
+    `\n${JSON.stringify({ atMs, ...entry('acc_1', by), request: { text: 'é'.repeat(90) } })}`
+  let count = 0
+  for (let file = 0; file < defaults.filesMax; file++) {
+    const firstMs = 1_700_000_000_000 + file * DAY_MS
+    const lines: string[] = []
+    for (let bytes = 0, nth = 0; ; nth++) {
+      const isHers = file === 0 && nth % 1_000 === 0
+      const line = lineOf(firstMs + nth, isHers ? 'eve' : 'ada')
+      bytes += Buffer.byteLength(line)
+      if (bytes > defaults.fileBytesMax) break
+      if (isHers) count++
+      lines.push(line)
+    }
+    writeFileSync(join(dir, 'audit', `${firstMs}.jsonl`), lines.join(''))
+  }
+  const search = async (query: { by?: string }): Promise<number> => {
+    let [longestMs, lastMs, isDone] = [0, performance.now(), false]
+    const turn = (): void => {
+      const nowMs = performance.now()
+      longestMs = Math.max(longestMs, nowMs - lastMs)
+      lastMs = nowMs
+      if (!isDone) setImmediate(turn)
+    }
+    setImmediate(turn)
+    const found = await log.read({ ...ALL, ...query })
+    turn()
+    isDone = true
+    if (query.by !== undefined) t.equal(found.length, query.by === 'eve' ? count : 0)
+    else t.equal(found.length, ALL.limit)
+    return longestMs
+  }
+  for (const query of [{ by: 'nobody' }, { by: 'eve' }, {}]) {
+    const bestMs = await quietest(TURN_MS, () => search(query))
+    t.ok(bestMs <= TURN_MS, `${JSON.stringify(query)} took ${bestMs.toFixed(1)} ms at once`)
+  }
+})
+
+t.test('lines of any length are read whole, whatever pieces they are in', async t => {
+  const dir = ownDir(t)
+  const log = openAuditLog(dir, defaults, Date.now)
+  const lengths = [1, 262_144, 262_143, 700_000, 3, 262_100, 40_000]
+  for (const length of lengths)
+    log.record({
+      ...entry('acc_1'),
+      request: { text: '€'.repeat(Math.floor(length / 3)) + 'x'.repeat(length % 3) },
+    })
+  const found = await log.read(ALL)
+  t.strictSame(
+    found.map(({ request }) => Buffer.byteLength((request as { text: string }).text)),
+    lengths.map(length => Math.floor(length / 3) * 3 + (length % 3)).toReversed(),
+  )
 })

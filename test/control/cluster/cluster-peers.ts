@@ -123,14 +123,19 @@ t.test('a peer is asked for audit entries with any filter, and named by certific
   const routes = createPeerRoutes({
     search: () => Promise.reject(new Error('not asked')),
     find: async () => undefined,
-    audit: search => {
+    audit: async search => {
       asked.push(search)
       return { entries: [entry(6, { machine: 'fra-9', more: 1 })], next: null }
     },
   })
   await open(t, other, [own], { routes })
   const { client: peers } = await open(t, own, [other])
-  const audit = createAuditSum({ own: () => OWN, machine: 'fra-1', locations: ['fra'], peers })
+  const audit = createAuditSum({
+    own: async () => OWN,
+    machine: 'fra-1',
+    locations: ['fra'],
+    peers,
+  })
   const subject = '\u{1F600}'.repeat(127) + '€'
   for (const search of [
     { limit: 50 },
@@ -160,7 +165,12 @@ t.test('a peer whose audit entries are too many, or none at all, is missing', as
   const routes = [{ path: '/audit/:subject/:access/:before/:limit', answer: () => answer }]
   await open(t, other, [own], { routes })
   const { client: peers } = await open(t, own, [other])
-  const audit = createAuditSum({ own: () => OWN, machine: 'fra-1', locations: ['fra'], peers })
+  const audit = createAuditSum({
+    own: async () => OWN,
+    machine: 'fra-1',
+    locations: ['fra'],
+    peers,
+  })
   const nested = (depth: number): unknown => (depth === 0 ? 0 : [nested(depth - 1)])
   for (const [name, given] of [
     ['no such route, as of an earlier build', undefined],
@@ -191,7 +201,12 @@ t.test('a peer that answers too late is missing from the audit log', async t => 
   const answer = () => new Promise(resolve => (end = () => resolve({ entries: [] })))
   await open(t, other, [own], { routes: [{ path: pattern, answer }] })
   const { client: peers } = await open(t, own, [other], { peerMs: 200 })
-  const audit = createAuditSum({ own: () => OWN, machine: 'fra-1', locations: ['fra'], peers })
+  const audit = createAuditSum({
+    own: async () => OWN,
+    machine: 'fra-1',
+    locations: ['fra'],
+    peers,
+  })
   t.strictSame(await audit({ limit: 50 }), { ...SHOWN, missing: ['fra-2'] })
   end()
 })

@@ -26,18 +26,19 @@ t.test('what a person does is recorded when it succeeds, without a secret', asyn
     .map(name => readFileSync(join(dir, name), 'utf8'))
     .join('')
   t.notOk(text.includes((json as { token: string }).token))
-  const read = () =>
-    openAuditLog(dataDir, defaults, Date.now)
-      .read({ beforeMs: Number.MAX_SAFE_INTEGER, limit: 100, by: ADA.subject })
-      .toReversed()
+  const read = async () => {
+    const log = openAuditLog(dataDir, defaults, Date.now)
+    const query = { beforeMs: Number.MAX_SAFE_INTEGER, limit: 100, by: ADA.subject }
+    return (await log.read(query)).toReversed()
+  }
   const scope = { accessId, network: 'main', location: 'fra' }
-  t.match(read(), [
+  t.match(await read(), [
     { action: 'sign-in', by: ADA.subject, from: '127.0.0.1' },
     { action: 'generate', by: ADA.subject, ...scope },
     { action: 'reveal', by: ADA.subject, ...scope },
     { action: 'sign-out', by: ADA.subject },
   ])
-  t.equal(read().length, 4)
+  t.equal((await read()).length, 4)
 
   rmSync(dir, { recursive: true })
   t.equal(await ada.signIn(ADA), '/', 'it works where nothing can be recorded')
@@ -72,10 +73,9 @@ t.test('a change that failed although it is stored, or may be, is recorded with 
   failure = new RpcError('notConfirmed')
   t.equal((await ada.call('DELETE', token)).status, 503)
   const scope = { by: ADA.subject, accessId, network: 'main', location: 'fra' }
-  const entries = openAuditLog(dataDir, defaults, Date.now)
-    .read({ beforeMs: Number.MAX_SAFE_INTEGER, limit: 100, accessId })
-    .map(({ atMs: _, from: _from, ...entry }) => entry)
-    .toReversed()
+  const log = openAuditLog(dataDir, defaults, Date.now)
+  const found = await log.read({ beforeMs: Number.MAX_SAFE_INTEGER, limit: 100, accessId })
+  const entries = found.map(({ atMs: _, from: _from, ...entry }) => entry).toReversed()
   t.strictSame(entries, [
     { action: 'generate', ...scope },
     { action: 'restrict', ...scope, request: change, outcome: 'changeUnknown' },

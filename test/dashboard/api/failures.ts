@@ -105,8 +105,7 @@ t.test('a holder has parameters kept for a day, or no longer', async t => {
   t.equal(accessService.find(accessId)?.paramsUntilMs, undefined)
   const log = openAuditLog(dataDir, defaults, Date.now)
   t.match(
-    log
-      .read({ beforeMs: Infinity, limit: 9 })
+    (await log.read({ beforeMs: Infinity, limit: 9 }))
       .filter(({ action }) => action === 'keep-parameters')
       .map(({ by, request }) => [by, request]),
     [

@@ -45,7 +45,7 @@ t.test('a former token works as long as its holder asks, and ends on request', a
   t.match(await regenerate(undefined), { json: { token: { former: null } } }, 'none by default')
 
   const log = openAuditLog(dataDir, defaults, Date.now)
-  const entries = log.read({ beforeMs: Infinity, limit: 9 })
+  const entries = await log.read({ beforeMs: Infinity, limit: 9 })
   t.match(
     entries.slice(0, 3).map(({ action, request }) => [action, request]),
     [['regenerate'], ['end-former'], ['regenerate', { overlapSeconds: 60 }]],

@@ -77,9 +77,9 @@ t.test('sessions are listed, and one can be ended, which is in effect at once', 
   t.equal(await statusOf(laptop), 200)
 
   const log = openAuditLog(dataDir, auditDefaults, Date.now)
-  const [entry, ...more] = log
-    .read({ beforeMs: Infinity, limit: 50 })
-    .filter(({ action }) => action === 'end-session')
+  const [entry, ...more] = (await log.read({ beforeMs: Infinity, limit: 50 })).filter(
+    ({ action }) => action === 'end-session',
+  )
   t.match(entry, { by: ADA.subject, from: '127.0.0.1' })
   t.strictSame(entry?.request, { sessionId: shown[0]?.sessionId })
   t.equal(more.length, 0)
@@ -101,7 +101,7 @@ t.test('all other sessions of a person can be ended', async t => {
   t.equal(await statusOf(ben), 200)
   t.equal((await listOf(own)).length, 1)
   const log = openAuditLog(dataDir, auditDefaults, Date.now)
-  t.match(log.read({ beforeMs: Infinity, limit: 1 }), [{ action: 'end-sessions', by: 'ada' }])
+  t.match(await log.read({ beforeMs: Infinity, limit: 1 }), [{ action: 'end-sessions', by: 'ada' }])
 })
 
 t.test('an expired session is not listed', async t => {

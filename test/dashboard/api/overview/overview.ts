@@ -113,7 +113,7 @@ t.test('a person names an access in any script', async t => {
   const foreign = `/api/accesses/${other.accessId}/label`
   t.equal((await ada.call('PUT', foreign, { label: 'mine' })).status, 404)
   const log = openAuditLog(dataDir, auditDefaults, Date.now)
-  t.match(log.read({ beforeMs: Infinity, limit: 1 }), [
+  t.match(await log.read({ beforeMs: Infinity, limit: 1 }), [
     { action: 'relabel', by: 'ada', accessId, request: { label: ' ' } },
   ])
 })
