@@ -56,7 +56,7 @@ t.test('filters of a list are behind the choice', t => {
     ['?route=a&route=b', { route: 'b' }],
     ['?constructor=x&__proto__=y&toString=z', {}],
     ['?fromMs=x&untilMs=9999999999999999', {}],
-    ['?fromMs=-1&untilMs=1', { untilMs: '1' }],
+    ['?fromMs=1&untilMs=2', {}],
   ]
   for (const [query, filters] of hostile)
     t.strictSame(toFilters(parseQuery(`#/a${query}`)), { ...NO_FILTERS, ...filters }, query)
