@@ -48,8 +48,8 @@ const toLocation = ({
           <tr>
             <th scope="row">${escapeHtml(name)}</th>
             <td>${badge(state)}</td>
-            <td>${networks.map(toLag).join('<br>')}</td>
-            <td>${uptimePercent} %</td>
+            <td data-label="Networks">${networks.map(toLag).join('<br>')}</td>
+            <td data-label="Uptime">${uptimePercent} %</td>
           </tr>`
 
 const toIncident = (

@@ -62,7 +62,7 @@ export const MachinesTab = ({
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
       {machines !== undefined && (
-        <div class="scroll" role="region" aria-label="Machines" tabIndex={0}>
+        <div class="scroll" role="region" aria-label="Table of machines" tabIndex={0}>
           <table class="data">
             <thead>
               <tr>

@@ -129,7 +129,7 @@ const TopCard = () => {
                   : formatPlural(accesses.length, 'access', 'accesses')}{' '}
                 from {formatMoment(fromMs)} to {formatMoment(untilMs)}
               </p>
-              <StackedTable label="Top accesses" columns={['Access', ...COLUMNS]}>
+              <StackedTable label="Table of top accesses" columns={['Access', ...COLUMNS]}>
                 {accesses.map(of => (
                   <Row key={of.accessId} of={of} times={times} />
                 ))}

@@ -20,7 +20,7 @@ export const ErrorsCard = ({
       <h2 id="errors-heading">Errors by code</h2>
       {codes.length === 0 && <p class="muted">No errors with a code in this range.</p>}
       {codes.length > 0 && (
-        <StackedTable label="Errors by code" columns={['Code', ...COLUMNS]}>
+        <StackedTable label="Table of errors by code" columns={['Code', ...COLUMNS]}>
           {codes.map(({ code, count }) => (
             <FigureRow
               key={code}

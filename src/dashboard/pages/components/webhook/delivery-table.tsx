@@ -33,11 +33,14 @@ const Row = ({ delivery }: { readonly delivery: WebhookDelivery }) => {
 
 /** The newest messages, newest first. */
 export const DeliveryTable = ({
+  nth,
   deliveries,
 }: {
+  /** Which of the webhooks of the access sent them, from 1 on. */
+  readonly nth: number
   readonly deliveries: readonly WebhookDelivery[]
 }) => (
-  <StackedTable label="Messages of the webhook" columns={['Time and kind', ...COLUMNS]}>
+  <StackedTable label={`Messages of webhook ${nth}`} columns={['Time and kind', ...COLUMNS]}>
     {deliveries.map(delivery => (
       <Row key={delivery.messageId} delivery={delivery} />
     ))}

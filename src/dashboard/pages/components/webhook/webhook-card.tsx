@@ -41,6 +41,8 @@ const GoneNotice = ({
 
 type ItemProps = {
   readonly accessId: string
+  /** Which of the access it is, from 1 on. */
+  readonly nth: number
   readonly webhook: Webhook
   /** The secret of one that was just added. */
   readonly made: string | undefined
@@ -48,7 +50,7 @@ type ItemProps = {
 }
 
 /** One webhook: where it sends, and what it has sent. */
-const WebhookItem = ({ accessId, webhook, made, reload }: ItemProps) => {
+const WebhookItem = ({ accessId, nth, webhook, made, reload }: ItemProps) => {
   const control = useWebhook({ accessId, webhook, made, reload, onMade: () => {} })
   const [isAsking, setAsking] = useState(false)
   const { goneAtMs, deliveries } = webhook
@@ -69,7 +71,7 @@ const WebhookItem = ({ accessId, webhook, made, reload }: ItemProps) => {
       {deliveries.length === 0 ? (
         <p class="muted">Nothing sent yet.</p>
       ) : (
-        <DeliveryTable deliveries={deliveries} />
+        <DeliveryTable nth={nth} deliveries={deliveries} />
       )}
       {isAsking && (
         <ConfirmDialog
@@ -115,9 +117,10 @@ export const WebhooksCard = ({
         Each new alert of {accessId} is sent as a signed request to the webhooks of its rule.
       </p>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
-      {webhooks?.map(webhook => (
+      {webhooks?.map((webhook, index) => (
         <WebhookItem
           key={webhook.webhookId}
+          nth={index + 1}
           accessId={accessId}
           webhook={webhook}
           made={made?.webhookId === webhook.webhookId ? made.secret : undefined}
