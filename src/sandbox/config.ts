@@ -186,6 +186,7 @@ export const sandboxConfig = (flags: SandboxFlags, machine?: MachineOfSandbox): 
       webhooks: { allowLoopback: true, checkMs: 2_000, sendMs: 3_000, retryMs: 1_000 },
       identity: { issuer: urlOf(ports.identity), clientId, clientSecret },
       operators: [SANDBOX_OPERATOR],
+      statusPage: true,
     },
     processes: {
       // No balancer is in front.

@@ -206,6 +206,7 @@ if (browser !== undefined) {
     const { adminToken, dashboardUrl, identity } = deployment.description
     const olga = new DashboardClient(dashboardUrl)
     await olga.signIn(identity.users[2])
+    t.equal((await fetch(new URL('/status', dashboardUrl))).status, 200, 'the status page is on')
     const { subject } = (await olga.ask('/api/session')).json as { readonly subject: string }
     const admin = async (path: string, body: object): Promise<Record<string, string>> => {
       const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }

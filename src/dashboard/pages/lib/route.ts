@@ -24,7 +24,7 @@ const ACCESS_PAGE = 'access'
 const OF_ACCESS = ['method', 'code', 'address', 'origin'] as const
 
 /** Pages besides that of the accesses, by the first part of the fragment; no access has that id. */
-const PAGES = ['sessions', 'operator'] as const
+export const PAGES = ['sessions', 'operator'] as const
 export type PageName = (typeof PAGES)[number]
 
 /** The parts of a fragment before its query. */

@@ -1,17 +1,22 @@
 import t from 'tap'
 import {
+  ACCESS_TABS,
   formatAccess,
   formatOperatorAccess,
   formatOperatorRoute,
   formatRoute,
+  OPERATOR_VIEWS,
+  PAGES,
   parseOperatorRoute,
   parseOperatorView,
   parsePage,
   parseQuery,
   parseRoute,
+  TABS,
   type Route,
 } from '../../../../src/dashboard/pages/lib/route.js'
 import { NO_FILTERS, toFilters } from '../../../../src/dashboard/pages/lib/submission-text.js'
+import { EVERY_VIEW } from '../../../fixtures/dashboard/every-view.js'
 
 t.test('a choice can be written to the URL and read back', t => {
   const routes: readonly [fragment: string, route: Route][] = [
@@ -119,5 +124,37 @@ t.test('some pages have a name in place of an access', t => {
     t.equal(parsePage(fragment), 'sessions', fragment)
   for (const fragment of ['', '#/', '#/acc_sessions', '#/acc_1/sessions', '#/Sessions'])
     t.equal(parsePage(fragment), undefined, fragment)
+  t.end()
+})
+
+t.test('the list of every view has each page of the router', t => {
+  const ofRoute = ({ accessId, location, accessTab, tab }: Route): string => {
+    if (accessTab !== undefined) return `access/${accessTab}`
+    return accessId === undefined || location === undefined ? 'overview' : `location/${tab}`
+  }
+  const pagesOf = (fragment: string): readonly string[] => {
+    const page = parsePage(fragment)
+    if (page === undefined) return [ofRoute(parseRoute(fragment))]
+    if (page !== 'operator') return [page]
+    const opened = parseOperatorRoute(fragment)
+    return [page, `operator/${opened ? ofRoute(opened) : parseOperatorView(fragment)}`]
+  }
+  const listed = new Set(
+    EVERY_VIEW.filter(({ user }) => user !== undefined)
+      .map(({ url }) => url({ ada: 'acc_1', ben: 'acc_2' }).replace('/', ''))
+      .flatMap(pagesOf),
+  )
+  const pages = [
+    'overview',
+    ...PAGES,
+    ...TABS.map(tab => `location/${tab}`),
+    ...ACCESS_TABS.map(tab => `access/${tab}`),
+    ...OPERATOR_VIEWS.map(view => `operator/${view}`),
+    ...['access/usage', 'access/submissions', 'location/usage', 'location/machines'].map(
+      tab => `operator/${tab}`,
+    ),
+  ]
+  for (const page of pages) t.ok(listed.has(page), page)
+  t.equal(new Set(EVERY_VIEW.map(({ name }) => name)).size, EVERY_VIEW.length, 'names differ')
   t.end()
 })
