@@ -109,7 +109,7 @@ const AccessGroup = ({
   const [isNaming, setNaming] = useState(false)
   const title = titleOf(access)
   return (
-    <section class="card overview-access" aria-label={title}>
+    <section class="card overview-access" aria-label={`${title}, ${access.accessId}`}>
       <div class="card-head">
         <div class="overview-title">
           <h2>
