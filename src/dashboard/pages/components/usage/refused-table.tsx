@@ -42,7 +42,7 @@ export const RefusedTable = ({
       <p class="muted">No refused attempts in the last 24 hours.</p>
     )}
     {refused !== undefined && refused.length > 0 && (
-      <div class="scroll" role="region" aria-label="Refused attempts" tabIndex={0}>
+      <div class="scroll" role="region" aria-label="Table of refused attempts" tabIndex={0}>
         <table class="data">
           <thead>
             <tr>
