@@ -195,7 +195,7 @@ impl Hub {
     }
 }
 
-/// The place of a stream. While it is there the source is read.
+/// The position of a stream in the queue. The source is read while there is one.
 #[derive(Debug)]
 pub struct Follow {
     hub: Arc<Hub>,
