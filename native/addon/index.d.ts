@@ -183,8 +183,6 @@ export declare class LimitedAccess {
   releaseSocket(): void
   /** Open WebSockets of the access, also at other machines. */
   openSockets(): number
-  /** Counts a subscription over its limit, of an access with an open WebSocket. */
-  addRefusedSubscription(): void
   /**
    * What the access has at this edge: its subscriptions, and those of the WebSocket that has the
    * most.
@@ -1013,8 +1011,6 @@ export interface LimitRow {
   key: bigint
   /** Requests that were charged since the row was assigned, modulo 2^32. */
   charged: number
-  /** What was refused since then, in the order of `LIMIT_NAMES`, modulo 2^32. */
-  refused: Array<number>
   utilisation: Utilisation
 }
 

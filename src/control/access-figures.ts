@@ -1,9 +1,7 @@
-import { keyOfAccess } from '../access/limiter/limit-table.js'
 import type { FiguresOf } from '../dashboard/api/metrics/figures.js'
-import { DAY_MS, dayOf } from '../usage/scope.js'
+import { DAY_MS, MINUTE_MS, dayOf } from '../usage/scope.js'
 import { missingOf, refusalsOf, type Ask } from './usage.js'
 
-const DAY_QUARTERS = 96
 const WEEK_DAYS = 7
 /** Day 0, 1970-01-01, was a Thursday. */
 const MONDAY_OFFSET = 3
@@ -22,11 +20,10 @@ export const createAccessFigures =
     const monday = mondayOf(nowMs)
     const end = dayOf(nowMs) + 1
     const scopes = networks.flatMap(network => locations.map(location => ({ network, location })))
-    const key = String(keyOfAccess(accessId))
-    const quarters = [monday * DAY_QUARTERS - 1, Math.floor(nowMs / (DAY_MS / DAY_QUARTERS))]
-    const [used, peaks, submissions, ...methods] = await Promise.all([
+    const days = [DAY_MS / MINUTE_MS, monday, end] as const
+    const [used, refused, submissions, ...methods] = await Promise.all([
       ask('use', [accessId], locations),
-      ask('peaks', [key, ...quarters], locations),
+      ask('overLimit', [JSON.stringify([accessId]), ...days], locations),
       ask('landing', [accessId, monday * DAY_MS, end * DAY_MS, 0], locations),
       ...scopes.map(async scope => {
         const parameters = [accessId, scope.network, scope.location, monday, end]
@@ -38,7 +35,7 @@ export const createAccessFigures =
     return {
       methods: methods.flatMap(({ rows }) => rows),
       submissions: submissions.rows,
-      overLimit: refusalsOf(peaks.rows),
+      overLimit: refusalsOf(refused.rows),
       use: {
         requestsInFlight: use?.requestsInFlight ?? 0,
         requestsLastSecond: use?.requestsLastSecond ?? 0,
@@ -47,6 +44,6 @@ export const createAccessFigures =
         subscriptionsOfSocket: use?.subscriptionsOfSocket ?? 0,
       },
       limits,
-      ...missingOf(used, peaks, submissions, ...methods),
+      ...missingOf(used, refused, submissions, ...methods),
     }
   }

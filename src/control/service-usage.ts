@@ -1,11 +1,9 @@
-import { keyOfAccess } from '../access/limiter/limit-table.js'
 import type { ServiceUsage, TopQuery } from '../dashboard/api/operator/service.js'
 import { addUp, toSummary } from '../usage/performance.js'
 import { ROWS_MAX, type RowOf } from '../usage/queries.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../usage/scope.js'
 import { missingOf, readRange, refusalsOf, type Ask } from './usage.js'
 
-const QUARTER_MS = 900_000
 /** Methods in one answer: each access has its own, and a client can make up names. */
 const METHODS_MAX = 100
 /** Hours by access are kept a day longer. */
@@ -58,19 +56,16 @@ const readTop = async (
     { fromMs: first * lengthMs, untilMs: until * lengthMs },
     hoursOf(first * lengthMs, until * lengthMs),
   ]
-  const keys = new Map(ids.map(id => [String(keyOfAccess(id)), id]))
-  const [quarter, lastQuarter] = [times.fromMs / QUARTER_MS, times.untilMs / QUARTER_MS]
+  const periods = [lengthMs / MINUTE_MS, first, until] as const
   const [refused, ended] = await Promise.all([
-    askInParts([...keys.keys()], json =>
-      ask('refusals', [json, quarter - 1, lastQuarter - 1], locations),
-    ),
+    askInParts(ids, json => ask('overLimit', [json, ...periods], locations)),
     askInParts(ids, json => ask('ends', [json, hours.first, hours.until], locations)),
   ])
   const refusals = refused.flatMap(({ rows: some }) => some)
   const ends = ended.flatMap(({ rows: some }) => some)
   const toView = (row: RowOf<'top'>) => ({
     ...row,
-    overLimit: refusalsOf(refusals.filter(({ key }) => keys.get(key) === row.accessId)),
+    overLimit: refusalsOf(refusals.filter(({ accessId }) => accessId === row.accessId)),
     submissions: addUp(ends.filter(({ accessId }) => accessId === row.accessId)),
   })
   const last = rows.length > count ? shown.at(-1) : undefined

@@ -107,10 +107,12 @@ const scopeOf = ({
 const toDecimal = (value: number): number => Math.round(value * 10) / 10
 
 /** Refusals by limit, of JSON that has their indexes. */
-export const refusalsOf = (all: readonly { readonly refusals: string }[]): AccessUsage['refused'] =>
+export const refusalsOf = (
+  all: readonly { readonly overLimit: string }[],
+): AccessUsage['refused'] =>
   mapLimits(name => {
     const index = LIMIT_NAMES.indexOf(name)
-    return all.reduce((sum, { refusals }) => sum + (parseCounts(refusals)[index] ?? 0), 0)
+    return all.reduce((sum, { overLimit }) => sum + (parseCounts(overLimit)[index] ?? 0), 0)
   })
 
 const bucketsOf = (latencies: string): readonly number[] => {
@@ -167,10 +169,13 @@ const readAccess = async (
 ) => {
   const key = String(keyOfAccess(accessId))
   const quarter = Math.floor(nowMs / QUARTER_MS)
-  const [used, rate, peaks] = await Promise.all([
+  const hour = Math.floor(nowMs / HOUR_MS)
+  const hours = [hour - DAY_HOURS, hour + 1] as const
+  const [used, rate, peaks, overLimit] = await Promise.all([
     ask('use', [accessId], locations),
     ask('rate', [accessId, Math.floor(nowMs / MINUTE_MS) - 1], locations),
     ask('peaks', [key, quarter - DAY_MS / QUARTER_MS, quarter], locations),
+    ask('overLimit', [JSON.stringify([accessId]), HOUR_MS / MINUTE_MS, ...hours], locations),
   ])
   const [use] = used.rows
   return {
@@ -181,11 +186,12 @@ const readAccess = async (
     subscriptions: use?.subscriptions ?? 0,
     subscriptionsOfSocket: use?.subscriptionsOfSocket ?? 0,
     means: meansOf(use),
-    peaks: peaks.rows
-      .filter(({ perSecond }) => perSecond > 0)
-      .map(({ startMs, atMs, perSecond }) => ({ startMs, atMs, perSecond: toDecimal(perSecond) })),
-    refused: refusalsOf(peaks.rows),
-    ...missingOf(used, rate, peaks),
+    peaks: peaks.rows.map(({ perSecond, ...peak }) => ({
+      ...peak,
+      perSecond: toDecimal(perSecond),
+    })),
+    refused: refusalsOf(overLimit.rows),
+    ...missingOf(used, rate, peaks, overLimit),
   }
 }
 
@@ -202,6 +208,8 @@ export const toCounts = <R extends { readonly codes: string; readonly latencies:
     latencies: bucketsOf(latencies),
   })
 
+const toPeriod = ({ overLimit: _overLimit, ...period }: RowOf<'periods'>) => period
+
 /** Usage in a time; with an empty text for the access, of all accesses. */
 export const readRange = async (
   ask: Ask,
@@ -212,25 +220,21 @@ export const readRange = async (
   const at = location === '' ? locations : [location]
   const scope = [accessId, network, location] as const
   const times = [fromMs, untilMs, stepMs] as const
-  const quarters = [fromMs / QUARTER_MS, untilMs / QUARTER_MS].map(Math.floor)
-  const [first = 0, last = 0] = quarters
-  const key = accessId === '' ? '' : String(keyOfAccess(accessId))
-  const [periods, reduced, calls, methods, peaks] = await Promise.all([
+  const [periods, reduced, calls, methods] = await Promise.all([
     ask('periods', [...scope, ...times], at),
     ask('reduced', scope, at),
     ask('calls', [...scope, ...times, 0], at),
     ask('calls', [...scope, ...times, 1], at),
-    ask('peaks', [key, first - 1, last], locations),
   ])
   return {
-    periods: periods.rows,
+    periods: periods.rows.map(toPeriod),
     minutesFromMs: reduced.rows[0]?.minutesFromMs ?? 0,
     calls: calls.rows.map(({ method: _method, ...row }) => toCounts(row)),
     methods: methods.rows
       .map(({ startMs: _startMs, ...row }) => toCounts(row))
       .toSorted((one, other) => other.requests - one.requests),
-    overLimit: refusalsOf(peaks.rows),
-    ...missingOf(periods, reduced, calls, methods, peaks),
+    overLimit: refusalsOf(periods.rows),
+    ...missingOf(periods, reduced, calls, methods),
   }
 }
 
@@ -244,7 +248,7 @@ export const createUsage = (ask: Ask, now: () => number): Omit<Usage, 'evidence'
       ask('reduced', key, at),
     ])
     const minutesFromMs = reduced.rows[0]?.minutesFromMs ?? 0
-    return { periods: periods.rows, minutesFromMs, ...missingOf(periods, reduced) }
+    return { periods: periods.rows.map(toPeriod), minutesFromMs, ...missingOf(periods, reduced) }
   },
   ofRange: (accessId, query, locations) => readRange(ask, accessId, query, locations),
   ofMethods: async (scope, { from, until }) => {

@@ -7,7 +7,7 @@ import type { Command, Role } from './messages.js'
  * Raised with a build that cannot run beside the former one: another layout of a store or of shared
  * memory, or other messages between supervisors, or between edges and the sender.
  */
-export const TAKEOVER_VERSION = 3
+export const TAKEOVER_VERSION = 4
 
 /** Time for a successor that has the service to report it. */
 const REPORT_MS = 1_000

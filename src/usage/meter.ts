@@ -1,4 +1,5 @@
 import { SLOT } from '../native/usage/cells.js'
+import { LIMIT_NAMES, type LimitName } from '../shared/access-limits.js'
 import {
   NO_METHOD,
   OPEN_SOCKET,
@@ -147,6 +148,12 @@ export class Meter {
     if (!isListed) this.#add(this.#at + MINUTE.unlisted)
   }
 
+  /** Counts what a limit has refused, beside `addRateLimited` if it was answered 429. */
+  addOverLimit(limit: LimitName, nowMs: number): void {
+    if (nowMs >= this.#endsMs) this.#start(nowMs)
+    this.#addCode(this.#at, LIMIT_NAMES.indexOf(limit))
+  }
+
   /** Counts a request that was answered 429, beside `addRequests` and `addCall`; lists some. */
   addRateLimited(method: string, nowMs: number, failure?: CallFailure): void {
     if (nowMs >= this.#endsMs) this.#start(nowMs)
@@ -213,7 +220,10 @@ export class Meter {
     this.#halves[half] = (this.#halves[half] ?? 0) + 1
   }
 
-  /** Pairs of a code and its count; codes beyond them have no count of their own. */
+  /**
+   * Pairs of a code and its count; codes beyond them have no count of their own. In the slot of a
+   * minute they are indexes of limits.
+   */
   #addCode(slot: number, code: number): void {
     const first = (slot + SLOT.codesAt) * 2
     for (let half = first; half < first + SLOT.codes * 2; half += 2) {

@@ -51,6 +51,8 @@ const topValue = `CASE ?4 ${PERIOD_FIGURES.map(name => `WHEN '${name}' THEN ${na
 /** Figures that are shown; `unlisted` is that of the list of failures. */
 const SHOWN = MINUTE_FIGURES.filter(figure => figure !== 'unlisted')
 
+/** Refusals by limit; absent of a machine with an earlier build. */
+const overLimit = v.optional(counts, '{}')
 const place = { network: text, location: text }
 const minuteFigures = figures(SHOWN)
 const methodFigures = figures(METHOD_FIGURE_NAMES)
@@ -86,7 +88,8 @@ export const QUESTIONS = {
    * length of a period. Of all accesses it is of all networks and locations.
    */
   periods: question({
-    sql: `SELECT at_ms / ?6 * ?6 AS startMs, ${sums(SHOWN)} FROM (
+    sql: `SELECT at_ms / ?6 * ?6 AS startMs, ${sums(SHOWN)},
+        sum_counts(over_limit) AS overLimit FROM (
         SELECT *, minute * 60000 AS at_ms FROM
           ${both(
             schema => `SELECT * FROM ${schema}.minute WHERE
@@ -97,8 +100,8 @@ export const QUESTIONS = {
         SELECT *, hour * 3600000 AS at_ms FROM main.hour
           WHERE ${ANY_SCOPE} AND ?6 > 60000 AND hour >= ?4 / 3600000 AND hour <= ?5 / 3600000
       ) WHERE at_ms >= ?4 AND at_ms < ?5 GROUP BY startMs`,
-    row: v.object({ startMs: count, ...minuteFigures }),
-    add: { by: ['startMs'], sum: SHOWN, order: 'startMs' },
+    row: v.object({ startMs: count, ...minuteFigures, overLimit }),
+    add: { by: ['startMs'], sum: SHOWN, counts: ['overLimit'], order: 'startMs' },
     accesses: firstOrAll,
   }),
   /** As `periods`; then 1 by method, 0 by period. Hours are in the period in which they begin. */
@@ -259,17 +262,16 @@ export const QUESTIONS = {
     add: { by: [], max: ['called', 'landed'] },
     accesses: ofIds,
   }),
-  /** Key of the access and two quarter-hours: the highest rates after the first, refusals. */
+  /** Key of the access and two quarter-hours: the highest rates after the first. */
   peaks: question({
-    sql: `SELECT quarter * 900000 AS startMs, per_second AS perSecond, at_ms AS atMs, refusals
+    sql: `SELECT quarter * 900000 AS startMs, per_second AS perSecond, at_ms AS atMs
       FROM main.peak WHERE access = ?1 AND quarter > ?2 AND quarter <= ?3`,
-    row: v.object({ startMs: count, perSecond: count, atMs: count, refusals: counts }),
+    row: v.object({ startMs: count, perSecond: count, atMs: count }),
     // Machines may have their peaks in different seconds: the sum is not less than the real one.
     add: {
       by: ['startMs'],
       withMost: ['perSecond', 'atMs'],
       sum: ['perSecond'],
-      counts: ['refusals'],
       order: 'startMs',
     },
   }),
@@ -290,13 +292,26 @@ export const QUESTIONS = {
     add: { by: ['accessId'], sum: PERIOD_FIGURES },
     accesses: all,
   }),
-  /** Keys of accesses as JSON, and two quarter-hours: refusals by limit after the first. */
-  refusals: question({
-    sql: `SELECT access AS key, sum_counts(refusals) AS refusals FROM main.peak
-      WHERE ${OF_IDS} AND quarter > ?2 AND quarter <= ?3 GROUP BY access`,
-    row: v.object({ key: text, refusals: counts }),
-    add: { by: ['key'], counts: ['refusals'] },
-    accesses: all,
+  /**
+   * Ids of accesses as JSON, length of a period in minutes, 60 or 1,440, first period and end: what
+   * each limit has refused of each. Only periods that the store has are looked up.
+   */
+  overLimit: question({
+    sql: `WITH RECURSIVE kept(n, last) AS (
+        SELECT max(?3, coalesce(min(period), ?3)), min(?4, coalesce(max(period) + 1, ?3))
+          FROM main.access_period WHERE minutes = ?2
+        UNION ALL SELECT n + 1, last FROM kept WHERE n + 1 < last)
+      SELECT access AS accessId, sum_counts(over_limit) AS overLimit FROM (
+        SELECT access, over_limit FROM kept CROSS JOIN json_each(?1) AS ids
+          CROSS JOIN main.access_period
+          ON n < last AND minutes = ?2 AND period = n AND access = ids.value
+        UNION ALL
+        SELECT access, over_limit FROM temp.minute
+          WHERE ${OF_IDS} AND minute >= ?2 * ?3 AND minute < ?2 * ?4
+      ) GROUP BY access`,
+    row: v.object({ accessId: text, overLimit: counts }),
+    add: { by: ['accessId'], counts: ['overLimit'] },
+    accesses: ofIds,
   }),
   /** The first and last day that have counts by method. */
   days: question({

@@ -61,7 +61,7 @@ const minuteColumns = MINUTE_FIGURES.map(columnOf)
 const methodColumns = METHOD_FIGURE_NAMES.map(columnOf)
 const laneColumns = LANE_FIGURE_NAMES.map(columnOf)
 const periodColumns = PERIOD_FIGURES.map(columnOf)
-const peakColumns = ['per_second', 'at_ms', 'refusals']
+const peakColumns = ['per_second', 'at_ms']
 
 const list = (names: readonly string[]): string => names.join(', ')
 const news = (names: readonly string[]): string => list(names.map(name => `new.${name}`))
@@ -69,6 +69,14 @@ const adding = (names: readonly string[]): string =>
   list(names.map(name => `${name} = ${name} + excluded.${name}`))
 
 const COUNTS = ["codes TEXT NOT NULL DEFAULT '{}'", "latencies TEXT NOT NULL DEFAULT '{}'"]
+/**
+ * Refusals by the index of their limit in `LIMIT_NAMES`, as JSON; empty in most minutes, where it
+ * takes a byte. The last column: older files get it there.
+ */
+const OVER_LIMIT = "over_limit TEXT NOT NULL DEFAULT ''"
+const addingOverLimit = `over_limit = iif(excluded.over_limit = '', over_limit,
+          add_counts(over_limit, excluded.over_limit))`
+const addingMinute = `${adding(minuteColumns)}, ${addingOverLimit}`
 const addingMethod = `${adding(methodColumns)},
         codes = add_counts(codes, excluded.codes),
         latencies = add_counts(latencies, excluded.latencies)`
@@ -101,24 +109,28 @@ const newest = (
 const ofAll = `FROM method_minute
   WHERE access = ?1 AND minute = ?5 AND network = ?2 AND location = ?3`
 
+const ADD_MINUTE = `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])}, over_limit)
+  VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)}, iif(?14 = '{}', '', ?14))
+  ON CONFLICT DO UPDATE SET ${addingMinute}`
+
 /** Minutes and days are counted since 1970, in UTC. `codes` and `latencies` are JSON. */
 export const SCHEMA = {
   tables: [
     {
       name: 'minute',
-      columns: [...texts(...SCOPE), ...counts('minute', ...minuteColumns)],
+      columns: [...texts(...SCOPE), ...counts('minute', ...minuteColumns), OVER_LIMIT],
       key: 'access, minute, network, location',
     },
     {
       // What is in the minutes of an access, by hour and by day: `minutes` is 60 or 1,440.
       name: 'access_period',
-      columns: [...texts('access'), ...counts('minutes', 'period', ...periodColumns)],
+      columns: [...texts('access'), ...counts('minutes', 'period', ...periodColumns), OVER_LIMIT],
       key: 'minutes, period, access',
     },
     {
       // Of minutes that were too old, or for which there was no room.
       name: 'hour',
-      columns: [...texts(...SCOPE), ...counts('hour', ...minuteColumns)],
+      columns: [...texts(...SCOPE), ...counts('hour', ...minuteColumns), OVER_LIMIT],
       key: 'access, hour, network, location',
     },
     {
@@ -198,12 +210,7 @@ export const SCHEMA = {
     {
       // By quarter-hour and key of the access in the limit table.
       name: 'peak',
-      columns: [
-        ...texts('access'),
-        ...counts('quarter', 'at_ms'),
-        'per_second REAL NOT NULL',
-        "refusals TEXT NOT NULL DEFAULT '{}'",
-      ],
+      columns: [...texts('access'), ...counts('quarter', 'at_ms'), 'per_second REAL NOT NULL'],
       key: 'access, quarter',
     },
   ],
@@ -223,13 +230,19 @@ export const SCHEMA = {
           (new.access, 1440, new.minute / 1440, ${news(periodColumns)})
         ON CONFLICT DO UPDATE SET ${adding(periodColumns)};
     END`,
+    // Few minutes have any, so those without cost nothing.
+    `CREATE TRIGGER IF NOT EXISTS minute_over_limit BEFORE INSERT ON minute
+    WHEN new.access <> '' AND new.over_limit <> '' BEGIN
+      INSERT INTO access_period (access, minutes, period, over_limit)
+        VALUES (new.access, 60, new.minute / 60, new.over_limit),
+          (new.access, 1440, new.minute / 1440, new.over_limit)
+        ON CONFLICT DO UPDATE SET ${addingOverLimit};
+    END`,
     newest('refused', SCOPE, 'at_ms', RECENT_MAX),
     newest('client', SCOPE, 'seen_ms', RECENT_MAX),
   ],
   rows: [
-    `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])})
-      VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)})
-      ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+    ADD_MINUTE,
     `INSERT INTO method_day (${methodList('day')}, minute)
       VALUES (?1, ?2, ?3, ?4, ?5 / 1440, ${figuresOf(methodColumns)}, ?14, ?15, ?5)
       ON CONFLICT DO UPDATE SET ${addingMethod}, minute = max(minute, excluded.minute)`,
@@ -241,9 +254,7 @@ export const SCHEMA = {
   ],
   // Of all accesses, under an empty one, without a network and a location: see 0212.
   sums: [
-    `INSERT INTO minute (${list([...SCOPE, 'minute', ...minuteColumns])})
-      VALUES (?1, ?2, ?3, ?5, ${figuresOf(minuteColumns)})
-      ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+    ADD_MINUTE,
     `INSERT INTO method_minute (${methodList('minute')})
       VALUES (?1, ?2, ?3, iif(EXISTS (SELECT 1 ${ofAll} AND method = ?4)
           OR (SELECT count(*) ${ofAll}) < ${METHODS_OF_ALL_MAX}, ?4, '${OTHER_METHOD}'),
@@ -268,18 +279,12 @@ export const SCHEMA = {
   ],
 }
 
-/**
- * Adds the rows of a JSON array: key, quarter-hour, highest rate, when, refusals by limit. Under an
- * empty key are the refusals of all.
- */
+/** Adds the rows of a JSON array: key, quarter-hour, highest rate, when. */
 export const ADD_PEAKS = `INSERT INTO peak (access, quarter, ${list(peakColumns)})
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1)
-  UNION ALL
-  SELECT '', value ->> 1, 0, 0, sum_counts(value ->> 4) FROM json_each(?1) GROUP BY 1, 2
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1) WHERE true
   ON CONFLICT DO UPDATE SET
     at_ms = CASE WHEN excluded.per_second > per_second THEN excluded.at_ms ELSE at_ms END,
-    per_second = max(per_second, excluded.per_second),
-    refusals = add_counts(refusals, excluded.refusals)`
+    per_second = max(per_second, excluded.per_second)`
 
 /**
  * What became of the submissions of a JSON array that are not marked, of each access and of all;
@@ -320,10 +325,11 @@ export const FORGET_ENDS = ['DELETE FROM counted']
 
 /** Reduces the minutes before ?1 to their hours. */
 export const TO_HOURS = [
-  `INSERT INTO hour (${list([...SCOPE, 'hour', ...minuteColumns])})
-    SELECT ${list(SCOPE)}, minute / 60, ${list(minuteColumns.map(name => `sum(${name})`))}
+  `INSERT INTO hour (${list([...SCOPE, 'hour', ...minuteColumns])}, over_limit)
+    SELECT ${list(SCOPE)}, minute / 60, ${list(minuteColumns.map(name => `sum(${name})`))},
+      iif(max(over_limit) = '', '', sum_counts(over_limit))
     FROM minute WHERE minute < ?1 GROUP BY access, minute / 60, network, location
-    ON CONFLICT DO UPDATE SET ${adding(minuteColumns)}`,
+    ON CONFLICT DO UPDATE SET ${addingMinute}`,
   'DELETE FROM minute WHERE minute < ?1',
 ]
 

@@ -49,14 +49,8 @@ export const openUsageReader = (dataDir: string): AskOwn => {
   }
 }
 
-/** The highest rate of an access in a quarter-hour, and its refusals by limit as JSON. */
-export type PeakRow = readonly [
-  access: string,
-  quarter: number,
-  perSecond: number,
-  atMs: number,
-  refusals: string,
-]
+/** The highest rate of an access in a quarter-hour. */
+export type PeakRow = readonly [access: string, quarter: number, perSecond: number, atMs: number]
 
 /** How one submission ended, in the order of `ADD_ENDS`. */
 export type EndRow = readonly [

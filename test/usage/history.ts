@@ -83,7 +83,7 @@ t.test('over the bound of bytes the oldest minutes become hours, then days go', 
   }
   await wide.record()
   const nowMs = NOW_MS + hours * HOUR_MS
-  const bytesMax = 800_000
+  const bytesMax = 810_000
   await new UsageWriter(dir, { ...defaults, bytesMax }).prune(nowMs)
   t.strictSame(
     await read(dir, 'hour'),

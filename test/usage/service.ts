@@ -1,9 +1,8 @@
 import t from 'tap'
-import { keyOfAccess } from '../../src/access/limiter/limit-table.js'
 import { createServiceUsage } from '../../src/control/service-usage.js'
 import { createAsk } from '../../src/control/usage.js'
 import type { TopQuery } from '../../src/dashboard/api/operator/service.js'
-import { mapLimits } from '../../src/shared/access-limits.js'
+import { mapLimits, type LimitName } from '../../src/shared/access-limits.js'
 import { NO_METHOD, OTHER_METHOD } from '../../src/usage/calls.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/usage/scope.js'
 import { defaults } from '../../src/usage/options.js'
@@ -97,18 +96,20 @@ t.test('accesses are ordered by a figure and paged, with limits and landing', as
     meter.addRequests(1 + Math.floor(nth / 2), NOW_MS)
     for (let count = nth; count < 3; count++) meter.addRateLimited(NO_METHOD, NOW_MS)
   }
-  usage.sweep(NOW_MS + MINUTE_MS)
+  const refused: readonly (readonly [string, number, LimitName, number])[] = [
+    ['acc_1', -1, 'requestsInFlightMax', 9],
+    ['acc_0', 0, 'requestsPerSecondMax', 2],
+    ['acc_0', 0, 'socketsMax', 1],
+    ['acc_1', 0, 'requestsInFlightMax', 2],
+    ['acc_0', 1, 'requestsPerSecondMax', 4],
+  ]
+  for (const [id, minute, limit, count] of refused) {
+    const meter = usage.meterOf(placeOf(id, 'nyc'))
+    const atMs = NOW_MS + minute * MINUTE_MS
+    for (let nth = 0; nth < count; nth++) meter.addOverLimit(limit, atMs)
+  }
+  usage.sweep(NOW_MS + 2 * MINUTE_MS)
   await writer.record()
-  const quarter = NOW_MS / 900_000
-  const peaks = [
-    ['acc_0', quarter, '{"0":2,"3":1}'],
-    ['acc_0', quarter + 1, '{"0":4}'],
-    ['acc_1', quarter, '{"2":2}'],
-    ['acc_1', quarter - 1, '{"2":9}'],
-  ] as const
-  await writer.addPeaks(
-    peaks.map(([id, at, refused]) => [String(keyOfAccess(id)), at, 1, NOW_MS, refused]),
-  )
   const hour = NOW_MS / HOUR_MS
   const ends = [
     ['1', 'acc_0', hour, 'landed'],

@@ -167,7 +167,7 @@ impl<R: PointReads> Answers<R> {
         let calls = entry.usage.word(slot + FIGURES_AT)?;
         let durations_at = (slot + LATENCIES_AT) * 2;
         entry.usage.half(durations_at + BUCKETS - 1)?;
-        if entry.access.admit(clock).is_err() {
+        if entry.access.acquire(clock).is_err() {
             return None;
         }
         let requests = self.reply.len().div_ceil(self.reply_bytes);

@@ -80,7 +80,7 @@ pub struct Event {
 impl Row {
     /// Whether it has anything to add to the store.
     pub fn is_counted(&self) -> bool {
-        self.figures.iter().any(|figure| *figure > 0.0)
+        self.figures.iter().any(|figure| *figure > 0.0) || !self.codes.is_empty()
     }
 }
 

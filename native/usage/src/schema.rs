@@ -27,7 +27,7 @@ pub struct Schema {
     /// Of the store alone: triggers and indexes.
     pub more: Vec<String>,
     /// By the kind of a row: ?1 to ?4 are its key, ?5 the minute, ?6 on the figures, ?14 the
-    /// codes, ?15 the latencies.
+    /// counts by code, ?15 the latencies.
     pub rows: Vec<String>,
     /// The same of what all scopes have counted together, where ?1 to ?3 are empty; an empty
     /// statement: it is not added up.
@@ -89,8 +89,10 @@ fn run_of(connection: &Connection, sql: &str, row: &Row) -> Result<()> {
         {
             statement.raw_bind_parameter(at + 6, *figure as i64)?;
         }
-        if count >= 15 {
+        if count >= 14 {
             statement.raw_bind_parameter(14, to_text(row.codes.iter().copied()))?;
+        }
+        if count >= 15 {
             statement.raw_bind_parameter(15, to_text(row.latencies.iter().copied()))?;
         }
         statement.raw_execute()

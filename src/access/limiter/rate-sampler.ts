@@ -1,4 +1,3 @@
-import { LIMIT_NAMES } from '../../shared/access-limits.js'
 import type { PeakRow } from '../../usage/store.js'
 import { keyOfAccess, type LimitTable, type Utilisation } from './limit-table.js'
 
@@ -47,20 +46,18 @@ type Last = {
   readonly window: Window
   readonly row: number
   readonly charged: number
-  readonly refused: readonly number[]
   readonly perSecond: number
 }
 
 /** A quarter of an hour. */
 const QUARTER_MS = 900_000
 
-/** The highest rate of an access in the present quarter-hour, and what it was refused since. */
+/** The highest rate of an access in the present quarter-hour. */
 type Peak = {
   readonly key: string
   quarter: number
   perSecond: number
   atMs: number
-  refused: readonly number[]
   isRecorded: boolean
 }
 
@@ -77,7 +74,6 @@ const NO_MEANS: Means = {
   sockets: 0,
   subscriptionsOfSocket: 0,
 }
-const NONE = LIMIT_NAMES.map(() => 0)
 
 /** What a count modulo 2³² has gained; a smaller one began again at 0. */
 const gainOf = (count: number, before: number): number => {
@@ -123,15 +119,13 @@ export class RateSampler {
     const seconds = (atMs - this.#sampledMs) / 1_000
     if (this.#last !== undefined && seconds * 1_000 < SAMPLE_MS_MIN) return
     const found = new Map<bigint, Last>()
-    for (const { row, key, charged, refused, utilisation } of this.#table.rows()) {
-      const before = this.#before(key, row, charged, refused)
-      const perSecond = Math.round((gainOf(charged, before.charged) / seconds) * 10) / 10
-      const refusedNow = refused.map((count, index) => gainOf(count, before.refused[index] ?? 0))
+    for (const { row, key, charged, utilisation } of this.#table.rows()) {
+      const gain = gainOf(charged, this.#before(key, row, charged))
+      const perSecond = Math.round((gain / seconds) * 10) / 10
       const window = this.#last?.get(key)?.window ?? new Window(this.#windowLength)
       window.add(useOf(utilisation, perSecond))
-      found.set(key, { row, charged, refused, perSecond, window })
-      if (perSecond > 0 || refusedNow.some(count => count > 0))
-        this.#addPeak(key, perSecond, refusedNow)
+      found.set(key, { row, charged, perSecond, window })
+      if (perSecond > 0) this.#addPeak(key, perSecond)
     }
     this.#last = found
     this.#sampledMs = atMs
@@ -146,26 +140,19 @@ export class RateSampler {
     }
   }
 
-  /** The peaks that have risen since the last call, and what was refused since. */
+  /** The peaks that have risen since the last call. */
   takePeaks(): readonly PeakRow[] {
     const rows: PeakRow[] = []
     const quarter = Math.floor(this.#now() / QUARTER_MS)
     for (const [name, peak] of this.#peaks) {
-      if (!peak.isRecorded) {
-        const refusals = Object.fromEntries(
-          [...peak.refused.entries()].filter(([, count]) => count > 0),
-        )
-        const { perSecond, atMs } = peak
-        rows.push([peak.key, peak.quarter, perSecond, atMs, JSON.stringify(refusals)])
-      }
+      if (!peak.isRecorded) rows.push([peak.key, peak.quarter, peak.perSecond, peak.atMs])
       peak.isRecorded = true
-      peak.refused = NONE
       if (peak.quarter < quarter) this.#peaks.delete(name)
     }
     return rows
   }
 
-  #addPeak(key: bigint, perSecond: number, refused: readonly number[]): void {
+  #addPeak(key: bigint, perSecond: number): void {
     const nowMs = this.#now()
     const quarter = Math.floor(nowMs / QUARTER_MS)
     const name = `${key} ${quarter}`
@@ -174,25 +161,17 @@ export class RateSampler {
       quarter,
       perSecond: 0,
       atMs: 0,
-      refused: NONE,
       isRecorded: true,
     }
     if (perSecond > peak.perSecond)
       Object.assign(peak, { perSecond, atMs: nowMs, isRecorded: false })
-    if (refused.some(count => count > 0)) peak.isRecorded = false
-    peak.refused = peak.refused.map((count, index) => count + (refused[index] ?? 0))
     this.#peaks.set(name, peak)
   }
 
-  #before(
-    key: bigint,
-    row: number,
-    charged: number,
-    refused: readonly number[],
-  ): Pick<Last, 'charged' | 'refused'> {
+  #before(key: bigint, row: number, charged: number): number {
     // What the rows have at the first sample was counted before this process began.
-    if (this.#last === undefined) return { charged, refused }
+    if (this.#last === undefined) return charged
     const last = this.#last.get(key)
-    return last?.row === row ? last : { charged: 0, refused: NONE }
+    return last?.row === row ? last.charged : 0
   }
 }

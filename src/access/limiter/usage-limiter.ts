@@ -38,6 +38,24 @@ const toFailure = (
     source,
   }
 
+/** Counts what was refused, and lists it with its source. */
+const addRefusal = (
+  { meter }: Principal,
+  exceeded: LimitRefusal,
+  {
+    method,
+    nowMs,
+    source,
+  }: {
+    readonly method: string
+    readonly nowMs: number
+    readonly source: CallSource | undefined
+  },
+): void => {
+  if (exceeded !== FULL) meter.addOverLimit(exceeded.limit, nowMs)
+  meter.addRateLimited(method, nowMs, toFailure(exceeded, source))
+}
+
 /** Enforces the limits of authenticated requests and counts them. */
 export class UsageLimiter {
   readonly #parts: UsageLimiterParts
@@ -75,7 +93,7 @@ export class UsageLimiter {
     if (exceeded !== undefined) {
       // Its method is never read.
       meter.addCall(NO_METHOD, {}, nowMs)
-      meter.addRateLimited(NO_METHOD, nowMs, toFailure(exceeded, source))
+      addRefusal(principal, exceeded, { method: NO_METHOD, nowMs, source })
     }
     return exceeded
   }
@@ -93,7 +111,7 @@ export class UsageLimiter {
     const granted = principal.access.acquireBatch(size.calls, size.atOnce, now)
     // A refused batch counts as the one request that it was sent as.
     if (typeof granted !== 'number')
-      principal.meter.addRateLimited(NO_METHOD, now(), toFailure(granted, source))
+      addRefusal(principal, granted, { method: NO_METHOD, nowMs: now(), source })
     else if (size.calls > 1) principal.meter.addRequests(size.calls - 1, now())
     return granted
   }
@@ -107,7 +125,7 @@ export class UsageLimiter {
   ): undefined | LimitRefusal {
     const exceeded = principal.access.acquireMore(count, now)
     if (exceeded !== undefined)
-      principal.meter.addRateLimited(NO_METHOD, now(), toFailure(exceeded, source))
+      addRefusal(principal, exceeded, { method: NO_METHOD, nowMs: now(), source })
     return exceeded
   }
 
@@ -140,7 +158,7 @@ export class UsageLimiter {
     meter.addRequests(1, nowMs)
     meter.addCall(OPEN_SOCKET, {}, nowMs)
     if (exceeded !== undefined)
-      meter.addRateLimited(OPEN_SOCKET, nowMs, toFailure(exceeded, source))
+      addRefusal(principal, exceeded, { method: OPEN_SOCKET, nowMs, source })
     return exceeded
   }
 
@@ -156,8 +174,8 @@ export class UsageLimiter {
   }
 
   /** Counts a subscription over its limit, of a principal with an open WebSocket. */
-  addRefusedSubscription({ access }: Principal): void {
-    access.addRefusedSubscription()
+  addRefusedSubscription({ meter }: Principal, nowMs: number): void {
+    meter.addOverLimit('subscriptionsPerSocketMax', nowMs)
   }
 
   /** What the access of a principal has at this edge. */

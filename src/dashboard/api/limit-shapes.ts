@@ -19,7 +19,7 @@ export const accessUsage = v.object({
     v.nullable(peak),
     'The second with the most requests of the last 24 hours; null without any. In a cluster the peaks of the machines in the same quarter-hour, added: not less than the real one',
   ),
-  refused: described(limits, 'Refused in the last 24 hours by each limit'),
+  refused: described(limits, 'Refused by each limit in the present hour and the 24 before'),
   missing,
 })
 

@@ -48,7 +48,7 @@ export type RangeUsage = PeriodUsage & {
   /** Calls that ended in each period. */
   readonly calls: readonly CallPeriod[]
   readonly methods: readonly MethodUsage[]
-  /** Over all networks and locations of the access, in the quarter-hours with some of the time. */
+  /** What each limit of the access has refused. */
   readonly overLimit: Limits
 }
 

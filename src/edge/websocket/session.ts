@@ -180,7 +180,7 @@ export class SocketSession implements MessageSession {
       get subscriptionsMax() {
         return group.grant.limits.subscriptionsPerSocketMax
       },
-      onExceeded: () => host.limiter.addRefusedSubscription(principal),
+      onExceeded: () => host.limiter.addRefusedSubscription(principal, host.now()),
     })
     return this.connection
   }

@@ -9,7 +9,6 @@ import {
   type LimitTable,
 } from '../../../src/access/limiter/limit-table.js'
 import { mapLimitTable, type LimitedAccess } from '../../../src/native/access/limits.js'
-import { LIMIT_NAMES } from '../../../src/shared/access-limits.js'
 import type { Grant } from '../../../src/shared/grant.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
@@ -281,31 +280,6 @@ t.test('a new access gets the row of an idle one, never of one in use', async t 
     state.release(1)
     t.strictSame(inUse(), UNUSED)
   }
-})
-
-t.test('a row has its refusals in the order of the limits', t => {
-  const table = openLimitTable(t.testdir(), 1, { accessesMax: 8 })
-  const limits = { requestsPerSecondMax: 1, requestsBurstMax: 8, requestsInFlightMax: 4 }
-  const access = edgeOf(table, 0)(grantOf({ ...limits, socketsMax: 1 }))
-  const now = () => NOW_MS
-  const names = LIMIT_NAMES.flatMap((name, index) => Array<string>(index + 1).fill(name))
-  access.acquireSocket(NOW_MS)
-  access.acquire(now)
-  const refuse: Readonly<Record<string, () => void>> = {
-    requestsBurstMax: () => access.acquireBatch(9, 1, now),
-    socketsMax: () => access.acquireSocket(NOW_MS),
-    subscriptionsPerSocketMax: () => access.addRefusedSubscription(),
-    requestsInFlightMax: () => access.acquire(now),
-    requestsPerSecondMax: () => access.acquireBatch(8, 1, now),
-  }
-  // Four in flight leave four of the burst, and seven more are over the rate.
-  t.equal(access.acquireBatch(4, 4, now), 4)
-  for (const name of names) refuse[name]?.()
-  t.strictSame(
-    table.rows().map(({ refused }) => refused),
-    [[1, 2, 3, 4, 5]],
-  )
-  t.end()
 })
 
 t.test('more rows than the file can hold are refused with the name of the option', async t => {

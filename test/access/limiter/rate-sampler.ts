@@ -7,13 +7,11 @@ import { createAsk, createUsage } from '../../../src/control/usage.js'
 import type { Parameter, QuestionName, RowOf } from '../../../src/usage/queries.js'
 import { openUsageReader, UsageWriter } from '../../../src/usage/store.js'
 import { mapLimitTable, type LimitedAccess } from '../../../src/native/access/limits.js'
-import { mapLimits } from '../../../src/shared/access-limits.js'
 import type { Grant } from '../../../src/shared/grant.js'
 import { NOW_MS } from '../../fixtures/access/access.js'
 import { grantOf } from '../../fixtures/access/grant.js'
 
 const QUARTER_MS = 900_000
-const NO_REFUSALS = mapLimits(() => 0)
 
 /** A table with two edges, and its sampler with a clock of the test. */
 const openSampler = (t: Test, rowCount = 8) => {
@@ -68,7 +66,6 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   t.match(await ratesOf(sampler, 'acc_1'), {
     requestsLastSecond: 50,
     peaks: [{ perSecond: 50, atMs: clock.nowMs }],
-    refused: { ...NO_REFUSALS, requestsPerSecondMax: 10 },
   })
   t.equal(send(first, 7), 7)
   clock.nowMs += 500
@@ -96,7 +93,7 @@ t.test('the last second and its peak are what all edges admitted', async t => {
   clock.nowMs += 1_000
   sampler.sample()
   t.equal(roundedMeans(sampler).requestsPerSecond, 0.7, 'the burst is no longer in it')
-  t.strictSame(await ratesOf(sampler, 'acc_none'), {
+  t.match(await ratesOf(sampler, 'acc_none'), {
     requestsPerSecond: 0,
     requestsLastSecond: 0,
     requestsInFlight: 0,
@@ -105,7 +102,6 @@ t.test('the last second and its peak are what all edges admitted', async t => {
     subscriptionsOfSocket: 0,
     means: { ...means, requestsPerSecond: 0 },
     peaks: [],
-    refused: NO_REFUSALS,
   })
 })
 
@@ -124,39 +120,7 @@ t.test('reports to other machines take nothing from the rate', async t => {
   t.equal((await ratesOf(sampler, 'acc_1')).requestsLastSecond, sent)
 })
 
-t.test('each limit has its refusals', async t => {
-  const { clock, edges, open, ratesOf } = openSampler(t)
-  const sampler = open()
-  const now = () => clock.nowMs
-  const access = edges[0](grantOf({ requestsInFlightMax: 2, requestsBurstMax: 4 }))
-  sampler.sample()
-  access.acquire(now)
-  access.acquire(now)
-  t.match(access.acquire(now), { limit: 'requestsInFlightMax' })
-  t.match(access.acquireBatch(9, 1, now), { limit: 'requestsBurstMax' })
-  t.match(access.acquireBatch(4, 1, now), { limit: 'requestsPerSecondMax' })
-  t.equal(access.acquireMore(2, now), undefined)
-  t.match(access.acquireMore(2, now), { limit: 'requestsPerSecondMax' })
-  for (let sockets = 0; sockets < 2; sockets++) t.equal(access.acquireSocket(now()), undefined)
-  t.match(access.acquireSocket(now()), { limit: 'socketsMax' })
-  access.addRefusedSubscription()
-  clock.nowMs += 1_000
-  sampler.sample()
-  const refused = {
-    requestsPerSecondMax: 2,
-    requestsBurstMax: 1,
-    requestsInFlightMax: 1,
-    socketsMax: 1,
-    subscriptionsPerSocketMax: 1,
-  }
-  t.strictSame((await ratesOf(sampler, 'acc_1')).refused, refused)
-  clock.nowMs += 1_000
-  sampler.sample()
-  t.strictSame((await ratesOf(sampler, 'acc_1')).refused, refused, 'counted once')
-  t.strictSame((await ratesOf(open(), 'acc_1')).refused, refused, 'a new process has them')
-})
-
-t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
+t.test('peaks of more than 24 hours ago are gone', async t => {
   const { clock, edges, open, send, ratesOf } = openSampler(t)
   const sampler = open()
   const access = edges[0](grantOf({}))
@@ -176,12 +140,10 @@ t.test('peaks and refusals of more than 24 hours ago are gone', async t => {
   const peaks = async () =>
     (await ratesOf(sampler, 'acc_1')).peaks.map(({ perSecond }) => perSecond)
   t.strictSame(await peaks(), [5, 2])
-  t.equal((await ratesOf(sampler, 'acc_1')).refused.requestsPerSecondMax, 4)
   clock.nowMs = start + 97 * QUARTER_MS - 1
   t.strictSame(await peaks(), [5, 2])
   clock.nowMs += 1
   t.strictSame(await peaks(), [2])
-  t.equal((await ratesOf(sampler, 'acc_1')).refused.requestsPerSecondMax, 0)
   clock.nowMs = start
   t.strictSame(await peaks(), [], 'nothing from the future after the clock was set back')
 })

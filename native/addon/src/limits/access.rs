@@ -225,12 +225,6 @@ impl LimitedAccess {
         self.access.open_sockets() as f64
     }
 
-    /// Counts a subscription over its limit, of an access with an open WebSocket.
-    #[napi]
-    pub fn add_refused_subscription(&self) {
-        self.access.add_refused_subscription();
-    }
-
     /// What the access has at this edge: its subscriptions, and those of the WebSocket that has the
     /// most.
     #[napi]

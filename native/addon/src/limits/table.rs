@@ -40,8 +40,6 @@ pub struct LimitRow {
     pub key: BigInt,
     /// Requests that were charged since the row was assigned, modulo 2^32.
     pub charged: u32,
-    /// What was refused since then, in the order of `LIMIT_NAMES`, modulo 2^32.
-    pub refused: Vec<u32>,
     pub utilisation: Utilisation,
 }
 
@@ -87,7 +85,6 @@ impl LimitTable {
                 row: found.row as u32,
                 key: BigInt::from(found.key),
                 charged: found.charged,
-                refused: found.refused.to_vec(),
                 utilisation: found.in_use.into(),
             });
             Ok(rows.collect())

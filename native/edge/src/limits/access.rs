@@ -27,15 +27,13 @@ pub struct Limits {
     pub sockets_max: f64,
 }
 
-/// A limit, with its place among the refusals of a row: the order of `LIMIT_NAMES` in
-/// `src/shared/access-limits.ts`.
+/// A limit that a request or a WebSocket can exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     RequestsPerSecond,
     RequestsBurst,
     RequestsInFlight,
     Sockets,
-    SubscriptionsPerSocket,
 }
 
 impl Limit {
@@ -45,7 +43,6 @@ impl Limit {
             Limit::RequestsBurst => "requestsBurstMax",
             Limit::RequestsInFlight => "requestsInFlightMax",
             Limit::Sockets => "socketsMax",
-            Limit::SubscriptionsPerSocket => "subscriptionsPerSocketMax",
         }
     }
 }
@@ -104,8 +101,8 @@ impl Access {
         row.is_none_or(|row| self.rate.allows(&row.words[ARRIVAL], clock))
     }
 
-    /// Admits one request, which must be released; a refusal is not counted.
-    pub fn admit(&self, clock: Clock) -> Result<(), Refusal> {
+    /// Admits one request, which must be released.
+    pub fn acquire(&self, clock: Clock) -> Result<(), Refusal> {
         let in_flight = self.add(REQUESTS, 1, clock).ok_or(Refusal::Full)?;
         let max = self.limits.requests_in_flight_max;
         let taken = if in_flight as f64 > max {
@@ -119,11 +116,6 @@ impl Access {
         taken
     }
 
-    /// Admits one request, which must be released, or counts the refusal.
-    pub fn acquire(&self, clock: Clock) -> Result<(), Refusal> {
-        self.count(self.admit(clock))
-    }
-
     /// Turns one admitted request into a batch: `calls` count against the rate. Returns how many of
     /// them may be in flight: at most `at_once`, and at least the admitted one. A refused batch
     /// stays charged as the one request.
@@ -131,7 +123,7 @@ impl Access {
         if calls <= 1 {
             return Ok(1);
         }
-        self.count(self.take(calls - 1, 1, clock))?;
+        self.take(calls - 1, 1, clock)?;
         let more = at_once.max(1) - 1;
         // The row cannot be missing: the admitted request is counted in it.
         let in_flight = self.add(REQUESTS, more, clock).unwrap_or(0) as f64;
@@ -146,7 +138,7 @@ impl Access {
         let most = (self.limits.requests_burst_max.ceil() as i64 - 1).max(0);
         match count {
             ..=0 => Ok(()),
-            _ => self.count(self.take(count.min(most), 1, clock)),
+            _ => self.take(count.min(most), 1, clock),
         }
     }
 
@@ -175,7 +167,7 @@ impl Access {
             return Ok(());
         }
         self.release_socket();
-        self.count(Err(Refusal::Over(over(Limit::Sockets, max))))
+        Err(Refusal::Over(over(Limit::Sockets, max)))
     }
 
     pub fn release_socket(&self) {
@@ -186,13 +178,6 @@ impl Access {
     pub fn open_sockets(&self) -> i64 {
         let row = self.table.find(self.key);
         row.map_or(0, |row| self.table.row(row).in_use_everywhere()[SOCKETS])
-    }
-
-    /// Counts a subscription over its limit, of an access with an open WebSocket.
-    pub fn add_refused_subscription(&self) {
-        if let Some(row) = self.row() {
-            row.add_refused(Limit::SubscriptionsPerSocket as usize);
-        }
     }
 
     /// What the access has at this edge: its subscriptions, and those of the WebSocket that has the
@@ -276,13 +261,6 @@ impl Access {
             retry_after_ms: (!is_never).then_some(wait_ns as f64 / NS_PER_MS as f64),
             calls_max: is_burst.then_some(rate.burst()),
         }
-    }
-
-    fn count(&self, taken: Result<(), Refusal>) -> Result<(), Refusal> {
-        if let (Err(Refusal::Over(exceeded)), Some(row)) = (taken, self.row()) {
-            row.add_refused(exceeded.limit as usize);
-        }
-        taken
     }
 }
 

@@ -14,8 +14,7 @@
 //! What is counted and limits nothing is in a second file, with the same rows:
 //!
 //! ```text
-//! words 0..3  refusals by limit since the row was assigned
-//! word 3 + n  of edge n: subscriptions; those of the WebSocket that has the most
+//! word n      of edge n: subscriptions; those of the WebSocket that has the most
 //! ```
 //!
 //! Two values in a word are counts of 32 bits.
@@ -40,9 +39,6 @@ const HEADER: usize = 1;
 
 /// Bound of a file: 8 MiB.
 const CELLS_MAX: usize = 1 << 20;
-
-const LIMITS: usize = 5;
-const SUBSCRIPTIONS: usize = LIMITS.div_ceil(2);
 
 /// Replaces the key of a row while it is assigned to another access.
 const ASSIGNING: i64 = -1;
@@ -98,8 +94,6 @@ pub struct RowCounts {
     pub key: i64,
     /// Requests that were charged since the row was assigned, modulo 2³².
     pub charged: u32,
-    /// What was refused since then, by limit, modulo 2³².
-    pub refused: [u32; LIMITS],
     pub in_use: InUse,
 }
 
@@ -147,27 +141,18 @@ impl Row<'_> {
 
     fn in_use(&self) -> InUse {
         let [requests, sockets] = self.columns();
-        let edges = self.activity[SUBSCRIPTIONS..].iter();
+        let edges = self.activity.iter();
         let most = edges.map(|word| halves(word.load(SeqCst))[1]).max();
         InUse {
             requests,
             sockets,
-            subscriptions: sums(&self.activity[SUBSCRIPTIONS..])[0],
+            subscriptions: sums(self.activity)[0],
             subscriptions_of_socket: most.unwrap_or(0),
         }
     }
 
-    /// Counts a request, a WebSocket or a subscription over a limit.
-    pub fn add_refused(&self, limit: usize) {
-        add(&self.activity[limit / 2], limit % 2, 1);
-    }
-
-    fn refused(&self) -> [u32; LIMITS] {
-        std::array::from_fn(|limit| halves(self.activity[limit / 2].load(SeqCst))[limit % 2] as u32)
-    }
-
     pub fn set_subscriptions(&self, edge: usize, all: i32, of_socket: i32) {
-        self.activity[SUBSCRIPTIONS + edge].store(joined([all, of_socket]), SeqCst);
+        self.activity[edge].store(joined([all, of_socket]), SeqCst);
     }
 
     fn set_others(&self, requests: i32, sockets: i32) {
@@ -184,10 +169,7 @@ impl LimitTable {
                 "access.limits.accessesMax: at most {rows_max} with {edges} edges, not {rows}"
             )));
         }
-        Ok([
-            HEADER + rows * (COLUMNS + edges + 1),
-            rows * (SUBSCRIPTIONS + edges),
-        ])
+        Ok([HEADER + rows * (COLUMNS + edges + 1), rows * edges])
     }
 
     /// The table in memory of as many words.
@@ -206,7 +188,7 @@ impl LimitTable {
 
     pub fn row(&self, index: usize) -> Row<'_> {
         let index = index % self.rows;
-        let (width, counts) = (COLUMNS + self.edges + 1, SUBSCRIPTIONS + self.edges);
+        let (width, counts) = (COLUMNS + self.edges + 1, self.edges);
         Row {
             words: &self.limits.words()[HEADER + index * width..][..width],
             activity: &self.activity.words()[index * counts..][..counts],
@@ -306,7 +288,6 @@ impl LimitTable {
                 row: index,
                 key: row.key(),
                 charged: charged.wrapping_add(reported) as u32,
-                refused: row.refused(),
                 in_use: row.in_use(),
             }
         })
@@ -356,10 +337,7 @@ impl LimitTable {
     /// Clears the counts of an edge. Only after it has ended, or by itself before it starts.
     pub fn clear_edge(&self, edge: usize) {
         for row in (0..self.rows).map(|index| self.row(index)) {
-            let counts = [
-                &row.words[COLUMNS + edge],
-                &row.activity[SUBSCRIPTIONS + edge],
-            ];
+            let counts = [&row.words[COLUMNS + edge], &row.activity[edge]];
             for word in counts.into_iter().filter(|word| word.load(SeqCst) != 0) {
                 word.store(0, SeqCst);
             }

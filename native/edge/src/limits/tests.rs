@@ -82,7 +82,7 @@ fn a_row_of_another_access_is_given_up() {
     );
     assert!(other.acquire(&at(NOW + 60_000 * MS)).is_ok());
     assert_eq!((table.in_use(7).requests, table.in_use(8).requests), (0, 1));
-    assert_eq!(one.admit(&at(NOW + 120_000 * MS)), Err(Refusal::Full));
+    assert_eq!(one.acquire(&at(NOW + 120_000 * MS)), Err(Refusal::Full));
     assert_eq!(
         table.in_use(8).requests,
         1,

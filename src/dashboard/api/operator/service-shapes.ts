@@ -8,10 +8,7 @@ const { overLimit: _overLimit, ...ranged } = rangeUsage.entries
 /** The service as a whole in a time. */
 export const serviceUsage = v.object({
   ...ranged,
-  overLimit: described(
-    limits,
-    'Requests over each limit of their access, in the quarter-hours of the time',
-  ),
+  overLimit: described(limits, 'Requests over each limit of their access, in the time'),
   submissions: described(
     v.object({
       fromMs: instantMs,

@@ -152,8 +152,5 @@ export const rangeUsage = v.object({
     'Calls that ended in each period, oldest first; by hour of what was 25 hours ago',
   ),
   methods: described(methods, 'The same by method, the most used one first'),
-  overLimit: described(
-    limits,
-    'Requests over each limit, over all networks and locations, in the quarter-hours of the time',
-  ),
+  overLimit: described(limits, 'Requests over each limit of the access, in the time'),
 })

@@ -12,7 +12,7 @@ export const LIMIT_ROWS = [
   ['subscriptionsPerSocketMax', 'Subscriptions per WebSocket', 'Error -32603'],
 ] as const satisfies readonly (readonly [keyof Limits, string, string])[]
 
-/** What each limit has refused, in the quarter-hours of the time of the page. */
+/** What each limit has refused in the time of the page. */
 const RefusedByLimit = ({
   limits,
   refused,
@@ -21,8 +21,7 @@ const RefusedByLimit = ({
   readonly limits?: Limits
   readonly refused: Limits | undefined
 }) => (
-  <table class="data by-limit">
-    <caption>In the quarter-hours of this range</caption>
+  <table class="data by-limit" aria-labelledby="over-limit-heading">
     <thead>
       <tr>
         <th scope="col">Limit</th>
