@@ -10,6 +10,7 @@ import {
 } from '../../src/dashboard/pages/lib/sample-text.js'
 import {
   checkSample,
+  checkTips,
   sampleEnvironment,
   samplesOf,
   withSmallPages,
@@ -90,5 +91,8 @@ t.test('every sample of the dashboard does what it says', async t => {
         const isSigned = language === 'curl' && call !== 'read' && call !== 'pages'
         const signed = isSigned ? await signedFor(call, deployment) : {}
         await checkSample(t, deployment, call, [command, path], { ...environment, ...signed })
+        // What curl sends is signed elsewhere.
+        if (call === 'bundle' && language !== 'curl' && isSoak)
+          await checkTips(t, deployment, [command, path], environment)
       })
 })

@@ -22,6 +22,9 @@ const ROUTES = [
   '/relay-bundle',
 ]
 
+/** How often a sample is shown: that all name the same one of five accounts has a chance of 2⁻²¹. */
+const SHOWN = 10
+
 const VIEWS = [
   { width: 1280, scheme: 'light' },
   { width: 1920, scheme: 'dark' },
@@ -77,12 +80,8 @@ if (browser !== undefined) {
   await t.test('each sample is copied as the tests run it', async t => {
     const sample = await samplesOf(deployment)
     const accounts = Object.values(tips).flat()
-    const named = new Set<string>()
-    /** A sample without its tip accounts, which are noted. */
-    const withoutTips = (text: string): string => {
-      for (const account of accounts.filter(one => text.includes(one))) named.add(account)
-      return accounts.reduce((all, account) => all.replaceAll(account, 'TIP'), text)
-    }
+    const withoutTips = (text: string): string =>
+      accounts.reduce((all, account) => all.replaceAll(account, 'TIP'), text)
     for (const call of SAMPLE_CALLS) {
       await page.getByRole('radio', { name: call.name, exact: true }).check()
       for (const language of SAMPLE_LANGUAGES) {
@@ -93,8 +92,34 @@ if (browser !== undefined) {
         t.equal(copied, withoutTips(sample(call.id, language.file)), name)
       }
     }
-    const lander = tips.lander.length + tips.engine.length
-    t.ok(lander < 4 || named.size > 2, `${named.size} of ${accounts.length} accounts are named`)
+    t.strictSame(faults, [])
+  })
+
+  await t.test('each sample names other tip accounts whenever it is shown', async t => {
+    const check = (name: string): Promise<void> =>
+      page.getByRole('radio', { name, exact: true }).check()
+    for (const [call, payees] of [
+      ['Lander', ['lander']],
+      ['Relay', ['service', 'engine']],
+    ] as const) {
+      await check(call)
+      for (const language of SAMPLE_LANGUAGES.filter(({ id }) => id !== 'curl')) {
+        const named = payees.map(() => new Set<string>())
+        for (let shown = 0; shown < SHOWN; shown++) {
+          await check('curl')
+          await check(language.name)
+          const name = `${call.toLowerCase()} sample for ${language.name}, masked`
+          const text = await page.getByLabel(name).inputValue()
+          for (const [nth, payee] of payees.entries()) {
+            const found = tips[payee].filter(account => text.includes(account))
+            t.equal(found.length, 1, `${name} names one account of ${payee}`)
+            named[nth]?.add(found[0] ?? '')
+          }
+        }
+        for (const [nth, payee] of payees.entries())
+          t.ok((named[nth]?.size ?? 0) > 1, `${call} for ${language.name}: accounts of ${payee}`)
+      }
+    }
     t.strictSame(faults, [])
   })
 }

@@ -9,9 +9,11 @@ import { openBrowser, openVisit, saveScreenshot, signIn } from '../../fixtures/d
 import { DashboardClient } from '../../fixtures/dashboard/dashboard-client.js'
 import { openReceiver } from '../../fixtures/dashboard/receiver.js'
 import { injectFeedFault } from '../../fixtures/ingest/feed-harness.js'
-import { call, startDeployment, type Deployment } from '../../fixtures/processes/deployment.js'
+import { startDeployment } from '../../fixtures/processes/deployment.js'
 import { isSoak } from '../../fixtures/soak.js'
 import { createSubmitter, type Signed } from '../../fixtures/submission/sandbox-submitter.js'
+import { followSlots, LandingLedger, type Sent } from '../../fixtures/submission/landing-ledger.js'
+import { parseDuration } from '../../fixtures/usage/load-ledger.js'
 import { until } from '../../fixtures/until.js'
 
 /** What a blockhash lives for at 50 ms a slot, until its end is counted, on a busy machine. */
@@ -22,72 +24,24 @@ const RELAY_TIP = 1_001_000
 /** From the end of an incident until its alert ends, and a round. */
 const RESOLVED_MS = 150_000
 
-type Sent = {
-  readonly route: string
-  /** As the page names it. */
-  readonly lane: string
-  readonly signatures: readonly string[]
-  /** What it pays if it lands. */
-  readonly tipLamports: number
-}
-
-/** What was submitted, and by the chain what has landed. */
-class Ledger {
-  private readonly sent: Sent[] = []
-  private readonly landed = new Set<Sent>()
-  private readonly ask: (signatures: readonly string[]) => Promise<readonly unknown[]>
-
-  constructor({ description }: Deployment) {
-    this.ask = async signatures => {
-      const found = await call(description.upstreamRpcUrl, 'getSignatureStatuses', [signatures])
-      return (found as { readonly value: readonly unknown[] }).value
-    }
-  }
-
-  add(one: Sent): void {
-    this.sent.push(one)
-  }
-
-  /** Asks the chain about everything. */
-  async settle(): Promise<void> {
-    for (const one of this.sent) {
-      const statuses = await this.ask(one.signatures)
-      if (statuses.every(status => status !== null && Object(status).err === null))
-        this.landed.add(one)
-    }
-  }
-
-  figures(isOf: (one: Sent) => boolean = () => true) {
-    const sent = this.sent.filter(isOf)
-    const landed = sent.filter(one => this.landed.has(one))
-    const tips = landed.reduce((sum, { tipLamports }) => sum + tipLamports, 0)
-    return { sent: sent.length, landed: landed.length, tips }
-  }
-
-  /** Rows as the page shows them, without the delays. */
-  rows(by: 'route' | 'lane'): readonly string[] {
-    const names = [...new Set(this.sent.map(one => one[by]))]
-    return names
-      .map(name => {
-        const { sent, landed, tips } = this.figures(one => one[by] === name)
-        const rate = formatPercent(landed / sent)
-        return [name, sent, landed, rate, `${formatSol(tips)} SOL`].join(' | ')
-      })
-      .toSorted()
-  }
-}
+const LANDER = { route: '/lander', lane: 'lander', tipLamports: Number(FLOOR) }
 
 type Submitter = ReturnType<typeof createSubmitter>
 
 /** Submits by every route, and by one lane and by all: most of it lands, some fails or is lost. */
-const submitAll = async (submitter: Submitter, ledger: Ledger): Promise<void> => {
+const submitAll = async (
+  submitter: Submitter,
+  elsewhere: Submitter,
+  ledger: LandingLedger,
+): Promise<void> => {
   const sent = async (
-    by: Omit<Sent, 'signatures'>,
+    by: Omit<Sent, 'signatures' | 'location'>,
     all: readonly Signed[],
     send: () => Promise<unknown>,
+    location = 'Frankfurt',
   ): Promise<void> => {
-    ledger.add({ ...by, signatures: all.map(({ signature }) => signature) })
-    await send()
+    const signatures = all.map(({ signature }) => signature)
+    await ledger.submit({ ...by, location, signatures }, send)
   }
   const octets = 'application/octet-stream'
   for (let nth = 0; nth < 6; nth++) {
@@ -125,11 +79,13 @@ const submitAll = async (submitter: Submitter, ledger: Ledger): Promise<void> =>
     )
   }
   for (let nth = 0; nth < 3; nth++) {
-    const own = { route: '/lander', lane: 'lander', tipLamports: Number(FLOOR) }
+    const own = LANDER
     const lost = await submitter.forLander({ blockhash: randomBytes(32) })
     await sent(own, [lost], () => submitter.lander(lost))
     const failing = await submitter.forLander({ lamports: 10n ** 17n })
     await sent(own, [failing], () => submitter.lander(failing))
+    const far = await elsewhere.forLander()
+    await sent(own, [far], () => elsewhere.lander(far), 'New York')
     const refused = [await submitter.forRelay({ blockhash: randomBytes(32) })]
     await sent({ route: '/relay', lane: 'relay', tipLamports: RELAY_TIP }, refused, () =>
       submitter.relay(refused),
@@ -155,16 +111,21 @@ const landingOf = (page: Page) => {
     }
     return found.toSorted()
   }
+  /** Delays of a tile or a cell: milliseconds, slots. */
+  const delays = (text: string): readonly number[] => {
+    const [ms = '', slots = ''] = text.split('\n')
+    return [parseDuration(ms), Number(slots.replace(/ slots?$/, ''))]
+  }
   const tile = (name: string): Promise<string> =>
     card
       .locator('.tile', { has: page.getByText(name, { exact: true }) })
       .locator('dd')
       .innerText()
-  return { rows, tile, untilSent }
+  return { card, delays, rows, tile, untilSent }
 }
 
-const agree = async (t: Test, page: Page, ledger: Ledger): Promise<void> => {
-  const { rows, tile, untilSent } = landingOf(page)
+const agree = async (t: Test, page: Page, ledger: LandingLedger): Promise<void> => {
+  const { delays, rows, tile, untilSent } = landingOf(page)
   await untilSent(ledger.figures().sent)
   await ledger.settle()
   const { sent, landed, tips } = ledger.figures()
@@ -172,6 +133,34 @@ const agree = async (t: Test, page: Page, ledger: Ledger): Promise<void> => {
   t.equal(await tile('Tips of landed'), `${formatSol(tips)} SOL`)
   t.strictSame(await rows('Routes'), ledger.rows('route'))
   t.strictSame(await rows('Lanes'), ledger.rows('lane'))
+  t.strictSame(await rows('Locations'), ledger.rows('location'))
+  const [ms = 0, slots = 0] = delays(await tile('Median delay'))
+  const own = ledger.delays(0.5)
+  for (const [name, shown, { before, after }] of [
+    ['milliseconds', ms, own.ms],
+    ['slots', slots, own.slots],
+  ] as const)
+    t.ok(
+      shown > 0 && shown >= before * 0.99 && shown <= after * 1.01,
+      `half landed after ${shown} ${name}, by its own count ${before} to ${after}`,
+    )
+}
+
+/** What the operator sees of the access, and of the service. */
+const agreeOfOperator = async (
+  t: Test,
+  page: Page,
+  accessId: string,
+  ledger: LandingLedger,
+): Promise<void> => {
+  const { tile, untilSent } = landingOf(page)
+  const { sent, landed, tips } = ledger.figures()
+  await untilSent(sent)
+  t.equal(await tile('Landed'), `${landed}\n${formatPercent(landed / sent)}`)
+  t.equal(await tile('Tips of landed'), `${formatSol(tips)} SOL`)
+  const top = page.getByRole('region', { name: 'Top accesses', exact: true })
+  const cell = top.locator('tbody tr').filter({ hasText: accessId }).locator('td').last()
+  t.equal(await cell.innerText(), `${formatPercent(landed / sent)}\n${landed} of ${sent}`)
 }
 
 const rule = (kind: string, threshold: number, windowMinutes = 0, countMin = 0) => ({
@@ -185,8 +174,16 @@ if (browser !== undefined)
     const args = ['--edges', '2', '--slot-ms', '50', '--traffic', '0']
     const deployment = await startDeployment(t, { args })
     const { dashboardUrl, geyserUrl, identity, landerUrl } = deployment.description
-    const ledger = new Ledger(deployment)
+    const { locations } = deployment.description
+    const ledger = new LandingLedger(
+      deployment.description,
+      await followSlots(t, deployment.description),
+    )
     const submitter = createSubmitter(deployment.description)
+    const elsewhere = createSubmitter({
+      ...deployment.description,
+      locations: [locations[1], locations[0]],
+    })
     const client = new DashboardClient(dashboardUrl)
     await client.signIn(identity.users[0])
     const { accesses } = Object((await client.ask('/api/accesses')).json)
@@ -198,16 +195,24 @@ if (browser !== undefined)
     await page.goto(`${dashboardUrl}#/access/${accesses[0].accessId}/submissions?range=sixHours`)
 
     await t.test('sent, landed and tips, by route and lane', async t => {
-      await submitAll(submitter, ledger)
+      await submitAll(submitter, elsewhere, ledger)
       await agree(t, page, ledger)
       // The same by minute, and in the list, which has what has not ended too.
       await page.getByRole('radio', { name: '15 minutes' }).check()
       await agree(t, page, ledger)
       await page.getByRole('radio', { name: '6 hours' }).check()
       const { sent, landed } = ledger.figures()
-      t.strictSame([sent, landed], [51, 42])
+      t.strictSame([sent, landed], [54, 45])
       await saveScreenshot(page, 'landing-of-a-load')
       t.strictSame(faults, [])
+    })
+    await t.test('the operator sees the sums, and those of the access', async t => {
+      const visit = await openVisit(browser)
+      await visit.page.goto(`${dashboardUrl}#/operator/usage?range=day`)
+      await signIn(visit.page, deployment, 'olga')
+      await agreeOfOperator(t, visit.page, accesses[0].accessId, ledger)
+      t.strictSame(visit.faults, [])
+      await visit.context.close()
     })
 
     const receiver = await openReceiver(t)
@@ -221,7 +226,7 @@ if (browser !== undefined)
       'a lander that accepts and lands nothing is an alert until others land',
       async t => {
         t.strictSame(Object((await client.ask(`${access}/warnings`)).json).warnings, [])
-        const own = { route: '/lander', lane: 'lander', tipLamports: Number(FLOOR) }
+        const own = { ...LANDER, location: 'Frankfurt' }
         const isLow = (): boolean => {
           const { sent, landed } = ledger.figures()
           return landed / sent < 0.7
@@ -231,8 +236,8 @@ if (browser !== undefined)
           const result = { jsonrpc: '2.0', id: 1, result: one.signature }
           const fault = { status: 200, body: JSON.stringify(result), times: 1 }
           await fetch(`${landerUrl}/_control`, { method: 'POST', body: JSON.stringify(fault) })
-          t.match(await submitter.lander(one), { result: one.signature })
-          ledger.add({ ...own, signatures: [one.signature] })
+          const by = { ...own, signatures: [one.signature] }
+          t.match(await ledger.submit(by, () => submitter.lander(one)), { result: one.signature })
         }
         const { sent: submissions, landed } = ledger.figures()
         const percent = Math.round((landed * 1_000) / submissions) / 10
@@ -244,8 +249,8 @@ if (browser !== undefined)
         ])
         while (isLow()) {
           const one = await submitter.forLander()
-          await submitter.lander(one)
-          ledger.add({ ...own, signatures: [one.signature] })
+          const by = { ...own, signatures: [one.signature] }
+          await ledger.submit(by, () => submitter.lander(one))
           await until('it has landed', async () => {
             await ledger.settle()
             return ledger.figures().landed > landed

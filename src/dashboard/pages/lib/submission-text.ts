@@ -1,5 +1,6 @@
 import type { LaneOutcome, LeftOutReason } from '../../../shared/submission-states.js'
-import type { Submission, SubmissionSummary } from './wire.js'
+import { formatPercent } from './format.js'
+import type { Access, Submission, SubmissionSummary } from './wire.js'
 
 type State = Submission['state']
 
@@ -166,6 +167,18 @@ export type SummaryColumn = {
   readonly sent: number
   readonly landed: number
 }
+
+/** The part that landed of those whose end is known; the API has it in four digits. */
+export const rateText = ({
+  landed,
+  sent,
+  unseen,
+}: Readonly<Record<'landed' | 'sent' | 'unseen', number>>): string =>
+  sent === unseen ? '–' : formatPercent(landed / (sent - unseen))
+
+/** The name of a location; its id if the access has it no longer. */
+export const locationName = (id: string, locations: Access['locations']): string =>
+  locations.find(one => one.id === id)?.name ?? id
 
 /** The columns of the chart, oldest first: the answer leaves out periods without submissions. */
 export const columnsOf = (

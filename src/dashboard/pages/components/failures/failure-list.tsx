@@ -4,7 +4,8 @@ import { useCopied } from '../../hooks/use-copied.js'
 import { copyText } from '../../lib/copy-text.js'
 import { ORIGINS, toCurl } from '../../lib/usage/failure-text.js'
 import { formatCount, formatDuration, formatExactTime, formatShortDay } from '../../lib/format.js'
-import type { FailedRequest } from '../../lib/wire.js'
+import { locationName } from '../../lib/submission-text.js'
+import type { Access, FailedRequest } from '../../lib/wire.js'
 import { CopyId } from '../shared/copy-id.js'
 import { Icon } from '../shared/icon.js'
 
@@ -28,12 +29,14 @@ const CopyCurl = ({ command }: { readonly command: string }) => {
   )
 }
 
+type Props = { readonly failure: FailedRequest; readonly locations: Access['locations'] }
+
 /** All that is known of a failed request. */
-const Details = ({ failure }: { readonly failure: FailedRequest }) => {
+const Details = ({ failure, locations }: Props) => {
   const { address, bytes, elapsedMs, location, network, origin, params, request, slot } = failure
   const facts: readonly (readonly [string, string])[] = [
     ['Refused by', ORIGINS[origin]],
-    ['Location', location],
+    ['Location', locationName(location, locations)],
     ['Network', network],
     ['From address', address === '' ? 'unknown' : address],
     ['Size', bytes === null ? 'not read' : `${formatCount(bytes)} bytes`],
@@ -69,7 +72,7 @@ const Details = ({ failure }: { readonly failure: FailedRequest }) => {
   )
 }
 
-const Item = ({ failure }: { readonly failure: FailedRequest }) => {
+const Item = ({ failure, locations }: Props) => {
   const [isOpen, setOpen] = useState(false)
   const { address, atMs, code, method, text } = failure
   return (
@@ -89,7 +92,7 @@ const Item = ({ failure }: { readonly failure: FailedRequest }) => {
         <span class="failure-address">{address}</span>
         <Icon name={isOpen ? 'up' : 'down'} />
       </button>
-      {isOpen && <Details failure={failure} />}
+      {isOpen && <Details failure={failure} locations={locations} />}
     </li>
   )
 }
@@ -99,13 +102,19 @@ const keyOf = (failure: FailedRequest, index: number): string =>
   `${failure.atMs} ${failure.request} ${index}`
 
 /** Failed requests, one line each, that open to all that is known. */
-export const FailureList = ({ failures }: { readonly failures: readonly FailedRequest[] }) => {
+export const FailureList = ({
+  failures,
+  locations,
+}: {
+  readonly failures: readonly FailedRequest[]
+  readonly locations: Access['locations']
+}) => {
   // Counted from the oldest: new ones must not open or close others.
   const keys = failures.map((failure, index) => keyOf(failure, failures.length - index))
   return (
     <ul class="failures" aria-label="Failed requests">
       {failures.map((failure, index) => (
-        <Item key={keys[index]} failure={failure} />
+        <Item key={keys[index]} failure={failure} locations={locations} />
       ))}
     </ul>
   )

@@ -72,7 +72,7 @@ export const FailuresCard = ({ access: { accessId, locations } }: { readonly acc
             groups={value.groups}
             onChoose={chosen => change({ ...filters, ...chosen })}
           />
-          <FailureList failures={value.failures} />
+          <FailureList failures={value.failures} locations={locations} />
         </>
       )}
       {value?.failures.length === FIRST && limit === FIRST && (

@@ -1,13 +1,8 @@
 import { useState } from 'preact/hooks'
 import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
-import {
-  formatCount,
-  formatDuration,
-  formatMoment,
-  formatPercent,
-  formatRate,
-} from '../../lib/format.js'
+import { formatCount, formatDuration, formatMoment, formatRate } from '../../lib/format.js'
+import { rateText } from '../../lib/submission-text.js'
 import type { LanePerformance, LaneState } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -74,11 +69,10 @@ const tipName = ({
 }
 
 const Row = ({ name, of }: { readonly name: string; readonly of: Performance }) => {
-  const rate = of.landingRate === null ? '–' : formatPercent(of.landingRate)
   const cells = [
     formatCount(of.sent),
     <>
-      {rate}
+      {rateText(of)}
       <span class="sub">{formatCount(of.landed)}</span>
     </>,
     <NotLanded of={of} />,
@@ -170,7 +164,9 @@ export const Lanes = () => {
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       <MissingNote missing={value?.missing} />
       {value !== undefined && value.states.length > 0 && <States states={value.states} />}
-      {value !== undefined && value.lanes.length === 0 && <p class="muted">None.</p>}
+      {value !== undefined && value.lanes.length === 0 && (
+        <p class="muted">No submissions in this time.</p>
+      )}
       {value?.lanes.map(lane => (
         <Lane key={`${lane.network} ${lane.lane ?? ''}`} of={lane} />
       ))}

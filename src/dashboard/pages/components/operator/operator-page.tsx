@@ -108,6 +108,7 @@ const Accesses = () => {
         key={find}
         name={find}
         at={at}
+        empty={find === '' ? 'No accesses.' : 'No access matches.'}
         load={async after => {
           const { accesses, next } = await api.operatorAccesses(find, after)
           return { items: accesses, next }
@@ -208,6 +209,7 @@ const Incidents = () => {
   return (
     <Paged
       name="incidents"
+      empty="No incidents in the last 90 days: every location has served, and no process has ended."
       load={async before => {
         const { incidents, next } = await api.operatorIncidents(before)
         return { items: incidents, next }
@@ -220,11 +222,15 @@ const Incidents = () => {
   )
 }
 
-const AuditEntries = ({ entries, missing }: OperatorAudit) => (
+const AuditEntries = ({
+  entries,
+  missing,
+  isSearch,
+}: OperatorAudit & { readonly isSearch: boolean }) => (
   <>
     <MissingNote missing={missing} />
     {entries.length === 0 ? (
-      <p class="muted">None.</p>
+      <p class="muted">{isSearch ? 'No entry matches.' : 'No entries.'}</p>
     ) : (
       <ul class="incidents">
         {entries.map(entry => (
@@ -260,12 +266,15 @@ const AuditLog = () => {
         key={subject}
         name={subject}
         at={at}
+        empty=""
         load={async before => {
           const found = await api.operatorAudit(subject, before)
           return { items: [found], next: found.next === null ? null : String(found.next) }
         }}
       >
-        {pages => pages.map(page => <AuditEntries key={subject} {...page} />)}
+        {pages =>
+          pages.map(page => <AuditEntries key={subject} {...page} isSearch={subject !== ''} />)
+        }
       </Paged>
     </>
   )

@@ -12,6 +12,7 @@ export const Paged = <T,>({
   name,
   at,
   load,
+  empty,
   children,
 }: {
   /** Another name begins at the first page. */
@@ -19,6 +20,8 @@ export const Paged = <T,>({
   /** Where the page begins, and a function that changes it; absent: the list keeps it itself. */
   readonly at?: readonly [from: string, setFrom: (from: string) => void]
   readonly load: (from: string) => Promise<PageOf<T>>
+  /** What is said of a page without items. */
+  readonly empty: string
   readonly children: (items: readonly T[]) => ComponentChildren
 }) => {
   const own = useState('')
@@ -41,7 +44,7 @@ export const Paged = <T,>({
           aria-busy={isLoading}
           tabIndex={-1}
         >
-          {page.items.length === 0 ? <p class="muted">None.</p> : children(page.items)}
+          {page.items.length === 0 ? <p class="muted">{empty}</p> : children(page.items)}
         </div>
       )}
       {(!isFirst || next !== null) && (

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
 import { useServices } from '../../hooks/context.js'
 import { timesOf, useUsageView } from '../../hooks/use-usage-range.js'
-import { formatCount, formatMoment, formatPercent, formatPlural } from '../../lib/format.js'
+import { formatCount, formatMoment, formatPlural } from '../../lib/format.js'
+import { rateText } from '../../lib/submission-text.js'
 import { formatOperatorAccess, useQuery } from '../../lib/route.js'
 import type { ServiceUsage, TopAccess } from '../../lib/wire.js'
 import { MissingNote } from '../shared/missing-note.js'
@@ -67,18 +68,14 @@ const OverLimits = ({ of }: { readonly of: TopAccess }) => (
   </>
 )
 
-const Landed = ({
-  of: { landed, landingRate, sent },
-}: {
-  readonly of: TopAccess['submissions']
-}) =>
-  sent === 0 ? (
+const Landed = ({ of }: { readonly of: TopAccess['submissions'] }) =>
+  of.sent === 0 ? (
     <>–</>
   ) : (
     <>
-      {landingRate === null ? '–' : formatPercent(landingRate)}
+      {rateText(of)}
       <span class="sub">
-        {formatCount(landed)} of {formatCount(sent)}
+        {formatCount(of.landed)} of {formatCount(of.sent)}
       </span>
     </>
   )
@@ -114,6 +111,7 @@ const TopCard = () => {
       </div>
       <Paged
         name={JSON.stringify([view, by])}
+        empty=""
         load={async after => {
           const found = await api.operatorTop({ ...timesOf(view), by, after })
           return { items: [found], next: found.next }
@@ -125,7 +123,7 @@ const TopCard = () => {
               <MissingNote missing={missing} />
               <p class="muted">
                 {accesses.length === 0
-                  ? 'None'
+                  ? 'No access has any'
                   : formatPlural(accesses.length, 'access', 'accesses')}{' '}
                 from {formatMoment(fromMs)} to {formatMoment(untilMs)}
               </p>

@@ -4,11 +4,12 @@ import {
   explorerLink,
   formatSol,
   laneText,
+  locationName,
   STATES,
   submissionText,
   transactionText,
 } from '../../lib/submission-text.js'
-import type { Submission } from '../../lib/wire.js'
+import type { Access, Submission } from '../../lib/wire.js'
 import { CopyId, shortId } from '../shared/copy-id.js'
 import { Icon } from '../shared/icon.js'
 
@@ -74,7 +75,10 @@ const Lanes = ({ lanes }: Pick<Submission, 'lanes'>) => (
 const timeText = (atMs: number, receivedAtMs: number): string =>
   `${formatExactTime(atMs)}, after ${formatCount(atMs - receivedAtMs)} ms`
 
-const factsOf = (submission: Submission): readonly (readonly [string, string])[] => {
+const factsOf = (
+  submission: Submission,
+  locations: Access['locations'],
+): readonly (readonly [string, string])[] => {
   const { answeredAtMs, findings, forwardedAtMs, location, network } = submission
   const { receivedAtMs, receivedSlot } = submission
   const times = [
@@ -82,7 +86,7 @@ const factsOf = (submission: Submission): readonly (readonly [string, string])[]
     ['Answered', answeredAtMs],
   ] as const
   return [
-    ['Location', location],
+    ['Location', locationName(location, locations)],
     ['Network', network],
     ['Received', `${formatShortDay(receivedAtMs)}, ${formatExactTime(receivedAtMs)}`],
     ['Slot at receipt', receivedSlot === null ? 'unknown' : formatCount(receivedSlot)],
@@ -96,9 +100,11 @@ const factsOf = (submission: Submission): readonly (readonly [string, string])[]
 /** All that is known of a submission. */
 const Details = ({
   submission,
+  locations,
   explorerUrl,
 }: {
   readonly submission: Submission
+  readonly locations: Access['locations']
   readonly explorerUrl: string | undefined
 }) => {
   const { bundleId, lanes, reason, state, transactions } = submission
@@ -111,7 +117,7 @@ const Details = ({
       )}
       {lanes.length > 0 && <Lanes lanes={lanes} />}
       <dl class="submission-facts">
-        {factsOf(submission).map(([name, value]) => (
+        {factsOf(submission, locations).map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
@@ -139,9 +145,11 @@ const Details = ({
 /** One submission: a line that opens to all that is known of it. */
 export const SubmissionItem = ({
   submission,
+  locations,
   explorerUrl,
 }: {
   readonly submission: Submission
+  readonly locations: Access['locations']
   readonly explorerUrl: string | undefined
 }) => {
   const [isOpen, setOpen] = useState(false)
@@ -165,7 +173,7 @@ export const SubmissionItem = ({
         {first !== undefined && <code>{shortId(first.signature)}</code>}
         <Icon name={isOpen ? 'up' : 'down'} />
       </button>
-      {isOpen && <Details submission={submission} explorerUrl={explorerUrl} />}
+      {isOpen && <Details {...{ submission, locations, explorerUrl }} />}
     </li>
   )
 }

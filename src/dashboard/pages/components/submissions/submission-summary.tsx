@@ -3,10 +3,17 @@ import { useServices } from '../../hooks/context.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import { stepsOf } from '../../hooks/use-usage-range.js'
 import { serviceNow } from '../../lib/clock.js'
-import { formatCount, formatDuration, formatMoment, formatPercent } from '../../lib/format.js'
-import { columnsOf, formatSol, type SummaryColumn } from '../../lib/submission-text.js'
-import { bucketMs, type Period } from '../../lib/usage/usage-series.js'
-import type { SubmissionSummary } from '../../lib/wire.js'
+import { formatCount, formatDuration, formatMoment } from '../../lib/format.js'
+import {
+  columnsOf,
+  formatSol,
+  locationName,
+  rateText,
+  type SummaryColumn,
+} from '../../lib/submission-text.js'
+import { formatBucket } from '../../lib/usage/usage-format.js'
+import { bucketMs, type Period, type Range } from '../../lib/usage/usage-series.js'
+import type { Access, SubmissionSummary } from '../../lib/wire.js'
 import { Failure } from '../shared/failure.js'
 import { MissingNote } from '../shared/missing-note.js'
 import { Segments } from '../shared/segments.js'
@@ -28,8 +35,6 @@ const GROUPS = [
 ] as const
 type Group = (typeof GROUPS)[number]['id']
 
-const rateText = ({ landingRate }: Figures): string =>
-  landingRate === null ? '–' : formatPercent(landingRate)
 const slotsText = (slots: number): string =>
   slots === 1 ? '1 slot' : `${formatCount(slots)} slots`
 
@@ -74,12 +79,27 @@ export const LandingTiles = ({ of }: { readonly of: Figures | undefined }) => {
 }
 
 const HEIGHT = 72
+const STEPS: ReadonlyMap<number, string> = new Map([
+  [1, 'minute'],
+  [60, 'hour'],
+  [1_440, 'day'],
+])
 const STEP = 10
 const BAR = 8
 
-/** Sent, and of those landed, by period. The table by time has the same numbers. */
-const Chart = ({ columns }: { readonly columns: readonly SummaryColumn[] }) => {
-  const top = Math.max(1, ...columns.map(({ sent }) => sent))
+/** What a column counts: `per minute`, `per 15 minutes`. */
+const stepText = ({ bucketMinutes }: Range): string => {
+  const name = STEPS.get(bucketMinutes)
+  return name === undefined ? `per ${formatCount(bucketMinutes)} minutes` : `per ${name}`
+}
+
+const Bars = ({
+  columns,
+  top,
+}: {
+  readonly columns: readonly SummaryColumn[]
+  readonly top: number
+}) => {
   const heightOf = (count: number): number => (count / top) * HEIGHT
   return (
     <svg
@@ -111,6 +131,42 @@ const Chart = ({ columns }: { readonly columns: readonly SummaryColumn[] }) => {
   )
 }
 
+/** Sent, and of those landed, by period. The table by time has the same numbers. */
+const Chart = ({
+  columns,
+  range,
+}: {
+  readonly columns: readonly SummaryColumn[]
+  readonly range: Range
+}) => {
+  const top = Math.max(1, ...columns.map(({ sent }) => sent))
+  const [first, last] = [columns[0], columns.at(-1)]
+  return (
+    <figure class="summary-figure">
+      <figcaption class="chart-readout">
+        <strong>Submissions {stepText(range)}</strong>
+        <span>
+          <span class="swatch is-sent" aria-hidden="true" />
+          Sent
+        </span>
+        <span>
+          <span class="swatch is-landed" aria-hidden="true" />
+          Landed
+        </span>
+      </figcaption>
+      <div class="summary-axis" aria-hidden="true">
+        <span>{formatCount(top)}</span>
+        <span>0</span>
+      </div>
+      <Bars columns={columns} top={top} />
+      <div class="summary-times" aria-hidden="true">
+        <span>{first && formatBucket(first, range)}</span>
+        <span>{last && formatBucket(last, range)}</span>
+      </div>
+    </figure>
+  )
+}
+
 const Row = ({ name, of }: { readonly name: string; readonly of: Figures }) => {
   const cells = [
     formatCount(of.sent),
@@ -125,14 +181,22 @@ const Row = ({ name, of }: { readonly name: string; readonly of: Figures }) => {
   return <FigureRow name={name} columns={COLUMNS} cells={cells} />
 }
 
-const rowsOf = (value: SubmissionSummary, group: Group): readonly (Figures & { name: string })[] =>
+/** The name of what has submissions, as the page shows it. */
+const nameOf = (group: Group, name: string, locations: Access['locations']): string => {
+  if (group === 'lanes' && name === '') return 'Several lanes'
+  return group === 'locations' ? locationName(name, locations) : name
+}
+
+const rowsOf = (
+  value: SubmissionSummary,
+  group: Group,
+  locations: Access['locations'],
+): readonly (Figures & { name: string })[] =>
   group === 'periods'
     ? value.periods
         .toReversed()
         .map(period => Object.assign({ name: formatMoment(period.startMs) }, period))
-    : value[group].map(row =>
-        row.name === '' ? Object.assign({}, row, { name: 'Several lanes' }) : row,
-      )
+    : value[group].map(row => Object.assign({}, row, { name: nameOf(group, row.name, locations) }))
 
 /** Columns are shorter than what is kept of the time in which they begin. */
 const areHours = (fromMs: number, { range }: Period): boolean =>
@@ -140,10 +204,10 @@ const areHours = (fromMs: number, { range }: Period): boolean =>
 
 /** How the submissions of an access went, of all its locations. */
 export const SubmissionSummaryCard = ({
-  accessId,
+  access: { accessId, locations },
   view,
 }: {
-  readonly accessId: string
+  readonly access: Pick<Access, 'accessId' | 'locations'>
   readonly view: Period
 }) => {
   const { api } = useServices()
@@ -173,7 +237,7 @@ export const SubmissionSummaryCard = ({
       )}
       {value !== undefined && value.total.sent > 0 && (
         <>
-          <Chart columns={columnsOf(value, bucketMs(view.range))} />
+          <Chart columns={columnsOf(value, bucketMs(view.range))} range={view.range} />
           <Segments
             legend="Table"
             options={GROUPS}
@@ -181,7 +245,7 @@ export const SubmissionSummaryCard = ({
             onChoose={id => setGroup(GROUPS.find(one => one.id === id)?.id ?? 'routes')}
           />
           <StackedTable label="Landing as a table" columns={[chosen?.column ?? '', ...COLUMNS]}>
-            {rowsOf(value, group).map(row => (
+            {rowsOf(value, group, locations).map(row => (
               <Row key={row.name} name={row.name} of={row} />
             ))}
           </StackedTable>

@@ -67,7 +67,13 @@ const Pager = ({
   </div>
 )
 
-const List = ({ value }: { readonly value: Submissions }) => {
+const List = ({
+  value,
+  locations,
+}: {
+  readonly value: Submissions
+  readonly locations: Access['locations']
+}) => {
   const explorers = new Map(value.explorers.map(({ network, url }) => [network, url]))
   return (
     <ul class="submissions" aria-label="Submissions">
@@ -75,6 +81,7 @@ const List = ({ value }: { readonly value: Submissions }) => {
         <SubmissionItem
           key={submission.submissionId}
           submission={submission}
+          locations={locations}
           explorerUrl={explorers.get(submission.network)}
         />
       ))}
@@ -145,7 +152,7 @@ const SubmissionList = ({
             {page.submissions.length === 0 ? (
               <Empty isFiltered={isFiltered} />
             ) : (
-              <List value={page} />
+              <List value={page} locations={locations} />
             )}
           </div>
           <Pager
@@ -167,7 +174,7 @@ export const SubmissionsTab = ({ access }: { readonly access: Access }) => {
   return (
     <div class="stack">
       <RangeCard view={view} onChange={setView} />
-      <SubmissionSummaryCard accessId={access.accessId} view={view} />
+      <SubmissionSummaryCard access={access} view={view} />
       <SubmissionList access={access} view={view} />
     </div>
   )
