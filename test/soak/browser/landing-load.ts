@@ -12,7 +12,7 @@ import { injectFeedFault } from '../../fixtures/ingest/feed-harness.js'
 import { startDeployment } from '../../fixtures/processes/deployment.js'
 import { isSoak } from '../../fixtures/soak.js'
 import { createSubmitter, type Signed } from '../../fixtures/submission/sandbox-submitter.js'
-import { followSlots, LandingLedger, type Sent } from '../../fixtures/submission/landing-ledger.js'
+import { followSlots, LandingLedger, type Sent } from '../../fixtures/usage/landing-ledger.js'
 import { parseDuration } from '../../fixtures/usage/load-ledger.js'
 import { until } from '../../fixtures/until.js'
 
