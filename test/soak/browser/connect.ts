@@ -22,7 +22,7 @@ const ROUTES = [
   '/relay-bundle',
 ]
 
-/** How often a sample is shown: that it names one of five accounts each time has a chance of 2⁻²¹. */
+/** How often a sample is shown. It names one of five accounts each time with a chance of 2⁻²¹. */
 const SHOWN = 10
 
 const VIEWS = [
