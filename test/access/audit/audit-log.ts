@@ -121,7 +121,7 @@ t.test('a search of a full log leaves other events their turns', async t => {
   t.teardown(() => (handles.read = read))
   handles.read = function (this: FileHandle, ...parameters: [Buffer, number, number, number]) {
     sizes.push(parameters[2])
-    return read.apply(this, parameters)
+    return Reflect.apply(read, this, parameters)
   } as FileHandle['read']
   for (const query of [{ by: 'nobody' }, { by: 'eve' }, {}]) {
     sizes = []
