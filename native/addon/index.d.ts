@@ -781,9 +781,9 @@ export interface FanoutStats {
 }
 
 /**
- * One thing that happened on a feed; `kind` is `connected`, `server`, `serverLosesUpdates`,
- * `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that a kind has no use for
- * are 0, empty or absent.
+ * One thing that happened on a feed; `kind` is `connected`, `footersRefused`, `server`,
+ * `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that
+ * a kind has no use for are 0, empty or absent.
  */
 export interface FeedEvent {
   kind: string
@@ -796,6 +796,8 @@ export interface FeedEvent {
   applyMicros: number
   feedLagMs?: number
   bufferedBytes: number
+  /** `connected` only: whether block footers are requested. */
+  hasFooters: boolean
   /** `committed` only: whether the server named the block's bank. */
   isByBank: boolean
   /** `committed` only: messages of abandoned banks since the block before. */
@@ -912,6 +914,8 @@ export interface GrpcServerOptions {
   threads: number
   /** What `GetVersion` answers. */
   version: string
+  /** Of updates of one access; more waits. */
+  updateBytesPerSecond: number
 }
 
 /** A call that is passed through from the source of a network. */

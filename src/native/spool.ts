@@ -58,6 +58,7 @@ const SILENT: FeedEvent = {
   accounts: 0,
   applyMicros: 0,
   bufferedBytes: 0,
+  hasFooters: false,
   isByBank: false,
   dropped: 0,
   retryInMs: 0,

@@ -171,6 +171,7 @@ class NetworkIndexer {
           this.feedMetrics.onRepair(state?.step)
           this.writeStatus()
         },
+        footers: areRequested => this.feedMetrics.onFooters(areRequested),
         source: index => {
           this.feedMetrics.onSource(index)
           this.writeStatus()

@@ -88,6 +88,7 @@ export const METRICS = {
   feedKeptBytes:     { name: 'slotline_feed_kept_bytes', type: 'gauge', unit: 'bytes', labels: ['network'], help: 'Files with what the last slots changed, for cursors and `from_slot`' },
   feedKeptSlots:     { name: 'slotline_feed_kept_slots', type: 'gauge', unit: 'slots', labels: ['network'], help: 'Slots in these files: how far back a cursor and `from_slot` can begin' },
   feedByBank:        { name: 'slotline_feed_by_bank', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether blocks are assembled by slot and bank; 0: the feed\'s server does not number banks' },
+  feedFooters:       { name: 'slotline_feed_footers', type: 'gauge', unit: '0 or 1', labels: ['network'], help: 'Whether block footers are requested; 0: the feed\'s server refuses them' },
   feedDropped:       { name: 'slotline_feed_dropped_total', type: 'counter', unit: 'messages', labels: ['network'], help: 'Messages of banks that the chain did not take' },
   blocksApplied:     { name: 'slotline_blocks_applied_total', type: 'counter', unit: 'blocks', labels: ['network'], help: 'Blocks written to the accounts store' },
   accountsApplied:   { name: 'slotline_accounts_applied_total', type: 'counter', unit: 'accounts', labels: ['network'], help: 'Account changes written to the accounts store' },

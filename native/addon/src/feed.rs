@@ -53,9 +53,9 @@ pub struct FeedOptions {
     pub threads: f64,
 }
 
-/// One thing that happened on a feed; `kind` is `connected`, `server`, `serverLosesUpdates`,
-/// `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that a kind has no use for
-/// are 0, empty or absent.
+/// One thing that happened on a feed; `kind` is `connected`, `footersRefused`, `server`,
+/// `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy` or `healthy`. Members that
+/// a kind has no use for are 0, empty or absent.
 #[napi(object, object_from_js = false)]
 pub struct FeedEvent {
     pub kind: String,
@@ -68,6 +68,8 @@ pub struct FeedEvent {
     pub apply_micros: f64,
     pub feed_lag_ms: Option<f64>,
     pub buffered_bytes: f64,
+    /// `connected` only: whether block footers are requested.
+    pub has_footers: bool,
     /// `committed` only: whether the server named the block's bank.
     pub is_by_bank: bool,
     /// `committed` only: messages of abandoned banks since the block before.
@@ -88,6 +90,7 @@ impl FeedEvent {
             apply_micros: flat.apply_micros as f64,
             feed_lag_ms: flat.feed_lag_ms.map(|ms| ms as f64),
             buffered_bytes: flat.buffered_bytes as f64,
+            has_footers: flat.has_footers,
             is_by_bank: flat.is_by_bank,
             dropped: flat.dropped as f64,
             retry_in_ms: flat.retry_in_ms as f64,

@@ -29,6 +29,7 @@ export const startSpoolFeed = (
         committed: () => {},
         // Has a log line of its own.
         interrupted: () => {},
+        footers: () => {},
         health: (health: FeedHealth) => {
           if (!health.isHealthy)
             log.warn({ reason: health.reason }, 'the feed of a bootstrap is unhealthy')

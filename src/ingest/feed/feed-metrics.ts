@@ -14,6 +14,7 @@ export class FeedMetrics {
   private readonly accounts
   private readonly byBank
   private readonly dropped
+  private readonly footers
   private readonly applyTime
   private isReplaying = false
 
@@ -29,6 +30,9 @@ export class FeedMetrics {
     this.accounts = metrics.counter('accountsApplied', { network })
     this.byBank = metrics.gauge('feedByBank', { network })
     this.dropped = metrics.counter('feedDropped', { network })
+    this.footers = metrics.gauge('feedFooters', { network })
+    // A stream that a bootstrap hands over was opened before.
+    this.footers.set(1)
     this.applyTime = metrics.histogram('applySeconds', { network })
   }
 
@@ -46,6 +50,10 @@ export class FeedMetrics {
 
   onHealth(isHealthy: boolean): void {
     this.health.set(isHealthy ? 1 : 0)
+  }
+
+  onFooters(areRequested: boolean): void {
+    this.footers.set(areRequested ? 1 : 0)
   }
 
   onSource(index: number): void {

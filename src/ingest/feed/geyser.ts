@@ -146,8 +146,8 @@ export const bufferBytesOf = (
  */
 export type GeyserEvent = {
   /**
-   * `connected`, `server`, `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy` or
-   * `healthy`.
+   * `connected`, `footersRefused`, `server`, `serverLosesUpdates`, `committed`, `disconnected`,
+   * `gap`, `unhealthy` or `healthy`.
    */
   readonly kind: string
   readonly text: string
@@ -159,6 +159,8 @@ export type GeyserEvent = {
   readonly applyMicros: number
   readonly feedLagMs?: number | null | undefined
   readonly bufferedBytes: number
+  /** `connected` only. */
+  readonly hasFooters: boolean
   readonly isByBank: boolean
   readonly dropped: number
   readonly retryInMs: number
@@ -214,7 +216,13 @@ export const startGeyser = (
           droppedCount: event.dropped,
         })
       case 'connected':
+        on.footers(event.hasFooters)
         return on.log({ level: 'info', text: `feed connected from ${describeStart(event.slot)}` })
+      case 'footersRefused':
+        return on.log({
+          level: 'warn',
+          text: `feed connects without block footers, which its server may not allow: ${event.text}`,
+        })
       case 'server':
         return on.log({ level: 'info', text: `the feed's server is ${event.text}` })
       case 'serverLosesUpdates':

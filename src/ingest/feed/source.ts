@@ -57,5 +57,7 @@ export type FeedListeners = {
    * The stream has ended for this reason. The next one is asked to replay what follows the tip.
    */
   interrupted(reason: string): void
+  /** A stream was opened that has block footers, or leaves them out: its server refuses them. */
+  footers(areRequested: boolean): void
   log(line: FeedLine): void
 }

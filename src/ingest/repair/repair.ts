@@ -148,6 +148,7 @@ export class RepairedFeed implements FeedSource {
       {
         committed: ifCurrent(block => this.onCommitted(block)),
         interrupted: ifCurrent(reason => this.onInterrupted(reason)),
+        footers: ifCurrent(areRequested => on.footers(areRequested)),
         health: ifCurrent(health => this.onHealth(health)),
         log: ifCurrent(line => on.log(line)),
       },

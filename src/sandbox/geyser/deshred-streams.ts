@@ -3,7 +3,8 @@ import type { Chain } from '../chain/chain.js'
 import { toMapKey } from '../solana/addresses.js'
 import type { SlotEntry, TransactionEntry } from './feed-entry.js'
 import { createFilter, type ToMessage } from './filter.js'
-import { encodeFrameHeader, GRPC_STATUS, type GrpcStatus } from './grpc-message.js'
+import { encodeFrameHeader, GRPC_STATUS, GrpcError, type GrpcStatus } from './grpc-message.js'
+import type { StreamsOptions } from './feed-streams.js'
 import type { GrpcStream, StreamListener } from './grpc-server.js'
 import { SLOT_STATUS, type SlotStatus, transactionMessage, update } from './messages.js'
 import { decodeFields, MessageWriter, ProtobufError } from './protobuf.js'
@@ -66,7 +67,7 @@ const decodeFilter = (bytes: Uint8Array): TransactionsFilter => {
   }
 }
 
-type Asked = { readonly pingId: number | undefined; readonly toMessage: ToMessage }
+type Asked = { readonly pingId: number | undefined; readonly request: SubscribeRequest }
 
 /** Of a request for updates only its transactions and slots are filled. */
 const decodeRequest = (bytes: Uint8Array): Asked => {
@@ -89,7 +90,7 @@ const decodeRequest = (bytes: Uint8Array): Asked => {
   const id = ping && (find(decodeFields(ping.bytes), 1)?.varint ?? 0n)
   return {
     pingId: id === undefined ? undefined : Number(BigInt.asIntN(32, id)),
-    toMessage: createFilter(request),
+    request,
   }
 }
 
@@ -102,25 +103,30 @@ const LAGGED: GrpcStatus = { code: GRPC_STATUS.internal, details: 'lagged to sen
 /** One stream. */
 class DeshredStream {
   private readonly stream: GrpcStream
+  private readonly admit: StreamsOptions['admit']
   private toMessage: ToMessage = () => []
   /** Written at the end of a turn: Rust clients close a connection with many small frames. */
   private batch: Buffer[] = []
   private unsentBytes = 0
   private isEnded = false
 
-  constructor(stream: GrpcStream) {
+  constructor(stream: GrpcStream, admit: StreamsOptions['admit']) {
     this.stream = stream
+    this.admit = admit
   }
 
   receive(bytes: Buffer, nowMs: number): void {
     try {
-      const { pingId, toMessage } = decodeRequest(bytes)
-      if (pingId === undefined) this.toMessage = toMessage
-      else
+      const { pingId, request } = decodeRequest(bytes)
+      if (pingId === undefined) {
+        this.admit?.(request, true)
+        this.toMessage = createFilter(request)
+      } else
         this.write([
           update(FIELD.pong, new MessageWriter(16).int(1, pingId), nowMs, FIELD.createdAt),
         ])
     } catch (error) {
+      if (error instanceof GrpcError) return this.fail({ code: error.code, details: error.message })
       if (!(error instanceof FilterError || error instanceof ProtobufError)) throw error
       this.fail({ code: GRPC_STATUS.invalidArgument, details: error.message })
     }
@@ -161,10 +167,16 @@ class DeshredStream {
 export class DeshredStreams {
   private readonly streams = new Set<DeshredStream>()
   private readonly now: () => number
+  private readonly admit: StreamsOptions['admit']
   private readonly pings: NodeJS.Timeout
 
-  constructor(chain: Chain, now: () => number, pingMs: number) {
+  constructor(
+    chain: Chain,
+    now: () => number,
+    { admit, pingMs }: Pick<StreamsOptions, 'admit' | 'pingMs'>,
+  ) {
     this.now = now
+    this.admit = admit
     chain.on('deshredded', record => this.send(toEntry(record, now())))
     chain.on('slotStarted', (slot, parent) => this.sendSlot(slot, parent, 'firstShredReceived'))
     chain.on('status', (slot, parent, status) => this.sendSlot(slot, parent, status))
@@ -173,7 +185,7 @@ export class DeshredStreams {
 
   /** Handles a new SubscribeDeshred call. */
   subscribe(stream: GrpcStream): StreamListener {
-    const opened = new DeshredStream(stream)
+    const opened = new DeshredStream(stream, this.admit)
     if (this.streams.size >= defaults.deshredStreamsMax) opened.fail(FULL)
     else this.streams.add(opened)
     return {

@@ -15,6 +15,8 @@ export const defaults = {
 export type StreamsOptions = typeof defaults & {
   /** Limits of one subscription; without them everything is allowed. */
   readonly filters?: FilterLimits
+  /** Throws GrpcError for what this server does not have; of SubscribeDeshred, too. */
+  readonly admit?: (request: SubscribeRequest, isDeshred: boolean) => void
 }
 
 const FULL: GrpcStatus = {
@@ -45,7 +47,10 @@ export class FeedStreams {
   /** Handles a new Subscribe call. */
   subscribe(stream: GrpcStream): StreamListener {
     const refused = this.refusalOf()
-    const check = (request: SubscribeRequest): void => checkLimits(request, this.options.filters)
+    const check = (request: SubscribeRequest): void => {
+      checkLimits(request, this.options.filters)
+      this.options.admit?.(request, false)
+    }
     const subscriber = new GeyserSubscriber(stream, this.log, { ...this.options, check }, this.now)
     if (refused !== undefined) subscriber.fail(refused)
     else this.subscribers.add(subscriber)

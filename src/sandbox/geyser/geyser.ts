@@ -21,7 +21,7 @@ export const defaults = {
   /** A request with very many addresses is below this. */
   requestBytesMax: 64 * 1024 * 1024,
 }
-export type GeyserOptions = typeof defaults & Pick<StreamsOptions, 'filters'>
+export type GeyserOptions = typeof defaults & Pick<StreamsOptions, 'admit' | 'filters'>
 
 /** The Yellowstone feed of a dev chain. */
 export type GeyserServer = FeedFaults & {
@@ -46,7 +46,7 @@ export const openGeyser = async (
   const limits = { ...defaults, ...options }
   const log = new FeedLog(chain, limits, now)
   const streams = new FeedStreams(chain, log, limits, now)
-  const deshred = new DeshredStreams(chain, now, limits.pingMs)
+  const deshred = new DeshredStreams(chain, now, limits)
   const faults: FeedFaults = {
     dropConnections: () => server.dropConnections(),
     dropStreams: (status = UNAVAILABLE) => {

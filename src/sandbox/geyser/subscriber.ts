@@ -2,7 +2,7 @@ import { createFilter, type ToMessage } from './filter.js'
 import type { FeedLog } from './feed-log.js'
 import { encodePing, encodePong } from './messages.js'
 import { decodeSubscribeRequest, FilterError, type SubscribeRequest } from './request.js'
-import { encodeFrameHeader, GRPC_STATUS, type GrpcStatus } from './grpc-message.js'
+import { encodeFrameHeader, GRPC_STATUS, GrpcError, type GrpcStatus } from './grpc-message.js'
 import type { GrpcStream } from './grpc-server.js'
 import { ProtobufError } from './protobuf.js'
 
@@ -18,7 +18,7 @@ export const defaults = {
   pingMs: 10_000,
 }
 export type SubscriberOptions = typeof defaults & {
-  /** Throws FilterError where a request exceeds the limits. */
+  /** Throws FilterError or GrpcError for a request that is refused. */
   readonly check: (request: SubscribeRequest) => void
 }
 
@@ -117,6 +117,7 @@ export class GeyserSubscriber {
       if (request.pingId !== undefined) this.sendDirect(encodePong(request.pingId, this.now()))
       else this.subscribe(request)
     } catch (error) {
+      if (error instanceof GrpcError) return this.fail({ code: error.code, details: error.message })
       if (!(error instanceof FilterError || error instanceof ProtobufError)) throw error
       this.fail({ code: GRPC_STATUS.invalidArgument, details: error.message })
     }

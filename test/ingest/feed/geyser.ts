@@ -17,13 +17,16 @@ const silent: GeyserEvent = {
   accounts: 0,
   applyMicros: 0,
   bufferedBytes: 0,
+  hasFooters: false,
   isByBank: false,
   dropped: 0,
   retryInMs: 0,
 }
 
 const open = () => {
-  const reported: (CommittedBlock | FeedHealth | FeedLine | { interrupted: string })[] = []
+  const reported: (
+    CommittedBlock | FeedHealth | FeedLine | { interrupted: string } | { footers: boolean }
+  )[] = []
   const given: unknown[] = []
   let hear: (event: GeyserEvent) => void = () => t.fail('not started')
   const indexer: GeyserIndexer = {
@@ -36,7 +39,8 @@ const open = () => {
   const options = { ...defaults, endpoint: 'http://127.0.0.1:1', xToken: 's3cret' }
   const push = (item: CommittedBlock | FeedHealth | FeedLine) => reported.push(item)
   const interrupted = (reason: string) => reported.push({ interrupted: reason })
-  const on = { committed: push, health: push, log: push, interrupted }
+  const footers = (areRequested: boolean) => reported.push({ footers: areRequested })
+  const on = { committed: push, health: push, log: push, interrupted, footers }
   const source = startGeyser(indexer, options, on)
   return {
     source,
@@ -97,13 +101,23 @@ const cases: [name: string, event: Partial<GeyserEvent>, expected: object[]][] =
   ],
   [
     'connected at a slot',
-    { kind: 'connected', slot: 0 },
-    [{ level: 'info', text: 'feed connected from slot 0' }],
+    { kind: 'connected', slot: 0, hasFooters: true },
+    [{ footers: true }, { level: 'info', text: 'feed connected from slot 0' }],
   ],
   [
     'connected at the head',
     { kind: 'connected' },
-    [{ level: 'info', text: 'feed connected from the live head' }],
+    [{ footers: false }, { level: 'info', text: 'feed connected from the live head' }],
+  ],
+  [
+    'a server that refuses block footers',
+    { kind: 'footersRefused', text: 'no such filter' },
+    [
+      {
+        level: 'warn',
+        text: 'feed connects without block footers, which its server may not allow: no such filter',
+      },
+    ],
   ],
   [
     'the server',

@@ -46,6 +46,8 @@ struct Refusals {
     /// Until then it is not asked whether it has the call.
     call: Option<Instant>,
     kinds: Kinds,
+    /// A request for slots alone, and so any.
+    all: bool,
     until: Option<Instant>,
 }
 
@@ -110,7 +112,9 @@ impl Hub {
             return Err(no_call());
         }
         match refusals.until {
-            Some(until) if now < until && has(refusals.kinds, kinds) => Err(no_filters()),
+            Some(until) if now < until && (refusals.all || has(refusals.kinds, kinds)) => {
+                Err(no_filters())
+            }
             _ => Ok(()),
         }
     }
@@ -133,8 +137,14 @@ impl Hub {
     /// likely the accounts, which cost it most.
     pub fn bar(&self, kinds: Kinds) {
         let mut refusals = lock(&self.refusals);
-        refusals.until = Some(Instant::now() + BARRED);
-        if kinds.accounts {
+        let now = Instant::now();
+        if refusals.until.is_some_and(|until| until <= now) {
+            (refusals.kinds, refusals.all) = (Kinds::default(), false);
+        }
+        refusals.until = Some(now + BARRED);
+        if kinds == Kinds::default() {
+            refusals.all = true;
+        } else if kinds.accounts {
             refusals.kinds.accounts = true;
         } else {
             refusals.kinds.transactions |= kinds.transactions;
@@ -222,6 +232,11 @@ impl Follow {
     pub fn next(&mut self) -> Result<Option<Arc<Batch>>, Status> {
         let entry = lock(&self.hub.ring).get(self.next)?;
         match entry {
+            // A source that could not be read may have refused what this stream needs.
+            Some(Entry::End(End::Unreachable)) => {
+                self.hub.check(self.kinds)?;
+                Err(End::Unreachable.status())
+            }
             Some(Entry::End(end)) => Err(end.status()),
             Some(Entry::Batch(batch)) => {
                 self.next += 1;

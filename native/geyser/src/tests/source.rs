@@ -335,6 +335,18 @@ fn the_source_is_asked_for_what_streams_need_and_not_for_what_it_refuses() {
     );
     drop((first, third));
     assert_eq!(hub.wanted(), None);
+    // One that does not allow the level: of a stream that waits for it, too.
+    let mut fourth = hub.follow(Kinds::default()).unwrap();
+    let mut fifth = hub.follow(Kinds::default()).unwrap();
+    hub.end(End::Unreachable);
+    assert_eq!(fourth.next().unwrap_err().code(), Code::Unavailable);
+    hub.bar(Kinds::default());
+    assert_eq!(fifth.next().unwrap_err().code(), Code::FailedPrecondition);
+    assert_eq!(
+        hub.follow(Kinds::default()).unwrap_err().code(),
+        Code::FailedPrecondition
+    );
+    drop((fourth, fifth));
     hub.bar_call(std::time::Duration::from_secs(9));
     assert_eq!(hub.follow(metas).unwrap_err().code(), Code::Unimplemented);
 }

@@ -82,7 +82,12 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The subscription is open. `None` means the live head.
-    Connected { from_slot: Option<u64> },
+    Connected {
+        from_slot: Option<u64>,
+        has_footers: bool,
+    },
+    /// The server has refused the subscription for this reason, and is asked without block footers.
+    FootersRefused(String),
     /// The program of the server.
     Server(ServerVersion),
     /// A block is durable in the store.
@@ -117,8 +122,8 @@ pub enum Event {
 /// are 0 or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlatEvent {
-    /// `connected`, `server`, `serverLosesUpdates`, `committed`, `disconnected`, `gap`, `unhealthy`
-    /// or `healthy`.
+    /// `connected`, `footersRefused`, `server`, `serverLosesUpdates`, `committed`, `disconnected`,
+    /// `gap`, `unhealthy` or `healthy`.
     pub kind: &'static str,
     /// The reason, or the description of a `gap`.
     pub text: String,
@@ -136,6 +141,8 @@ pub struct FlatEvent {
     pub apply_micros: u64,
     pub feed_lag_ms: Option<u64>,
     pub buffered_bytes: u64,
+    /// `connected` only.
+    pub has_footers: bool,
     /// `committed` only.
     pub is_by_bank: bool,
     /// `committed` only.
@@ -152,6 +159,14 @@ fn server_kind(version: &ServerVersion) -> &'static str {
     }
 }
 
+fn said(kind: &'static str, text: String) -> FlatEvent {
+    FlatEvent {
+        kind,
+        text,
+        ..FlatEvent::default()
+    }
+}
+
 impl From<Event> for FlatEvent {
     fn from(event: Event) -> Self {
         let of = |kind| FlatEvent {
@@ -159,10 +174,15 @@ impl From<Event> for FlatEvent {
             ..FlatEvent::default()
         };
         match event {
-            Event::Connected { from_slot } => FlatEvent {
+            Event::Connected {
+                from_slot,
+                has_footers,
+            } => FlatEvent {
                 slot: from_slot,
+                has_footers,
                 ..of("connected")
             },
+            Event::FootersRefused(text) => said("footersRefused", text),
             Event::Committed {
                 slot,
                 block_height,
@@ -203,13 +223,7 @@ impl From<Event> for FlatEvent {
                 cause: cause.name(),
                 ..of("unhealthy")
             },
-            Event::Server(version) => {
-                let flat = of(server_kind(&version));
-                FlatEvent {
-                    text: version.name,
-                    ..flat
-                }
-            }
+            Event::Server(version) => said(server_kind(&version), version.name),
             Event::Healthy => of("healthy"),
         }
     }

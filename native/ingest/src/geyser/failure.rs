@@ -24,6 +24,8 @@ pub enum Failure {
     Store(String),
     /// Permanent until a setting changes.
     Refused(String),
+    /// The same, because of the call or one of the filters that the request has.
+    Unserved(String),
     /// The server no longer has the requested slot.
     ReplayGone(String),
     /// The server stores no slots for replay.
@@ -38,6 +40,7 @@ impl Failure {
             | Failure::Stuck(text)
             | Failure::Store(text)
             | Failure::Refused(text)
+            | Failure::Unserved(text)
             | Failure::ReplayGone(text)
             | Failure::ReplayUnsupported(text) => text.clone(),
             Failure::Gap(gap) => gap.to_string(),
@@ -49,7 +52,7 @@ impl Failure {
             Failure::Passing(_) => Cause::Unreachable,
             Failure::Stuck(_) => Cause::Stalled,
             Failure::Store(_) => Cause::Store,
-            Failure::Refused(_) => Cause::Refused,
+            Failure::Refused(_) | Failure::Unserved(_) => Cause::Refused,
             Failure::ReplayGone(_) | Failure::ReplayUnsupported(_) | Failure::Gap(_) => Cause::Gap,
         }
     }
@@ -101,11 +104,11 @@ impl Failure {
                  windowBytes. Its message: {text}"
             )),
             Code::OutOfRange => Failure::ReplayGone(text),
-            Code::InvalidArgument => Failure::Refused(explain_filter(config, &text)),
+            Code::InvalidArgument => Failure::Unserved(explain_filter(config, &text)),
             Code::Unauthenticated | Code::PermissionDenied => {
                 Failure::Refused(format!("the feed refuses our x_token: {text}"))
             }
-            Code::Unimplemented => Failure::Refused(format!(
+            Code::Unimplemented => Failure::Unserved(format!(
                 "{} does not speak geyser.Geyser: {text}",
                 config.shown_endpoint()
             )),
@@ -264,7 +267,7 @@ mod tests {
         ];
         for (said, setting) in cases {
             let status = Status::invalid_argument(format!("failed to create filter: {said}"));
-            let Failure::Refused(text) = explain(status) else {
+            let Failure::Unserved(text) = explain(status) else {
                 panic!("{said}")
             };
             assert!(text.contains(setting) && text.contains(said), "{text}");

@@ -89,7 +89,7 @@ impl Health {
             )),
             Failure::Passing(_) => None,
             Failure::Stuck(text) | Failure::Store(text) => Some(text.clone()),
-            Failure::Refused(text) => {
+            Failure::Refused(text) | Failure::Unserved(text) => {
                 retry_in_ms = self.backoff_long_ms;
                 Some(text.clone())
             }

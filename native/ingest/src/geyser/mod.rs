@@ -13,6 +13,7 @@ mod client;
 mod config;
 mod event;
 mod failure;
+mod footers;
 mod group;
 mod health;
 mod pass_through;

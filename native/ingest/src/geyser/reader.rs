@@ -13,6 +13,7 @@ use super::applier::{Applier, ApplierHandle, BlockSink, OnEvent};
 use super::config::GeyserConfig;
 use super::event::{Event, Gap, GapKind};
 use super::failure::Failure;
+use super::footers::Footers;
 use super::group::GroupBounds;
 use super::health::Health;
 use super::session::Session;
@@ -55,6 +56,7 @@ pub fn start<S: BlockSink>(
     let stop_timeout = Duration::from_millis(config.stop_timeout_ms);
     let supervisor = Supervisor {
         health: Health::new(&config),
+        footers: Footers::default(),
         applier: applier.handle(),
         config,
         on_event,
@@ -119,6 +121,7 @@ struct Supervisor {
     config: GeyserConfig,
     applier: ApplierHandle,
     health: Health,
+    footers: Footers,
     on_event: OnEvent,
     /// Committed blocks already reported to `health`.
     committed: u64,
@@ -144,11 +147,16 @@ impl Supervisor {
                 tokio::time::sleep(Duration::from_millis(retry_in_ms)).await;
             }
             let from_slot = self.health.resume_slot(tip_slot);
-            failure = AssertUnwindSafe(self.subscribe_once(tip, from_slot))
+            let has_footers = self.footers.are_asked(Instant::now());
+            failure = AssertUnwindSafe(self.subscribe_once(tip, from_slot, has_footers))
                 .catch_unwind()
                 .await
                 .unwrap_or_else(|_| Err(Failure::Stuck("reading the feed panicked".to_string())))
                 .err();
+            if self.footers.on_end(has_footers, failure.as_ref()) {
+                let text = failure.take().map(|failure| failure.text());
+                (self.on_event)(Event::FootersRefused(text.unwrap_or_default()));
+            }
         }
     }
 
@@ -156,12 +164,16 @@ impl Supervisor {
         &mut self,
         tip: Option<(u64, [u8; 32])>,
         from_slot: Option<u64>,
+        has_footers: bool,
     ) -> std::result::Result<(), Failure> {
         let config = self.config.clone();
         let applier = self.applier.clone();
-        let opened = Session::open(&config, &applier, tip, from_slot).await?;
+        let opened = Session::open(&config, &applier, tip, from_slot, has_footers).await?;
         let (session, stream, query) = opened;
-        (self.on_event)(Event::Connected { from_slot });
+        (self.on_event)(Event::Connected {
+            from_slot,
+            has_footers,
+        });
         let on_event = Arc::clone(&self.on_event);
         // Beside the stream, which does not wait for it.
         tokio::spawn(async move {
@@ -179,6 +191,7 @@ impl Supervisor {
         if committed > self.committed {
             self.committed = committed;
             self.last_block = Instant::now();
+            self.footers.on_committed(self.last_block);
             if let Some(event) = self.health.on_committed() {
                 (self.on_event)(event);
             }

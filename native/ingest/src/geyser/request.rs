@@ -19,8 +19,13 @@ use super::subscription_plan::{SubscriptionPlan, closing_programs};
 use primitives::Pubkey;
 use primitives::token::{CLOCK_SYSVAR, SYSVAR_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM};
 
-/// Builds the subscription. Conditions within a filter are joined by "and", filters by "or".
-pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> SubscribeRequest {
+/// Builds the subscription, with block footers or without. Conditions within a filter are joined by
+/// "and", filters by "or".
+pub fn subscribe_request(
+    config: &GeyserConfig,
+    from_slot: Option<u64>,
+    has_footers: bool,
+) -> SubscribeRequest {
     // Request statuses of all levels. FINALIZED gives the root. Others report that a slot is dead
     // or restarts, so data sent for it is invalid.
     let slots = SubscribeRequestFilterSlots {
@@ -47,11 +52,13 @@ pub fn subscribe_request(config: &GeyserConfig, from_slot: Option<u64>) -> Subsc
         let metas = SubscribeRequestFilterBlocksMeta::default();
         request.blocks_meta.insert("blocks".to_string(), metas);
     }
-    // Servers of before proto 14.1 ignore it, and chains of TowerBFT have none.
-    let footers = SubscribeRequestFilterBlockFooter {
-        include_certificates: Some(true),
-    };
-    request.block_footer.insert("footers".to_string(), footers);
+    if has_footers {
+        // Servers of before proto 14.1 ignore it, and chains of TowerBFT have none.
+        let footers = SubscribeRequestFilterBlockFooter {
+            include_certificates: Some(true),
+        };
+        request.block_footer.insert("footers".to_string(), footers);
+    }
     if config.transactions == Transactions::FullAndEntries {
         let entries = SubscribeRequestFilterEntry::default();
         request.entry.insert("entries".to_string(), entries);
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn all_accounts_are_requested_with_one_empty_filter() {
-        let request = subscribe_request(&config(AccountsFilter::All), Some(9));
+        let request = subscribe_request(&config(AccountsFilter::All), Some(9), true);
         assert_eq!(request.accounts.len(), 1);
         assert_eq!(
             request.accounts["all"],
@@ -221,7 +228,7 @@ mod tests {
                 transactions,
                 ..config(AccountsFilter::All)
             };
-            let request = subscribe_request(&config, None);
+            let request = subscribe_request(&config, None, true);
             let filters = [&request.transactions_status, &request.transactions];
             let votes = filters.map(|of| of.values().next().map(|filter| filter.vote));
             assert_eq!(votes, [status, whole], "{transactions:?}");
@@ -238,7 +245,7 @@ mod tests {
             mints: vec![[2; 32]],
             pubkeys: vec![[3; 32]],
         };
-        let request = subscribe_request(&config(listed), None);
+        let request = subscribe_request(&config(listed), None, true);
         assert_eq!(request.accounts["programs"].owner, vec![encode(&[1; 32])]);
         assert_eq!(request.accounts["mint0"].owner.len(), 2);
         assert_eq!(
@@ -260,7 +267,7 @@ mod tests {
             transactions: Transactions::Logs,
             ..config(listed(vec![[1; 32]], vec![], vec![]))
         };
-        let request = subscribe_request(&config, None);
+        let request = subscribe_request(&config, None, true);
         let blocks = &request.blocks["blocks"];
         assert_eq!(
             (blocks.include_accounts, blocks.include_transactions),
@@ -277,7 +284,7 @@ mod tests {
             plan: SubscriptionPlan::Accounts,
             ..config(listed(vec![[1; 32]], vec![], vec![]))
         };
-        let request = subscribe_request(&config, None);
+        let request = subscribe_request(&config, None, true);
         let keys: Vec<_> = request.accounts.keys().collect();
         assert_eq!(keys, ["all"]);
     }
@@ -291,7 +298,7 @@ mod tests {
         };
         // One filter of each kind, the limit in the plugin's sample configurations.
         let one = listed(vec![[1; 32]], vec![], vec![]);
-        let request = subscribe_request(&narrow(one.clone(), Transactions::None), None);
+        let request = subscribe_request(&narrow(one.clone(), Transactions::None), None, true);
         assert_eq!(request.accounts.len(), 1);
         assert_eq!(
             request.accounts["programs"].owner,
@@ -307,16 +314,16 @@ mod tests {
             (Some(false), 1)
         );
         // Transaction statuses are another kind of filter.
-        let request = subscribe_request(&narrow(one.clone(), Transactions::Status), None);
+        let request = subscribe_request(&narrow(one.clone(), Transactions::Status), None, true);
         assert!(request.transactions.contains_key("closes"));
         assert_eq!(request.transactions_status.len(), 1);
         // All transactions include the closes.
-        let request = subscribe_request(&narrow(one, Transactions::Logs), None);
+        let request = subscribe_request(&narrow(one, Transactions::Logs), None, true);
         let labels: Vec<_> = request.transactions.keys().collect();
         assert_eq!(labels, ["transactions"]);
         // A filter by address delivers the close itself.
         let keys = listed(vec![], vec![], vec![[3; 32]]);
-        let request = subscribe_request(&narrow(keys, Transactions::None), None);
+        let request = subscribe_request(&narrow(keys, Transactions::None), None, true);
         assert!(request.transactions.is_empty() && !request.accounts.contains_key("closed"));
         assert_eq!(request.accounts["pubkeys"].account.len(), 2);
     }
@@ -336,7 +343,7 @@ mod tests {
             mints: vec![],
             pubkeys: vec![],
         };
-        let request = subscribe_request(&config(none), None);
+        let request = subscribe_request(&config(none), None, true);
         let is_any = |f: &SubscribeRequestFilterAccounts| {
             f.owner.is_empty() && f.account.is_empty() && f.filters.is_empty()
         };

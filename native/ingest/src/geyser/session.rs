@@ -40,12 +40,13 @@ impl<'a> Session<'a> {
         applier: &'a ApplierHandle,
         tip: Option<(u64, [u8; 32])>,
         from_slot: Option<u64>,
+        has_footers: bool,
     ) -> Result<(Session<'a>, Updates, VersionQuery), Failure> {
         let limits = BufferLimits {
             buffer_bytes_max: config.buffer_bytes_max,
             reorder_blocks_max: config.reorder_blocks_max,
         };
-        let request = subscribe_request(config, from_slot);
+        let request = subscribe_request(config, from_slot, has_footers);
         let (subscription, query) = subscribe(config, request).await?;
         let Subscription { requests, updates } = subscription;
         let now = Instant::now();

@@ -125,7 +125,8 @@ fn a_permanent_internal_error_is_retried_at_a_limited_rate() {
 fn a_rejected_filter_names_the_setting_and_no_event_contains_the_token() {
     let server = FeedServer::start(|_, index| {
         Err(match index {
-            0 => Status::invalid_argument(
+            // With block footers, and without.
+            0..=1 => Status::invalid_argument(
                 "failed to create filter: Subscribe on full stream with `any` is not allowed, \
                  at least one filter required (token s3cret)",
             ),
@@ -142,6 +143,55 @@ fn a_rejected_filter_names_the_setting_and_no_event_contains_the_token() {
         "the feed refuses our x_token: [hidden] is unknown",
     );
     assert!(!format!("{:?}", h.events.all()).contains("s3cret"));
+    h.reader.stop().unwrap();
+}
+
+#[test]
+fn a_server_that_refuses_footers_is_read_without_them() {
+    let refusals = [
+        Status::invalid_argument("failed to create filter: block_footer is not allowed"),
+        Status::unimplemented("unknown filter"),
+    ];
+    for (refusal, is_late) in refusals
+        .into_iter()
+        .flat_map(|one| [(one.clone(), false), (one, true)])
+    {
+        let server = FeedServer::start(move |request, index| {
+            match (request.block_footer.is_empty(), is_late) {
+                (false, false) => Err(refusal.clone()),
+                (false, true) => Ok(vec![Step::Fail(refusal.clone())]),
+                // The second stream without them ends.
+                (true, _) if index == 1 => Ok(blocks(11..=12)),
+                (true, _) => Ok(then_hang(blocks(13..=14))),
+            }
+        });
+        let h = read(&server, |_| {});
+        let events = h.events.wait_committed(14);
+        assert_eq!(committed(&events), [11, 12, 13, 14]);
+        assert_eq!(count_unhealthy(&events), 0, "{events:?}");
+        let is_refusal = |event: &&Event| matches!(event, Event::FootersRefused(_));
+        assert_eq!(events.iter().filter(is_refusal).count(), 1, "{events:?}");
+        let asked: Vec<_> = (server.seen().iter())
+            .map(|seen| !seen.request.block_footer.is_empty())
+            .collect();
+        assert_eq!(asked, [true, false, false], "they are not asked for again");
+        h.reader.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_server_that_refuses_the_rest_too_is_asked_twice_a_pause() {
+    let server = FeedServer::start(|_, _| Err(Status::invalid_argument("no")));
+    let h = read(&server, |config| config.backoff_long_ms = 300);
+    let seen = server.wait_seen("six requests", |seen| seen.len() >= 6);
+    let asked: Vec<_> = seen
+        .iter()
+        .map(|one| !one.request.block_footer.is_empty())
+        .collect();
+    assert_eq!(asked[..6], [true, false, true, false, true, false]);
+    assert!(seen[5].at - seen[0].at >= Duration::from_millis(600));
+    h.events
+        .wait_text("unhealthy", "the feed refuses the subscription");
     h.reader.stop().unwrap();
 }
 

@@ -33,7 +33,8 @@ fn blocks_become_durable_in_order() {
     assert_eq!(
         events[0],
         Event::Connected {
-            from_slot: Some(11)
+            from_slot: Some(11),
+            has_footers: true,
         }
     );
     let Some(Event::Committed {
