@@ -40,7 +40,7 @@ const EDGE_NETWORK = [
 ] as const
 
 /** Sections that the process of gRPC needs. */
-const GEYSER = ['dataDir', 'locations', 'server', 'store', 'processes', 'log'] as const
+const GEYSER = ['dataDir', 'locations', 'server', 'store', 'pubsub', 'processes', 'log'] as const
 /** What it needs of each network: how its store is opened, and the source that it passes on. */
 const GEYSER_NETWORK = ['id', 'changedPrograms', 'scope', 'feed'] as const
 

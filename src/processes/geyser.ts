@@ -196,6 +196,7 @@ export const startGeyser: Start<'geyser'> = async (assignment, send) => {
       networks: config.networks.map(network => serversOf(network, chain)),
       threads: Math.min(THREADS_MAX, availableParallelism()),
       version: describeVersion(),
+      updateBytesPerSecond: config.pubsub.streamBytesPerSecondMax,
     },
     log,
   )

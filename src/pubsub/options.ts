@@ -1,19 +1,23 @@
 import { type Declaration, defaultsOf } from '../shared/options/declaration.js'
 
-/** Bounds of the subscriptions to one network at one edge. */
+/** Bounds of the subscriptions to one network at one edge, and of streams. */
 export type Options = Readonly<typeof defaults>
 
 export const options = {
-  subscriptionsMax: {
-    default: 1_000_000,
-    unit: 'count',
-    why: "Subscriptions of all sockets of one edge. Agave's bound of a node.",
+  streamBytesPerSecondMax: {
+    default: 64 * 1024 ** 2,
+    unit: 'bytes',
+    min: 1024 ** 2,
+    max: 2 ** 40,
+    why: 'Bytes of updates a second of an access over all its gRPC streams on this machine, and at once after a pause; more waits. The default is several times what a chain brings on most days; a client of all accounts of mainnet may need 225 MB.',
   },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /** Subscriptions of all sockets of one edge. Agave's bound of a node. */
+  subscriptionsMax: 1_000_000,
   /**
    * Filters of one programSubscribe. Every change of the program is compared with them. Agave's
    * bound.

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::calls::lock;
 
-/// Bytes of updates a second of one access, and at once after a pause: several times the feed of a
-/// chain.
-const UPDATE_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
-/// The same of requests. One of 4 MiB takes some 20 ms of a processor.
+/// Bytes of requests a second of one access, and at once after a pause. One of 4 MiB takes some
+/// 20 ms of a processor.
 const REQUEST_BYTES: f64 = 8.0 * 1024.0 * 1024.0;
 
 /// A token bucket of bytes.
@@ -44,9 +42,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    fn new() -> Pace {
+    fn new(update_bytes: f64) -> Pace {
         Pace {
-            updates: Bucket::new(UPDATE_BYTES),
+            updates: Bucket::new(update_bytes),
             requests: Bucket::new(REQUEST_BYTES),
         }
     }
@@ -64,17 +62,27 @@ impl Pace {
 }
 
 /// Those of the accesses that have streams.
-#[derive(Default)]
-pub struct Paces(Mutex<HashMap<Arc<str>, Weak<Pace>>>);
+pub struct Paces {
+    /// Of updates of one access, a second and at once after a pause.
+    update_bytes: f64,
+    open: Mutex<HashMap<Arc<str>, Weak<Pace>>>,
+}
 
 impl Paces {
+    pub fn new(update_bytes: f64) -> Paces {
+        Paces {
+            update_bytes: update_bytes.max(1.0),
+            open: Mutex::default(),
+        }
+    }
+
     pub fn of(&self, access: &Arc<str>) -> Arc<Pace> {
-        let mut paces = lock(&self.0);
+        let mut paces = lock(&self.open);
         if let Some(known) = paces.get(access).and_then(Weak::upgrade) {
             return known;
         }
         paces.retain(|_, pace| pace.strong_count() > 0);
-        let pace = Arc::new(Pace::new());
+        let pace = Arc::new(Pace::new(self.update_bytes));
         paces.insert(Arc::clone(access), Arc::downgrade(&pace));
         pace
     }
@@ -86,10 +94,10 @@ mod tests {
 
     #[test]
     fn an_access_waits_for_what_it_takes_too_much() {
-        let paces = Paces::default();
+        let second = 3_000_000;
+        let paces = Paces::new(second as f64);
         let [one, other] = ["one", "other"].map(Arc::<str>::from);
         let (pace, now) = (paces.of(&one), Instant::now());
-        let second = UPDATE_BYTES as usize;
         assert_eq!(pace.take_update(second, now), Duration::ZERO);
         let wait = paces.of(&one).take_update(second / 2, now);
         assert!(wait > Duration::from_millis(400) && wait < Duration::from_millis(600));

@@ -62,6 +62,8 @@ pub struct Options {
     pub threads: usize,
     /// What `GetVersion` answers.
     pub version: String,
+    /// Bytes of updates a second of one access; more waits.
+    pub update_bytes_per_second: f64,
     /// A client that takes nothing of what is due for this long is disconnected.
     pub stall: Duration,
 }
@@ -99,7 +101,7 @@ impl Server {
             queue: Queue::default(),
             pending: Pending::default(),
             controls: Controls::default(),
-            paces: Paces::default(),
+            paces: Paces::new(options.update_bytes_per_second),
             counts: Counts::default(),
             draining: watch::Sender::new(false),
             waiting: Shares::bounded(WAITING_MAX, WAITING_OF_ADDRESS),

@@ -51,6 +51,8 @@ export type GrpcServerOptions = {
   readonly threads: number
   /** What `GetVersion` answers. */
   readonly version: string
+  /** Of updates of one access; more waits. */
+  readonly updateBytesPerSecond: number
 }
 
 /** Serves Yellowstone gRPC, on threads of its own. */

@@ -9,7 +9,7 @@ import { freePorts } from '../../fixtures/free-ports.js'
 import { makeCertificate } from '../../fixtures/server/certificates.js'
 import { until } from '../../fixtures/until.js'
 
-const OPTIONS = { networks: [[]], threads: 1, version: 'test' }
+const OPTIONS = { networks: [[]], threads: 1, version: 'test', updateBytesPerSecond: 2 ** 26 }
 
 /** The name in the certificate that a client gets which names this host, and its protocol. */
 const certificateOf = (port: number, servername: string): Promise<string> =>

@@ -10,7 +10,7 @@ use napi_derive::napi;
 use store::Scope;
 use sys::error::{Error, Result as Checked};
 
-use crate::arguments::{integer, whole, wrong};
+use crate::arguments::{count, integer, whole, wrong};
 use crate::failure::{Result, guard};
 use crate::feed::{FeedOptions, to_config};
 use crate::js_bytes::CopiedBytes;
@@ -41,6 +41,8 @@ pub struct GrpcServerOptions {
     pub threads: f64,
     /// What `GetVersion` answers.
     pub version: String,
+    /// Of updates of one access; more waits.
+    pub update_bytes_per_second: f64,
 }
 
 /// What has happened. With `token` a call waits to be admitted; with `text` a stream of the source
@@ -205,6 +207,10 @@ impl GrpcServer {
                 networks: networks.collect::<Checked<_>>()?,
                 threads: index(options.threads, "threads")?,
                 version: options.version,
+                update_bytes_per_second: count(
+                    options.update_bytes_per_second,
+                    "updateBytesPerSecond",
+                )? as f64,
                 stall: STALL,
             })?;
             Ok(GrpcServer(Some(server)))

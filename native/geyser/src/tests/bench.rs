@@ -57,6 +57,7 @@ impl Bench {
             networks: vec![Vec::new()],
             threads: 2,
             version: "test".to_string(),
+            update_bytes_per_second: 64.0 * 1024.0 * 1024.0,
             stall: STALL,
         });
         let server = Arc::new(server.unwrap());
