@@ -3,13 +3,13 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
-use primitives::Pubkey;
 use yellowstone_grpc_proto::geyser::{
     SubscribeUpdateAccount, SubscribeUpdateBlockMeta, SubscribeUpdateDeshredTransaction,
     SubscribeUpdateDeshredUpdateParent, SubscribeUpdateSlot, SubscribeUpdateTransaction,
 };
 use yellowstone_grpc_proto::prost::Message;
 use yellowstone_grpc_proto::prost_types::Timestamp;
+use yellowstone_grpc_proto::solana::storage::confirmed_block::Transaction as Signed;
 
 use crate::content::{Account, Content, Origin, Transaction};
 use crate::message::fields::now;
@@ -58,9 +58,26 @@ fn fixed<const N: usize>(bytes: &[u8], what: &'static str) -> Result<[u8; N], Ma
     bytes.try_into().map_err(|_| Malformed(what))
 }
 
-fn keys_of(lists: [&[Vec<u8>]; 3]) -> Result<Box<[Pubkey]>, Malformed> {
-    let keys = lists.into_iter().flatten();
-    keys.map(|key| fixed(key, "an account key")).collect()
+/// A transaction with the addresses that its tables load; without an outcome and an origin.
+fn transaction_of(
+    signature: &[u8],
+    is_vote: bool,
+    signed: Option<Signed>,
+    [writable, readonly]: [&[Vec<u8>]; 2],
+) -> Result<Transaction, Malformed> {
+    let message = signed.and_then(|one| one.message);
+    let message = message.ok_or(Malformed("a message"))?;
+    let keys = message.account_keys.iter().chain(writable).chain(readonly);
+    let keys = keys.map(|key| fixed(key, "an account key"));
+    Ok(Transaction {
+        signature: fixed(signature, "a signature")?,
+        is_vote,
+        error: None,
+        keys: keys.collect::<Result<_, _>>()?,
+        origin: None,
+        full: 0..0,
+        owners: OnceLock::new(),
+    })
 }
 
 impl Batches {
@@ -156,21 +173,15 @@ impl Batches {
     ) -> Result<(), Malformed> {
         let info = update.transaction.ok_or(Malformed("a transaction"))?;
         let full = info.encode_to_vec();
-        let message = info.transaction.and_then(|one| one.message);
-        let message = message.ok_or(Malformed("a message"))?;
         let meta = info.meta.ok_or(Malformed("a meta"))?;
+        let loaded = [
+            &meta.loaded_writable_addresses[..],
+            &meta.loaded_readonly_addresses,
+        ];
         let transaction = Transaction {
-            signature: fixed(&info.signature, "a signature")?,
-            is_vote: info.is_vote,
             error: meta.err.map(|error| error.err.into()),
-            keys: keys_of([
-                &message.account_keys,
-                &meta.loaded_writable_addresses,
-                &meta.loaded_readonly_addresses,
-            ])?,
             origin: Some((update.slot, update.bank_id)),
-            full: 0..0,
-            owners: OnceLock::new(),
+            ..transaction_of(&info.signature, info.is_vote, info.transaction, loaded)?
         };
         self.push_transaction((update.slot, created_at), transaction, &full);
         Ok(())
@@ -183,20 +194,13 @@ impl Batches {
     ) -> Result<(), Malformed> {
         let info = update.transaction.ok_or(Malformed("a transaction"))?;
         let full = info.encode_to_vec();
-        let message = info.transaction.and_then(|one| one.message);
-        let message = message.ok_or(Malformed("a message"))?;
+        let loaded = [
+            &info.loaded_writable_addresses[..],
+            &info.loaded_readonly_addresses,
+        ];
         let transaction = Transaction {
-            signature: fixed(&info.signature, "a signature")?,
-            is_vote: info.is_vote,
-            error: None,
-            keys: keys_of([
-                &message.account_keys,
-                &info.loaded_writable_addresses,
-                &info.loaded_readonly_addresses,
-            ])?,
             origin: Some((update.slot, 0)),
-            full: 0..0,
-            owners: OnceLock::new(),
+            ..transaction_of(&info.signature, info.is_vote, info.transaction, loaded)?
         };
         self.push_transaction((update.slot, created_at), transaction, &full);
         Ok(())

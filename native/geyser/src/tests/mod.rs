@@ -5,6 +5,7 @@ mod blocks;
 mod filters;
 mod messages;
 mod owners;
+mod requests;
 mod source;
 mod streams;
 
