@@ -181,6 +181,16 @@ impl Network {
         (block.tip.parent_slot == slot).then(|| block.clone())
     }
 
+    /// The blocks after `root` up to `until`, if all of them are among the newest.
+    pub fn recent_rooted(&self, root: u64, until: u64) -> Option<Vec<Block>> {
+        let recent = lock(&self.recent);
+        let at = recent.partition_point(|block| block.tip.slot <= root);
+        let end = recent.partition_point(|block| block.tip.slot <= until);
+        // Each follows the one before, so none is missing after the first.
+        let is_whole = recent.get(at)?.tip.parent_slot <= root;
+        is_whole.then(|| recent.range(at..end).cloned().collect())
+    }
+
     /// Reads on another thread, with the generation that was read. A slow disk delays no stream
     /// that has what it needs.
     pub async fn read<T: Send + 'static>(
@@ -259,5 +269,57 @@ impl Network {
     pub fn resident_bytes(&self) -> usize {
         let passed = self.hubs.iter().flatten().map(|hub| hub.held_bytes());
         self.resident.load(Ordering::Relaxed) + passed.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::testing::{block, hash, open, options};
+
+    use super::*;
+
+    #[test]
+    fn blocks_in_memory_are_those_of_the_store() {
+        let temporary = open(&options());
+        let store = Arc::new(temporary.store);
+        let network = Network::default();
+        let mut parent = 4;
+        let slots: Vec<u64> = (5..150)
+            .filter(|slot| slot % 7 != 0 && slot % 11 != 3)
+            .collect();
+        for &slot in &slots {
+            let next = store::Block {
+                parent_slot: parent,
+                parent_blockhash: hash(parent),
+                ..block(slot, vec![])
+            };
+            store.apply(&next).unwrap();
+            match parent {
+                4 => network.serve(Arc::clone(&store), Kept::Full).unwrap(),
+                _ => network.refresh().unwrap(),
+            }
+            parent = slot;
+        }
+        let mut found = 0;
+        for root in 0..152 {
+            for until in root..152 {
+                let Some(blocks) = network.recent_rooted(root, until) else {
+                    continue;
+                };
+                found += 1;
+                let seen: Vec<u64> = blocks.iter().map(|block| block.tip.slot).collect();
+                let all = slots.iter().copied();
+                let wanted: Vec<u64> = all.filter(|&slot| slot > root && slot <= until).collect();
+                assert_eq!(seen, wanted, "after {root} up to {until}");
+                let hashes = blocks.iter().map(|block| block.parent_blockhash);
+                let parents = blocks.iter().map(|block| hash(block.tip.parent_slot));
+                assert!(hashes.eq(parents));
+            }
+        }
+        // Of the newest 64 blocks only, and of nothing that is still to come.
+        assert!(found > 64 * 64 / 2);
+        assert!(
+            network.recent_rooted(5, 149).is_none() && network.recent_rooted(149, 151).is_none()
+        );
     }
 }

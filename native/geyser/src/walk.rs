@@ -153,6 +153,10 @@ impl Walk {
         if until <= root {
             return Ok(Vec::new());
         }
+        // A read for each stream and block would be most of the work of a slot.
+        if let Some(rooted) = network.recent_rooted(root, until) {
+            return Ok(rooted);
+        }
         let read = network.read(move |snapshot| {
             let mut rooted = Vec::new();
             let mut last = root;
