@@ -9,6 +9,8 @@ type Message = { readonly answer: unknown } | { readonly failure: string }
 export type Child<Answer> = {
   readonly pid: number
   readonly answer: Answer
+  /** Another message, which its script listens to. */
+  send(message: object): void
   /** False once it has ended, stopped or not. */
   isRunning(): boolean
   /** Ends it, by its pid. Resolves when it has ended. */
@@ -25,6 +27,8 @@ const ANSWER_MS_MAX = 180_000
 const REALTIME: ReadonlySet<string> = new Set([
   'load-generators/open-loop.js',
   'load-generators/sequential.js',
+  'load-generators/slots/sockets.js',
+  'load-generators/slots/streams.js',
   'peers/upstream.js',
 ])
 /**
@@ -78,6 +82,7 @@ export const startChild = async <Start, Answer>(
     return {
       pid: child.pid ?? 0,
       answer: message.answer as Answer,
+      send: message => void child.send(message),
       isRunning: () => isRunning(child),
       stop: () => stopProcess(child),
     }

@@ -29,6 +29,8 @@ export type Plan = {
   readonly socketRounds: number
   /** Blocks of which every account is subscribed to. */
   readonly notifiedBlocks: number
+  /** Slots of which each is sent to subscribers of every kind, before and beside point reads. */
+  readonly subscribedSlots: number
   /** Of all kinds of requests together. */
   readonly mixedMs: number
 }
@@ -60,6 +62,7 @@ export const FULL: Plan = {
   socketCount: 10_000,
   socketRounds: 3,
   notifiedBlocks: 300,
+  subscribedSlots: 150,
   mixedMs: 600_000,
 }
 
@@ -77,6 +80,7 @@ export const QUICK: Plan = {
   socketCount: 1_000,
   socketRounds: 1,
   notifiedBlocks: 50,
+  subscribedSlots: 20,
   mixedMs: 10_000,
 }
 

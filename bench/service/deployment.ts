@@ -10,7 +10,7 @@ import { createSealing } from '../../src/access/tokens/sealing.js'
 import { createLocalJournal } from '../../src/access/journal/local-journal.js'
 import { openControlStore } from '../../src/access/store/control-store.js'
 import { openWriter } from '../../src/access/store/store.js'
-import { toSenderConfig } from '../../src/config/child-config.js'
+import { toGeyserConfig, toIndexerConfig, toSenderConfig } from '../../src/config/child-config.js'
 import { toConfig, type Config } from '../../src/config/config.js'
 import { openSharedMemory } from '../../src/supervision/shared-memory.js'
 import { NODE_FLAGS } from '../../src/supervision/child.js'
@@ -38,7 +38,8 @@ const LIMITS: Limits = {
   subscriptionsPerSocketMax: 10_000,
 }
 
-const freePort = (): Promise<number> =>
+/** A port that nothing listens at now. */
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once('error', reject)
     server.listen(0, HOST, () => {
@@ -154,7 +155,7 @@ export type Edge = Server & {
   stop(): Promise<void>
 }
 
-type Program = 'sender' | 'edge'
+type Program = 'sender' | 'edge' | 'indexer' | 'geyser'
 
 /** Starts a program as the supervisor does, and waits until it has reported these events. */
 const startProgram = async (
@@ -188,6 +189,32 @@ const startProgram = async (
     throw error
   }
   return child
+}
+
+/** Called with each event of an indexer's process. */
+type OnEvent = (event: Event) => void
+
+/** Starts the real indexer, which reads the feed of the configuration. */
+export const startIndexer = async (config: Config, onEvent: OnEvent) => {
+  const assignment = { config: toIndexerConfig(config, NETWORK), network: NETWORK }
+  const child = await startProgram(
+    'indexer',
+    { ...assignment, chain: undefined, mayRebuild: false },
+    ['ready', 'committed'],
+  )
+  child.on('message', message => onEvent(message as Event))
+  return { pid: child.pid ?? 0, stop: () => stopProcess(child) }
+}
+
+/** Starts the real process of gRPC beside an edge. */
+export const startGeyser = async (config: Config) => {
+  const child = await startProgram(
+    'geyser',
+    { config: toGeyserConfig(config), index: 1, chain: undefined, listeners: {} },
+    ['ready'],
+  )
+  const send = (command: Command): void => void child.send(command)
+  return { pid: child.pid ?? 0, send, stop: () => stopProcess(child) }
 }
 
 /**
