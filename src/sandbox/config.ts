@@ -41,7 +41,7 @@ export const upstreamListeners = (flags: SandboxFlags) => {
   return [geyser, rpc, lander, bundleEngine, identity].map(port => ({ host: HOST, port }))
 }
 
-/** A lane of each kind over HTTP, to the routes of the dev lander, and one over QUIC. */
+/** Lanes to the routes of the dev lander: over HTTP/1.1, over HTTP/2, and over QUIC. */
 const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
   const lane = {
     credential: CREDENTIALS.lander,
@@ -54,7 +54,10 @@ const lanesOf = (ports: Ports, tipAddresses: readonly string[]) => {
   const inQuery = { credentialIn: 'query', credentialName: 'c' }
   return [
     { ...lane, id: 'json-rpc', kind: 'jsonrpc', url: `${url}/send`, transactionBytesMax: 4_096 },
-    { ...lane, id: 'octets', kind: 'octets', url: `${url}/send-bin`, isProtected: true },
+    {
+      ...{ ...lane, id: 'octets', kind: 'octets', httpVersion: '2', isProtected: true },
+      url: `${url}/send-bin`,
+    },
     { ...lane, ...inQuery, id: 'text', kind: 'text', url: `${url}/api/sendTransaction2` },
     {
       ...{ ...lane, pingPath: '', id: 'quic', kind: 'quic-frame', preset: 'lunar-lander' },

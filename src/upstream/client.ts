@@ -3,7 +3,7 @@ import { Credential } from './credential.js'
 import { UpstreamFailure } from './errors.js'
 import { Health, type HealthModules } from './health.js'
 import type { Options } from './options.js'
-import { ConnectionPool, type WireRequest } from './pool.js'
+import { ConnectionPool, type Pool, type WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
 
 /** Where an upstream is and how it is asked. */
@@ -29,7 +29,12 @@ export type UpstreamOutcome = (typeof UPSTREAM_OUTCOMES)[number]
 export type UpstreamModules = HealthModules & {
   /** Called at the end of every request but pings. */
   readonly onEnd?: (outcome: UpstreamOutcome, elapsedMs: number) => void
+  /** Absent opens connections over HTTP/1.1. */
+  readonly openPool?: (url: string, options: Options, now: () => number) => Pool
 }
+
+const openHttp1: NonNullable<UpstreamModules['openPool']> = (...parts) =>
+  new ConnectionPool(...parts)
 
 /** One request. The client adds only its credential. */
 export type UpstreamRequest = Omit<WireRequest, 'body'> & {
@@ -45,7 +50,7 @@ export type UpstreamRequest = Omit<WireRequest, 'body'> & {
 export class Upstream {
   private readonly options: UpstreamOptions
   private readonly modules: UpstreamModules
-  private readonly pools: readonly ConnectionPool[]
+  private readonly pools: readonly Pool[]
   private readonly credential: Credential
   private readonly health: Health
   private readonly pingTimer: NodeJS.Timeout | undefined
@@ -56,10 +61,12 @@ export class Upstream {
   constructor(options: UpstreamOptions, modules: UpstreamModules) {
     this.options = options
     this.modules = modules
-    this.pools = options.urls.map(url => new ConnectionPool(url, options, modules.now))
+    const { now, openPool = openHttp1 } = modules
+    this.pools = options.urls.map(url => openPool(url, options, now))
     this.credential = new Credential(options.credential, options)
     this.health = new Health(options.restMs, modules)
-    if (options.pingPath === '') return
+    // HTTP/2 has a frame of its own for it.
+    if (options.pingPath === '' && options.httpVersion === '1.1') return
     this.keepWarm()
     this.pingTimer = setInterval(() => this.keepWarm(), options.pingMs)
   }
@@ -126,13 +133,14 @@ export class Upstream {
     }
   }
 
-  private onFailure(pool: ConnectionPool, failure: unknown): void {
+  private onFailure(pool: Pool, failure: unknown): void {
     if (failure instanceof UpstreamFailure && !this.isClosed) this.health.onFailure(pool, failure)
   }
 
   private keepWarm(): void {
     const { pingPath: path } = this.options
-    const ping = this.credential.addTo({ method: 'GET', path, headers: {}, body: null })
+    const request = { method: 'GET', path, headers: {}, body: null } as const
+    const ping = path === '' ? undefined : this.credential.addTo(request)
     for (const pool of this.pools)
       pool.keepWarm(ping).then(
         // Any status is an answer.

@@ -1,6 +1,6 @@
 import type { Log } from '../shared/log.js'
 import type { UpstreamFailure } from './errors.js'
-import type { ConnectionPool } from './pool.js'
+import type { Pool } from './pool.js'
 
 export type HealthModules = {
   /** Gets hosts, never URLs. */
@@ -13,7 +13,7 @@ export type HealthModules = {
 export class Health {
   private readonly restMs: number
   private readonly modules: HealthModules
-  private readonly restUntilMs = new Map<ConnectionPool, number>()
+  private readonly restUntilMs = new Map<Pool, number>()
 
   constructor(restMs: number, modules: HealthModules) {
     this.restMs = restMs
@@ -21,24 +21,24 @@ export class Health {
   }
 
   /** The first of the pools that did not fail recently, else the first that did. */
-  choose(pools: readonly ConnectionPool[]): ConnectionPool | undefined {
+  choose(pools: readonly Pool[]): Pool | undefined {
     return pools.find(pool => !this.isResting(pool)) ?? pools[0]
   }
 
-  onFailure(pool: ConnectionPool, { kind, message }: UpstreamFailure): void {
+  onFailure(pool: Pool, { kind, message }: UpstreamFailure): void {
     const { log, now } = this.modules
     if (!this.isResting(pool))
       log.warn({ host: pool.host, outcome: kind, reason: message }, 'an upstream failed')
     this.restUntilMs.set(pool, now() + this.restMs)
   }
 
-  onReachable(pool: ConnectionPool): void {
+  onReachable(pool: Pool): void {
     if (this.isResting(pool)) this.modules.log.info({ host: pool.host }, 'an upstream is back')
     this.restUntilMs.delete(pool)
   }
 
   /** Whether it failed recently, and was not reached since. */
-  isResting(pool: ConnectionPool): boolean {
+  isResting(pool: Pool): boolean {
     return (this.restUntilMs.get(pool) ?? -Infinity) > this.modules.now()
   }
 }

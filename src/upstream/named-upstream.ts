@@ -23,6 +23,7 @@ export const openNamedUpstream = async (
 ): Promise<Upstream> => {
   // Not loaded by a process without upstreams: its HTTP client is a third of what an edge loads.
   const { Upstream, UPSTREAM_OUTCOMES } = await import('./client.js')
+  const http2 = options.httpVersion === '2' ? await import('./http2-pool.js') : undefined
   const labels = { network, upstream: name }
   const counters = new Map(
     UPSTREAM_OUTCOMES.map(outcome => [
@@ -39,6 +40,7 @@ export const openNamedUpstream = async (
   const upstream = new Upstream(given, {
     log: log.child(labels),
     now,
+    ...(http2 !== undefined && { openPool: (...parts) => new http2.Http2Pool(...parts) }),
     onEnd: (outcome, elapsedMs) => {
       counters.get(outcome)?.add(1)
       seconds.observe(elapsedMs / 1000)

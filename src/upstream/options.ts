@@ -15,6 +15,8 @@ export const options = {
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /** Of HTTP. With 2, requests are streams of one connection, two at most. */
+  httpVersion: '1.1' as string,
   /**
    * From the first byte written to the last byte of the answer. Clients of landers wait 3 to 5 s.
    */

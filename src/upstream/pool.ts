@@ -13,6 +13,18 @@ export type WireRequest = {
   readonly body: Uint8Array | null
 }
 
+/** The path of a request at a URL with this one. Where both are empty, or a query follows: `/`. */
+export const createToPath = (pathname: string): ((path: string) => string) => {
+  const basePath = pathname.replace(/\/$/, '')
+  return path => {
+    const whole = basePath + path
+    return whole.startsWith('/') ? whole : `/${whole}`
+  }
+}
+
+/** What an upstream needs of its connections to one URL, whatever they speak. */
+export type Pool = Pick<ConnectionPool, 'host' | 'send' | 'keepWarm' | 'close'>
+
 /** A connection, for one request at a time. */
 type Connection = {
   readonly client: Client
@@ -37,7 +49,7 @@ export class ConnectionPool {
   /** Monotonic milliseconds. */
   private readonly now: () => number
   private readonly origin: string
-  private readonly basePath: string
+  private readonly toPath: (path: string) => string
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
   private isPinging = false
@@ -48,7 +60,7 @@ export class ConnectionPool {
     this.options = options
     this.now = now
     this.origin = origin
-    this.basePath = pathname.replace(/\/$/, '')
+    this.toPath = createToPath(pathname)
   }
 
   /**
@@ -62,8 +74,8 @@ export class ConnectionPool {
    * Pings the connections that shall stay open, one after the other: the rest is free for requests
    * meanwhile. False where none was due. Rejects with an UpstreamFailure.
    */
-  async keepWarm(ping: WireRequest): Promise<boolean> {
-    if (this.isPinging) return false
+  async keepWarm(ping: WireRequest | undefined): Promise<boolean> {
+    if (this.isPinging || ping === undefined) return false
     this.isPinging = true
     const usedBeforeMs = this.now() - this.options.pingMs / 2
     let pingCount = 0
@@ -111,12 +123,6 @@ export class ConnectionPool {
   private takeIdle(): Connection | undefined {
     const index = this.idle.findLastIndex(({ isSettling }) => !isSettling)
     return index === -1 ? this.idle.pop() : this.idle.splice(index, 1)[0]
-  }
-
-  /** Where the URL has no path, the one that follows it may be empty or a query. */
-  private toPath(path: string): string {
-    const whole = this.basePath + path
-    return whole.startsWith('/') ? whole : `/${whole}`
   }
 
   private takeBack(connection: Connection, isBroken: boolean): void {

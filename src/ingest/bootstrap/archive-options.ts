@@ -12,21 +12,17 @@ export const options = {
     unit: 'count',
     why: 'Files in an archive: some for each slot of the last days. Validators refuse to unpack more.',
   },
-  unpackedBytesMax: {
-    default: 64 * 1024 ** 4,
-    unit: 'bytes',
-    why: 'Unpacked bytes of an archive, which is never unpacked at once: mainnet had about 0.4 TB in 2026.',
-  },
-  storageBytesMax: {
-    default: 16 * 1024 ** 3,
-    unit: 'bytes',
-    why: 'Bytes of one file of accounts in an archive. Validators make none larger, and refuse one.',
-  },
 } satisfies Declaration
 
 /** All bounds; those that are no option are settable in code only. */
 export const defaults = {
   ...defaultsOf(options),
+  /**
+   * Unpacked bytes of an archive, which is never unpacked at once: mainnet had about 0.4 TB in 2026.
+   */
+  unpackedBytesMax: 64 * 1024 ** 4,
+  /** Bytes of one file of accounts in an archive. Validators make none larger, and refuse one. */
+  storageBytesMax: 16 * 1024 ** 3,
   /** Time for TCP and TLS of a transfer. A distant server needs under 1 s; more is an outage. */
   connectMs: 10_000,
   /** A transfer without a byte for this long is broken. A busy disk answers within seconds. */

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createHttp2 } from 'node:http2'
+import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ControlEndpoint, defaults as controlDefaults } from './control-endpoint.js'
 import { type Fault, toBodyBytes } from './fault-injection.js'
@@ -107,17 +109,19 @@ const send = async (
 type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  /** Its connection, with all requests that share it. */
+  readonly reset: () => void
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
 }
 
 const serve = async (
-  { request, response, signal }: Exchange,
+  { request, reset, response, signal }: Exchange,
   control: ControlEndpoint,
   answer: Handler,
   { bodyBytesMax, controlBytesMax }: DevUpstreamOptions,
 ): Promise<void> => {
-  const { method = 'GET', url = '/', headers, socket } = request
+  const { method = 'GET', url = '/', headers } = request
   const { pathname, searchParams: query } = new URL(url, 'http://upstream')
   if (pathname.endsWith(CONTROL)) {
     const body = await readBody(request, controlBytesMax)
@@ -126,19 +130,38 @@ const serve = async (
   const entry = control.addRequest(url, headers)
   // Pings arrive at any time: they must not use up the count of a fault.
   const fault = method === 'GET' && pathname === PING ? {} : control.consumeFault()
-  if (fault.reset === 'before') return void socket.resetAndDestroy()
+  if (fault.reset === 'before') return reset()
   const body = await readBody(request, bodyBytesMax)
   if (body === undefined) return send(response, TOO_LARGE)
   control.addBody(entry, body)
   const answered =
     injectedAnswer(fault) ?? answerSafely({ method, pathname, query, headers, body }, answer)
   if (fault.delayMs !== undefined) await sleep(fault.delayMs, undefined, { signal })
-  if (fault.reset === 'after') return void socket.resetAndDestroy()
+  if (fault.reset === 'after') return reset()
   return send(response, answered, fault, signal)
 }
 
+/** Serves a connection whose first bytes are of HTTP/2. */
+const openHttp2 = (
+  socket: Socket,
+  idleMs: number,
+  onRequest: (socket: Socket, request: IncomingMessage, response: ServerResponse) => void,
+): void => {
+  const server = createHttp2((request, response) => {
+    // Node's API of HTTP/2 for code that was written for HTTP/1.1.
+    const parts: unknown[] = [request, response]
+    onRequest(socket, ...(parts as [IncomingMessage, ServerResponse]))
+  })
+  server.on('session', session => {
+    session.on('error', () => {})
+    session.setTimeout(idleMs, () => session.close())
+  })
+  server.on('sessionError', () => {})
+  server.emit('connection', socket)
+}
+
 /**
- * An HTTP server that passes whole requests to `answer`, records them, and injects faults that
+ * An HTTP server, of HTTP/1.1 and of HTTP/2 without TLS, that passes whole requests to `answer`, records them, and injects faults that
  * `<url>/_control` asks for. A failure ends its own connection only.
  */
 export const openDevUpstream = async (
@@ -148,11 +171,30 @@ export const openDevUpstream = async (
   const limits = { ...defaults, ...options }
   const { host, port, keepAliveMs } = limits
   const control = new ControlEndpoint(limits)
-  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+  const sockets = new Set<Socket>()
+  const onRequest = (socket: Socket, request: IncomingMessage, response: ServerResponse): void => {
     const disconnected = new AbortController()
     response.once('close', () => disconnected.abort())
-    const exchange = { request, response, signal: disconnected.signal }
-    serve(exchange, control, answer, limits).catch(() => request.socket.destroy())
+    const reset = (): void => void socket.resetAndDestroy()
+    const exchange = { request, reset, response, signal: disconnected.signal }
+    serve(exchange, control, answer, limits).catch(() => socket.destroy())
+  }
+  const http1 = createHttp1({ keepAliveTimeout: keepAliveMs }, (request, response) =>
+    onRequest(request.socket, request, response),
+  )
+  const server = createServer({ noDelay: true }, socket => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+    socket.once('data', first => {
+      socket.pause()
+      socket.unshift(first)
+      // With prior knowledge (RFC 9113 §3.3): these begin with "PRI".
+      const isHttp2 = first.toString('latin1', 0, 3) === 'PRI'
+      if (isHttp2) openHttp2(socket, keepAliveMs, onRequest)
+      else http1.emit('connection', socket)
+      if (!isHttp2) socket.resume()
+    })
   })
   server.listen(port, host)
   await once(server, 'listening')
@@ -170,7 +212,7 @@ export const openDevUpstream = async (
     async close() {
       const closed = once(server, 'close')
       server.close()
-      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
       await closed
     },
   }

@@ -13,9 +13,14 @@ export const options = {
     why: 'Of a QUIC kind and of json: which sender it is. Over QUIC it decides on ALPN, SNI, timers, where the credential is shown, and how a stream is answered; those that end in `-one-way` are without answers. none for the other kinds.',
   },
   ...credentialOptions,
+  httpVersion: {
+    default: '1.1',
+    words: ['1.1', '2'],
+    why: 'Of kinds over HTTP. With 2 all transactions share one connection, over TLS or with prior knowledge, which counts where a sender limits the connections of a key; 1.1 has two and more, and is faster for one transaction.',
+  },
   pingPath: {
     default: '',
-    why: 'Requested from the host of the URL with GET on each warm connection. Empty sends no pings, so that a lane without traffic may be cold.',
+    why: 'Requested from the host of the URL with GET on each warm connection. Empty sends no pings, so that a lane without traffic may be cold; one over HTTP/2 has PING frames then.',
   },
   requestsPerSecondMax: {
     default: 5,

@@ -16,6 +16,11 @@ import { signatureOf } from '../../fixtures/submission/transactions.js'
 import { base64, FLOOR, forged, sized, tipping, TIPS } from '../../fixtures/sandbox/tipping.js'
 import { ANY_FAILURES, usageIn } from '../../fixtures/usage/usage.js'
 import { until } from '../../fixtures/until.js'
+import {
+  answerHttp2,
+  NGHTTP2_REFUSED_STREAM,
+  openHttp2Peer,
+} from '../../fixtures/upstream/http2-peer.js'
 
 type Failure = {
   readonly error: { readonly code: number; readonly message: string; readonly data?: object }
@@ -31,6 +36,35 @@ const held = () => {
       void waiting.push(() => script(socket, request))
   return { hold, release: () => waiting.splice(0).forEach(go => go()), waiting }
 }
+
+t.test('a lane over HTTP/2 writes at once, and what its peer refuses is in the record', async t => {
+  let streams = 0
+  const peer = await openHttp2Peer(t, request => {
+    // The ping that keeps the connection warm is no transaction.
+    if (request.path === '/ping' || streams++ < 2) return answerHttp2(request, '')
+    request.stream.close(NGHTTP2_REFUSED_STREAM)
+  })
+  const { edge, post, recordOf } = await openRacing(t, [
+    { id: 'two', kind: 'octets', httpVersion: '2', url: `${peer.url}/way?fast=1` },
+  ])
+  const [first = Buffer.of(), second = Buffer.of(), third = Buffer.of()] = [0, 1, 2].map(nth =>
+    tipping([FLOOR + BigInt(nth), 0]),
+  )
+  const replies = await Promise.all([post(first), post(second)])
+  t.strictSame(
+    replies.map(({ status }) => status),
+    [200, 200],
+  )
+  const [request] = peer.received.filter(({ path }) => path !== '/ping')
+  t.match(request, { path: '/way?fast=1', headers: { 'x-api-key': LANE_KEY } })
+  t.equal(peer.counts.connections, 1)
+  const reply = await post(third)
+  t.match(JSON.parse(reply.text), { error: { code: -32_010 } })
+  t.match(laneOf((await recordOf(third)).lanes, 'two'), { outcome: 'full' })
+  for (const one of [first, second])
+    t.match(laneOf((await recordOf(one)).lanes, 'two'), { outcome: 'accepted', status: 200 })
+  t.notMatch(edge.lines.join('\n'), LANE_KEY)
+})
 
 t.test('each kind writes its bytes with the key of its lane, and the first answers', async t => {
   const { hold, release, waiting } = held()

@@ -29,7 +29,7 @@ const open = async (t: Test) => {
   return { prepared, files, file, stores }
 }
 
-t.test('an archive over a limit fails its load, and the error names the option', async t => {
+t.test('an archive over a limit fails its load, and the error says which', async t => {
   const { file, files, prepared, stores } = await open(t)
   const url = `${files.url}/${basename(file)}?${SECRET}`
   const plain = parse(readFileSync(prepared.configFile, 'utf8'))
@@ -40,21 +40,20 @@ t.test('an archive over a limit fails its load, and the error names the option',
     return runToEnd(t, ['snapshot', 'load', source, ...args, ...more])
   }
   files.redirects.set('loop', 'loop')
-  const sound = 'if it is sound, raise bootstrap\\.archive'
   const cases: [name: string, archive: object, source: string, message: string][] = [
-    ['files', { membersMax: 2 }, file, `it has more than 2 members; ${sound}\\.membersMax`],
+    [
+      'files',
+      { membersMax: 2 },
+      file,
+      'it has more than 2 members; if it is sound, raise bootstrap\\.archive\\.membersMax',
+    ],
     [
       'bytes of a file',
       { storageBytesMax: 100 },
       url,
-      `a storage of slot \\d+ claims \\d+ bytes, more than 100; ${sound}\\.storageBytesMax`,
+      'a storage of slot \\d+ claims \\d+ bytes, more than 100',
     ],
-    [
-      'bytes of all',
-      { unpackedBytesMax: 2_000 },
-      file,
-      `it unpacks to more than 2000 bytes; ${sound}\\.unpackedBytesMax`,
-    ],
+    ['bytes of all', { unpackedBytesMax: 2_000 }, file, 'it unpacks to more than 2000 bytes'],
     [
       'redirects',
       { redirectsMax: 1 },

@@ -32,8 +32,11 @@ impl ArchiveLimits {
         if count <= self.members_max {
             return Ok(());
         }
-        let has = format!("it has more than {} members", self.members_max);
-        Err(over(&has, "membersMax"))
+        // An archive known to be valid may have more: the error names the option.
+        let max = self.members_max;
+        Err(Error::SnapshotInvalid(format!(
+            "it has more than {max} members; if it is sound, raise bootstrap.archive.membersMax"
+        )))
     }
 
     /// `what` names the file.
@@ -42,8 +45,9 @@ impl ArchiveLimits {
             return Ok(());
         }
         let max = self.storage_bytes_max;
-        let has = format!("{what} claims {bytes} bytes, more than {max}");
-        Err(over(&has, "storageBytesMax"))
+        Err(Error::SnapshotInvalid(format!(
+            "{what} claims {bytes} bytes, more than {max}"
+        )))
     }
 
     /// Checks that `bytes` more bytes after the `passed` ones are within the limit.
@@ -52,14 +56,8 @@ impl ArchiveLimits {
             return Ok(());
         }
         let max = self.unpacked_bytes_max;
-        let has = format!("it unpacks to more than {max} bytes");
-        Err(over(&has, "unpackedBytesMax"))
+        Err(Error::SnapshotInvalid(format!(
+            "it unpacks to more than {max} bytes"
+        )))
     }
-}
-
-/// The error names the option that raises the limit, for an archive known to be valid.
-fn over(has: &str, option: &str) -> Error {
-    Error::SnapshotInvalid(format!(
-        "{has}; if it is sound, raise bootstrap.archive.{option}"
-    ))
 }

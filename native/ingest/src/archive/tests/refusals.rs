@@ -172,14 +172,14 @@ fn every_limit_ends_the_reading() {
             },
         ),
         (
-            "more than 3145728; if it is sound, raise bootstrap.archive.storageBytesMax",
+            "more than 3145728",
             ArchiveLimits {
                 storage_bytes_max: 3 << 20,
                 ..usual.clone()
             },
         ),
         (
-            "unpacks to more than 10000 bytes; if it is sound, raise bootstrap.archive.unpackedBytesMax",
+            "unpacks to more than 10000 bytes",
             ArchiveLimits {
                 unpacked_bytes_max: 10_000,
                 ..usual.clone()
