@@ -92,16 +92,17 @@ t.test('an answer after a graceful GOAWAY is taken, and the next connection is u
   )
 })
 
-t.test('what a GOAWAY says was not processed is full, and the rest has no response', async t => {
-  const peer = await openHttp2Peer(t, ({ session }) => {
-    if (peer.received.length < 3) return
-    session.goaway(constants.NGHTTP2_NO_ERROR, peer.received[1]?.stream.id ?? 0)
-    later(() => session.destroy(), 20)
+for (const code of ['NGHTTP2_NO_ERROR', 'NGHTTP2_ENHANCE_YOUR_CALM'] as const)
+  t.test(`GOAWAY, ${code}: what was not processed is full, the rest has no response`, async t => {
+    const peer = await openHttp2Peer(t, ({ session }) => {
+      if (peer.received.length < 3) return
+      session.goaway(constants[code], peer.received[1]?.stream.id ?? 0)
+      later(() => session.destroy(), 20)
+    })
+    const { send } = await open(t, [peer.url])
+    const ends = await Promise.all([send('1'), send('2'), send('3')])
+    t.match(ends, [{ kind: 'no-response' }, { kind: 'no-response' }, { kind: 'full' }])
   })
-  const { send } = await open(t, [peer.url])
-  const ends = await Promise.all([send('1'), send('2'), send('3')])
-  t.match(ends, [{ kind: 'no-response' }, { kind: 'no-response' }, { kind: 'full' }])
-})
 
 t.test('a stream that is refused was not processed, and is not sent again', async t => {
   const peer = await openHttp2Peer(t, ({ stream }) => stream.close(NGHTTP2_REFUSED_STREAM))
