@@ -114,7 +114,7 @@ const OWNERS = {
 }
 
 /** Modules of Node that only these folders import: other code reaches servers through undici. */
-const NODE_OWNERS = { http2: ['src/sandbox/'], https: ['src/cluster/peers/'] }
+const NODE_OWNERS = { http2: ['src/sandbox/', 'src/upstream/'], https: ['src/cluster/peers/'] }
 
 const escape = text => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 const inPaths = paths => paths.map(path => `^${escape(path)}${path.endsWith('/') ? '' : '$'}`)
