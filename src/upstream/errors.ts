@@ -1,6 +1,7 @@
 /**
- * Why an upstream gave no answer. `unreachable` and `full`: no byte was written, or the peer has not
- * processed the request and says so, so it may be asked again. `no-response`: bytes were written, and the outcome is unknown.
+ * Why an upstream gave no answer. `unreachable` and `full`: no byte was written, or the peer says
+ * that it has not processed the request, so it may be asked again. `no-response`: bytes were
+ * written, and the outcome is unknown.
  */
 export class UpstreamFailure extends Error {
   readonly kind: 'unreachable' | 'no-response' | 'full'

@@ -55,7 +55,9 @@ export class Http2Pool implements Pool {
     this.toPath = createToPath(pathname)
   }
 
-  /** Rejects with an UpstreamFailure. `onWrite` is called right before the first byte is written. */
+  /**
+   * Rejects with an UpstreamFailure. `onWrite` is called right before the first byte is written.
+   */
   async send(request: WireRequest, onWrite: () => void): Promise<UpstreamReply> {
     // What waits for a new connection finds its streams taken where more have waited.
     for (let opened = 0; opened <= CONNECTIONS_MAX; opened++) {

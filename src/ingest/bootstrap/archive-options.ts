@@ -18,7 +18,8 @@ export const options = {
 export const defaults = {
   ...defaultsOf(options),
   /**
-   * Unpacked bytes of an archive, which is never unpacked at once: mainnet had about 0.4 TB in 2026.
+   * Unpacked bytes of an archive, which is never unpacked at once: mainnet had about 0.4 TB in
+   * 2026.
    */
   unpackedBytesMax: 64 * 1024 ** 4,
   /** Bytes of one file of accounts in an archive. Validators make none larger, and refuse one. */

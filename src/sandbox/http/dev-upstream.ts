@@ -161,8 +161,9 @@ const openHttp2 = (
 }
 
 /**
- * An HTTP server, of HTTP/1.1 and of HTTP/2 without TLS, that passes whole requests to `answer`, records them, and injects faults that
- * `<url>/_control` asks for. A failure ends its own connection only.
+ * An HTTP server, of HTTP/1.1 and of HTTP/2 without TLS, that passes whole requests to `answer`,
+ * records them, and injects faults that `<url>/_control` asks for. A failure ends its own
+ * connection only.
  */
 export const openDevUpstream = async (
   options: Partial<DevUpstreamOptions>,
