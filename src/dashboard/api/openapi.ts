@@ -3,7 +3,50 @@ import * as v from 'valibot'
 import { ERRORS, type ErrorName, type Row } from '../../shared/errors.js'
 import { route, type Route } from '../http/route.js'
 import { described } from './shape-parts.js'
-import { failure } from './shapes.js'
+import * as admin from './admin-shapes.js'
+import { effect } from './effect-shape.js'
+import { incidents } from './incidents/incident-shapes.js'
+import * as limits from './limit-shapes.js'
+import { members } from './members/shapes.js'
+import * as shapes from './shapes.js'
+import { submissions, summary } from './submissions/shapes.js'
+import { failures } from './usage/failure-shapes.js'
+import * as usage from './usage/shapes.js'
+import { rules } from './webhook/alert-shapes.js'
+import { found, list } from './webhook/shapes.js'
+
+/** Answers of several routes: the document has each once, under its name. */
+const SHARED: Readonly<Record<string, v.GenericSchema>> = {
+  AccessUsage: limits.accessUsage,
+  AdminAccess: admin.access,
+  AlertRules: rules,
+  ChangedAdminAccess: admin.changedAccess,
+  ChangedAdminToken: admin.changedToken,
+  ChangedToken: shapes.changedToken,
+  Effect: effect,
+  Failures: failures,
+  Incidents: incidents,
+  Locations: shapes.locations,
+  Machines: shapes.machines,
+  Members: members,
+  MethodUsage: usage.methodUsage,
+  NewToken: shapes.newToken,
+  Panel: shapes.panel,
+  RangeUsage: usage.rangeUsage,
+  RestrictedPanel: shapes.restrictedPanel,
+  Submissions: submissions,
+  SubmissionSummary: summary,
+  TokenUsage: shapes.tokenUsage,
+  Warnings: limits.warnings,
+  Webhook: found,
+  Webhooks: list,
+}
+const NAMES = new Map<v.GenericSchema, string>([
+  ...Object.entries(SHARED).map(([name, schema]) => [schema, name] as const),
+  // Absent on a machine by itself.
+  [shapes.removal, 'Effect'],
+])
+const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
 type JsonSchema = Omit<ReturnType<typeof convert>, '$schema'>
 
@@ -19,6 +62,19 @@ const toJsonSchema = (
     ignoreActions: ['transform', 'readonly', 'check'],
   })
   return rest
+}
+
+/** The schema of an answer: a reference if several routes have it. */
+const answerSchema = (body: v.GenericSchema): JsonSchema => {
+  const name = NAMES.get(body)
+  return name === undefined ? toJsonSchema(body) : refTo(name)
+}
+
+/** The schemas that the paths refer to. */
+const sharedIn = (paths: object): Readonly<Record<string, JsonSchema>> => {
+  const text = JSON.stringify(paths)
+  const used = Object.entries(SHARED).filter(([name]) => text.includes(`"${refTo(name).$ref}"`))
+  return Object.fromEntries(used.map(([name, schema]) => [name, toJsonSchema(schema)]))
 }
 
 /** Failures of every route with this guard and method. */
@@ -50,7 +106,7 @@ const errorsOf = (route: Route): readonly ErrorName[] => [...route.errors, ...gu
 const failureOf = (routes: readonly Route[]): v.GenericSchema => {
   const names = [...new Set(routes.flatMap(errorsOf))].toSorted()
   const codes = names.map(name => described(v.literal(name), ERRORS[name].message))
-  const { entries } = failure
+  const { entries } = shapes.failure
   return v.object({
     ...entries,
     error: v.object({ ...entries.error.entries, code: v.union(codes) }),
@@ -68,7 +124,7 @@ const failuresOf = (route: Route): Readonly<Record<string, unknown>> => {
       status,
       {
         description: names.join(', '),
-        content: json({ $ref: '#/components/schemas/Failure' }),
+        content: json(refTo('Failure')),
       },
     ]),
   )
@@ -131,7 +187,7 @@ const operationOf = (route: Route) => ({
         status,
         {
           description,
-          ...(body === undefined ? {} : { content: json(toJsonSchema(body)) }),
+          ...(body === undefined ? {} : { content: json(answerSchema(body)) }),
         },
       ]),
     ),
@@ -156,7 +212,7 @@ const toOpenApi = (routes: readonly Route[]): Readonly<Record<string, unknown>> 
     },
     paths,
     components: {
-      schemas: { Failure: toJsonSchema(failureOf(routes)) },
+      schemas: { ...sharedIn(paths), Failure: toJsonSchema(failureOf(routes)) },
       securitySchemes: {
         session: {
           type: 'apiKey',
