@@ -39,11 +39,11 @@ const MACHINES: readonly MachineView[] = [
 ]
 
 const ROWS = [
-  'Machine State Slot of Mainnet Lag Lease left Revision Version',
-  'fra-1 fra Serving 1,234,567 0 4.3 s 88 0.1.0',
-  'fra-2 fra Behind 1,234,555 12 4.3 s 88 0.1.0',
-  'nyc-1 nyc Not reachable 1,234,567 0 0.0 s 88 0.1.0',
-  'nyc-2 nyc Not started – – – – –',
+  'Machine State Slot Lag Lease left Revision Version',
+  'fra-1 Frankfurt Serving 1,234,567 0 4.3 s 88 0.1.0',
+  'fra-2 Frankfurt Behind 1,234,555 12 4.3 s 88 0.1.0',
+  'nyc-1 New York Not reachable 1,234,567 0 0.0 s 88 0.1.0',
+  'nyc-2 New York Not started – – – – –',
 ]
 
 const VIEWS = [
@@ -92,13 +92,15 @@ if (browser !== undefined) {
     await choose(page, 'Frankfurt')
     await page.getByRole('tab', { name: 'Machines' }).click()
     const rows = page.getByRole('region', { name: 'Machines' }).getByRole('row')
-    await rows.nth(4).waitFor()
+    await rows.nth(3).waitFor()
     t.match(page.url(), /\/fra\/machines$/)
     await look(t, page, 'machines', VIEWS, async () => {
       const texts = await rows.allInnerTexts()
+      const isNarrow = (page.viewportSize()?.width ?? 0) < 560
       t.strictSame(
         texts.map(text => text.split(/\s*[\t\n]\s*/).join(' ')),
-        ROWS,
+        // There each figure has its name beside it.
+        isNarrow ? ROWS.slice(1) : ROWS,
       )
     })
 

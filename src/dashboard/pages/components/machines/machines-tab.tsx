@@ -1,7 +1,9 @@
 import { useServices } from '../../hooks/context.js'
 import { Failure } from '../shared/failure.js'
+import { FigureRow, StackedTable } from '../shared/stacked-table.js'
 import { HEALTHS } from '../../lib/healths.js'
 import { formatCount } from '../../lib/format.js'
+import { locationName } from '../../lib/submission-text.js'
 import { useLoaded } from '../../hooks/use-loaded.js'
 import type { Access, Machine } from '../../lib/wire.js'
 
@@ -11,24 +13,36 @@ const REFRESH_MS = 2_000
 const formatLease = (leaseMs: number | null): string =>
   leaseMs === null ? '–' : `${(leaseMs / 1_000).toFixed(1)} s`
 
-const Row = ({ machine, network }: { readonly machine: Machine; readonly network: string }) => {
+const COLUMNS = ['State', 'Slot', 'Lag', 'Lease left', 'Revision', 'Version'] as const
+
+type RowProps = {
+  readonly machine: Machine
+  readonly network: string
+  readonly locations: Access['locations']
+}
+
+const Row = ({ machine, network, locations }: RowProps) => {
   const [tone, name] = HEALTHS[machine.state] ?? ['is-none', 'Unknown']
   const at = machine.slots.find(slot => slot.network === network)
+  const cells = [
+    <span class={`badge ${tone}`}>{name}</span>,
+    at === undefined ? '–' : formatCount(at.slot),
+    at === undefined ? '–' : formatCount(at.lag),
+    formatLease(machine.leaseMs),
+    machine.revision === null ? '–' : formatCount(machine.revision),
+    machine.version ?? '–',
+  ]
   return (
-    <tr>
-      <th scope="row">
-        <code>{machine.id}</code>
-        <span class="sub">{machine.location}</span>
-      </th>
-      <td>
-        <span class={`badge ${tone}`}>{name}</span>
-      </td>
-      <td class="is-number">{at === undefined ? '–' : formatCount(at.slot)}</td>
-      <td class="is-number">{at === undefined ? '–' : formatCount(at.lag)}</td>
-      <td class="is-number">{formatLease(machine.leaseMs)}</td>
-      <td class="is-number">{machine.revision === null ? '–' : formatCount(machine.revision)}</td>
-      <td>{machine.version ?? '–'}</td>
-    </tr>
+    <FigureRow
+      name={
+        <>
+          <code>{machine.id}</code>
+          <span class="sub">{locationName(machine.location, locations)}</span>
+        </>
+      }
+      columns={COLUMNS}
+      cells={cells}
+    />
   )
 }
 
@@ -54,42 +68,25 @@ export const MachinesTab = ({
         <p class="muted">All locations of {access.accessId}</p>
       </div>
       <p class="muted">
-        Lag is counted in slots from the best machine of the same location. A machine answers
-        nothing once its lease has ended, so a token that is revoked cannot work there.
+        Slots are of {network.name}. Lag is counted in slots from the best machine of the same
+        location. A machine answers nothing once its lease has ended, so a token that is revoked
+        cannot work there.
       </p>
       {failure !== undefined && <Failure message={failure} onRetry={() => void reload()} />}
       {machines === undefined && failure === undefined && (
         <div class="skeleton" role="status" aria-busy="true" aria-label="Loading" />
       )}
       {machines !== undefined && (
-        <div class="scroll" role="region" aria-label="Table of machines" tabIndex={0}>
-          <table class="data">
-            <thead>
-              <tr>
-                <th scope="col">Machine</th>
-                <th scope="col">State</th>
-                <th scope="col" class="is-number">
-                  Slot of {network.name}
-                </th>
-                <th scope="col" class="is-number">
-                  Lag
-                </th>
-                <th scope="col" class="is-number">
-                  Lease left
-                </th>
-                <th scope="col" class="is-number">
-                  Revision
-                </th>
-                <th scope="col">Version</th>
-              </tr>
-            </thead>
-            <tbody>
-              {machines.map(machine => (
-                <Row key={machine.id} machine={machine} network={network.id} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <StackedTable label="Table of machines" columns={['Machine', ...COLUMNS]}>
+          {machines.map(machine => (
+            <Row
+              key={machine.id}
+              machine={machine}
+              network={network.id}
+              locations={access.locations}
+            />
+          ))}
+        </StackedTable>
       )}
     </section>
   )

@@ -67,7 +67,7 @@ export const LabelDialog = ({
           />
         </label>
         <p id="label-hint" class="muted">
-          You see it in place of the product; leave it blank for none.
+          It is shown instead of the product; leave it blank for none.
         </p>
         {failure !== undefined && (
           <p class="field-error" role="alert">

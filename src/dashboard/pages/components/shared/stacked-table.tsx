@@ -1,17 +1,23 @@
 import type { ComponentChildren } from 'preact'
 
-/** A table that scrolls by itself, and whose rows are stacked cells in a narrow window. */
+/**
+ * A table that scrolls by itself, and whose rows are stacked cells in a narrow window, where it is
+ * shown whole.
+ */
 export const StackedTable = ({
   label,
   columns,
+  isLong = false,
   children,
 }: {
   readonly label: string
   readonly columns: readonly string[]
+  /** It may have so many rows that it scrolls in a narrow window, too. */
+  readonly isLong?: boolean
   /** Its rows. */
   readonly children: ComponentChildren
 }) => (
-  <div class="scroll" role="region" aria-label={label} tabIndex={0}>
+  <div class={isLong ? 'scroll is-long' : 'scroll'} role="region" aria-label={label} tabIndex={0}>
     <table class="data is-stacked">
       <thead>
         <tr>

@@ -244,7 +244,11 @@ export const SubmissionSummaryCard = ({
             chosen={group}
             onChoose={id => setGroup(GROUPS.find(one => one.id === id)?.id ?? 'routes')}
           />
-          <StackedTable label="Landing as a table" columns={[chosen?.column ?? '', ...COLUMNS]}>
+          <StackedTable
+            label="Landing as a table"
+            columns={[chosen?.column ?? '', ...COLUMNS]}
+            isLong={group === 'periods'}
+          >
             {rowsOf(value, group, locations).map(row => (
               <Row key={row.name} name={row.name} of={row} />
             ))}

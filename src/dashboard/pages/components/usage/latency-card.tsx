@@ -74,7 +74,7 @@ export const LatencyCard = ({
           <Readout bucket={hovered === undefined ? undefined : buckets[hovered]} range={range} />
         </>
       ) : (
-        <StackedTable label="Latency as a table" columns={['From', ...columns]}>
+        <StackedTable label="Latency as a table" columns={['From', ...columns]} isLong>
           {buckets
             .filter(({ p50Ms }) => p50Ms !== null)
             .toReversed()

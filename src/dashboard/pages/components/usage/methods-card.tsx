@@ -31,6 +31,8 @@ const Errors = ({ errors, codes }: Pick<MethodUsage, 'errors' | 'codes'>) => {
   )
 }
 
+/** More of them scroll by themselves in a narrow window. */
+const SHOWN_MAX = 12
 const COLUMNS = ['Requests', 'Errors', 'Over a limit', 'p50', 'p95', 'p99'] as const
 
 const Row = ({ usage }: { readonly usage: MethodUsage }) => {
@@ -56,7 +58,12 @@ const Row = ({ usage }: { readonly usage: MethodUsage }) => {
 }
 
 const MethodTable = ({ methods }: { readonly methods: readonly MethodUsage[] }) => (
-  <div class="scroll" role="region" aria-label="Usage by method" tabIndex={0}>
+  <div
+    class={methods.length > SHOWN_MAX ? 'scroll is-long' : 'scroll'}
+    role="region"
+    aria-label="Usage by method"
+    tabIndex={0}
+  >
     <table class="data is-stacked">
       <thead>
         <tr>

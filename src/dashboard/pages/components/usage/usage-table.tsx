@@ -10,7 +10,7 @@ export const UsageTable = ({
   readonly buckets: readonly UsageBucket[]
   readonly range: Range
 }) => (
-  <div class="scroll" role="region" aria-label="Requests as a table" tabIndex={0}>
+  <div class="scroll is-long" role="region" aria-label="Requests as a table" tabIndex={0}>
     <table class="data">
       <thead>
         <tr>
