@@ -6,7 +6,7 @@ import { ACCOUNT_OR_NULL, atSlot, list, orUnchanged } from '../../shared/describ
 export const getMultipleAccounts = method({
   name: 'getMultipleAccounts',
   summary:
-    'Many accounts at one slot, in request order; `null` in the place of each that is missing.',
+    'Many accounts at one slot, in request order; `null` for each that is missing.',
   bound: 'timeout',
   params: [pubkeys, accountOptions],
   result: atSlot(list(orUnchanged(ACCOUNT_OR_NULL))),
