@@ -5,8 +5,7 @@ import { ACCOUNT_OR_NULL, atSlot, list, orUnchanged } from '../../shared/describ
 /** Accounts in request order at one slot, `null` if there is none. */
 export const getMultipleAccounts = method({
   name: 'getMultipleAccounts',
-  summary:
-    'Many accounts at one slot, in request order; `null` for each that is missing.',
+  summary: 'Many accounts at one slot, in request order; `null` for each that is missing.',
   bound: 'timeout',
   params: [pubkeys, accountOptions],
   result: atSlot(list(orUnchanged(ACCOUNT_OR_NULL))),
