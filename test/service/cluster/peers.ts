@@ -264,6 +264,8 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
   const submit = (machine: TestMachine, own: string) =>
     relay(machine, own, sendBundle('/relay-bundle', ['AAAA']))
 
+  /** Look-ups at the first machine that were repeated, each one more request that it counts. */
+  let repeatedCount = 0
   await t.test('a submission is found at any machine of its location', async t => {
     const { id } = await submit(second, token)
     const own = await relay(second, token, findBody(id))
@@ -271,7 +273,9 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     // The other machine waits for what is not stored yet, but not long.
     let there = await relay(first, token, findBody(id))
     await until('it is stored', async () => {
-      if (there.result === null) there = await relay(first, token, findBody(id))
+      if (there.result !== null) return true
+      there = await relay(first, token, findBody(id))
+      repeatedCount++
       return there.result !== null
     })
     t.strictSame(there.result, own.result, `found in ${there.tookMs.toFixed(0)} ms`)
@@ -288,13 +292,15 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     const [signature = ''] = signaturesOf(texts)
     const signed = await relay(second, token, sendBundle('/relay-bundle', texts))
     // At once: the other machine waits for it, too. A busy one may take longer than `peerMs`.
-    let [found, tries] = [await findSigned(first, token, signature), 1]
+    let found = await findSigned(first, token, signature)
     await until('the other machine answers in time', async () => {
-      if (found === null) [found, tries] = [await findSigned(first, token, signature), tries + 1]
+      if (found !== null) return true
+      found = await findSigned(first, token, signature)
+      repeatedCount++
       return found !== null
     })
     const expected = { submissionId: signed.id, transactions: [{ signature }] }
-    t.match(found, expected, `by its signature, in the look-up ${tries}`)
+    t.match(found, expected, `by its signature, with ${repeatedCount} look-ups repeated`)
     t.match(await findSigned(second, token, signature), expected)
     t.equal(await findSigned(first, String(made['token']), signature), null)
     t.equal((await relay(far, farToken, findBody(id))).result, null, 'nor at another location')
@@ -351,7 +357,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 120_000 }, async t => {
     process.kill(control, 'SIGSTOP')
     const { json, tookMs } = await read(tokenUsage)
     t.strictSame(json['missing'], ['fra-2'])
-    t.equal(requestsOf(json), 6, 'what this machine has counted')
+    t.equal(requestsOf(json), 6 + repeatedCount, 'what this machine has counted')
     t.ok(tookMs >= PEER_MS - 10 && tookMs < PEER_MS + BUSY_MS, `${tookMs.toFixed(0)} ms`)
     // The machine of the other location may take longer than `PEER_MS` once.
     for (const path of ['usage', 'submissions'])
