@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { Attempt } from './attempt.js'
 import { reasonOf, UpstreamFailure } from './errors.js'
 import type { Options } from './options.js'
-import { createToPath, type Pool, type WireRequest } from './pool.js'
+import { type Address, type Pool, toAddress, type WireRequest } from './pool.js'
 import type { UpstreamReply } from './reply.js'
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants
@@ -38,8 +38,7 @@ export class Http2Pool implements Pool {
   private readonly options: Options
   /** Monotonic milliseconds. */
   private readonly now: () => number
-  private readonly origin: string
-  private readonly toPath: (path: string) => string
+  private readonly address: Address
   /** Those that take new requests. */
   private readonly open = new Set<Connection>()
   /** Those whose last answers are awaited. */
@@ -47,12 +46,10 @@ export class Http2Pool implements Pool {
   private isPinging = false
 
   constructor(url: string, options: Options, now: () => number) {
-    const { origin, host, pathname } = new URL(url)
-    this.host = host
+    this.address = toAddress(url)
+    this.host = this.address.host
     this.options = options
     this.now = now
-    this.origin = origin
-    this.toPath = createToPath(pathname)
   }
 
   /**
@@ -71,7 +68,8 @@ export class Http2Pool implements Pool {
   }
 
   /**
-   * Sends `ping` on a connection, or a PING frame where there is none. Opens the first connection.
+   * Sends `ping`, or a PING frame where there is none or no stream is free for it. Opens the first
+   * connection.
    * Rejects with an UpstreamFailure.
    */
   async keepWarm(ping: WireRequest | undefined): Promise<boolean> {
@@ -81,8 +79,9 @@ export class Http2Pool implements Pool {
       const [first] = this.open
       const connection = first ?? this.connect()
       await connection.whenReady
-      if (ping === undefined) await this.pingOn(connection)
-      else await this.sendOn(connection, ping, () => {})
+      const free = this.findFree()
+      if (ping === undefined || free === undefined) await this.pingOn(connection)
+      else await this.sendOn(free, ping, () => {})
       return true
     } finally {
       this.isPinging = false
@@ -108,7 +107,7 @@ export class Http2Pool implements Pool {
 
   private connect(): Connection {
     const { connectMs } = this.options
-    const session = connect(this.origin, { settings: { enablePush: false } })
+    const session = connect(this.address.origin, { settings: { enablePush: false } })
     let reason = 'the connection has ended'
     const whenReady = new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -182,7 +181,7 @@ export class Http2Pool implements Pool {
       const head = {
         ...headers,
         ':method': method,
-        ':path': this.toPath(path),
+        ':path': this.address.toPath(path),
         'accept-encoding': 'identity',
         ...(body !== null && { 'content-length': body.byteLength }),
       }

@@ -13,13 +13,23 @@ export type WireRequest = {
   readonly body: Uint8Array | null
 }
 
-/** The path of a request at a URL with this one. Where both are empty, or a query follows: `/`. */
-export const createToPath = (pathname: string): ((path: string) => string) => {
+/** Where the connections to a URL lead, and what their requests ask for. */
+export type Address = {
+  readonly host: string
+  readonly origin: string
+  /** The whole path of a request. */
+  readonly toPath: (path: string) => string
+}
+
+export const toAddress = (url: string): Address => {
+  const { origin, host, pathname } = new URL(url)
   const basePath = pathname.replace(/\/$/, '')
-  return path => {
+  // If the URL has no path, the one that follows it may be empty or a query.
+  const toPath = (path: string): string => {
     const whole = basePath + path
     return whole.startsWith('/') ? whole : `/${whole}`
   }
+  return { host, origin, toPath }
 }
 
 /** What an upstream needs of its connections to one URL, whatever they speak. */
@@ -48,19 +58,16 @@ export class ConnectionPool {
   private readonly options: Options
   /** Monotonic milliseconds. */
   private readonly now: () => number
-  private readonly origin: string
-  private readonly toPath: (path: string) => string
+  private readonly address: Address
   private readonly all = new Set<Connection>()
   private readonly idle: Connection[] = []
   private isPinging = false
 
   constructor(url: string, options: Options, now: () => number) {
-    const { origin, host, pathname } = new URL(url)
-    this.host = host
+    this.address = toAddress(url)
+    this.host = this.address.host
     this.options = options
     this.now = now
-    this.origin = origin
-    this.toPath = createToPath(pathname)
   }
 
   /**
@@ -112,7 +119,7 @@ export class ConnectionPool {
       }
       const attempt = new Attempt(this.options, onWrite, onEnd)
       const asked = { ...headers, 'accept-encoding': 'identity' }
-      const options = { method, path: this.toPath(path), headers: asked, body }
+      const options = { method, path: this.address.toPath(path), headers: asked, body }
       const start = (): void => void connection.client.dispatch(options, attempt)
       if (connection.isSettling) connection.start = start
       else start()
@@ -141,7 +148,7 @@ export class ConnectionPool {
 
   private open(): Connection {
     const { connectMs, idleMs } = this.options
-    const client = new Client(this.origin, {
+    const client = new Client(this.address.origin, {
       connect: { timeout: connectMs },
       // `answerMs` bounds the whole answer.
       headersTimeout: 0,

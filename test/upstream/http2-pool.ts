@@ -282,6 +282,30 @@ t.test(
   },
 )
 
+t.test('a ping takes no stream of a peer that has granted all, and ends no connection', async t => {
+  const held: Http2Request[] = []
+  const peer = await openHttp2Peer(
+    t,
+    request => (request.path === '/ping' ? answerHttp2(request) : void held.push(request)),
+    { maxConcurrentStreams: 1 },
+  )
+  const { send } = await open(t, [peer.url], { pingMs: 20, pingPath: '/ping', connectMs: 5_000 })
+  const sent: ReturnType<typeof send>[] = []
+  // One for which a ping has left no stream is refused.
+  await until('both connections are in use', async () => {
+    sent.push(send('held'))
+    await sleep(5)
+    return held.length === 2
+  })
+  const asked = peer.received.length
+  await until('there are PING frames', () => peer.counts.pings >= 3)
+  t.equal(peer.received.length, asked, 'no ping waits for a stream')
+  for (const request of held) answerHttp2(request)
+  const answered = (await Promise.all(sent)).filter(end => 'status' in end)
+  t.equal(answered.length, 2)
+  t.equal(peer.counts.connections, 2)
+})
+
 t.test('no failure makes a request be sent twice', async t => {
   const peer = await openFaultyHttp2Peer(t)
   const { outcomes, send } = await open(t, [peer.url], { restMs: 1, answerMs: 300 })
