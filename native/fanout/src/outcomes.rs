@@ -1,7 +1,9 @@
 //! Outcomes of transactions that someone waits for, as JSON.
 
+use std::collections::HashMap;
+
 use primitives::Pubkey;
-use store::Snapshot;
+use store::{Snapshot, Tip};
 use sys::error::Result;
 use wire::account_json::push_u64;
 use wire::reads::BLOCKHASH_AGE_MAX;
@@ -87,14 +89,40 @@ pub fn push_outcomes(
     push_u64(out, known_after);
     out.extend_from_slice(b",\"transactions\":[");
     let start = out.len();
+    let mut blockhashes = Blockhashes::default();
     for (index, transaction) in (0..).zip(awaited) {
-        push_outcome(snapshot, index, transaction, out)?;
+        push_outcome(snapshot, (index, transaction), &mut blockhashes, out)?;
     }
     if out.len() > start {
         out.pop(); // The last comma.
     }
     out.extend_from_slice(b"]}");
     Ok(())
+}
+
+/// The blocks that a blockhash is searched in, read once for all transactions of a call: anyone can
+/// send as many as are awaited with blockhashes that no block has.
+#[derive(Default)]
+pub(crate) struct Blockhashes(Option<HashMap<Pubkey, Tip>>);
+
+impl Blockhashes {
+    pub fn find(&mut self, snapshot: &Snapshot<'_>, blockhash: &Pubkey) -> Result<Option<Tip>> {
+        let blocks = match &mut self.0 {
+            Some(blocks) => blocks,
+            None => self.0.insert(read_blocks(snapshot)?),
+        };
+        Ok(blocks.get(blockhash).copied())
+    }
+}
+
+fn read_blocks(snapshot: &Snapshot<'_>) -> Result<HashMap<Pubkey, Tip>> {
+    let Some(tip) = snapshot.tip() else {
+        return Ok(HashMap::new());
+    };
+    snapshot
+        .blocks_down_from(tip, HEIGHTS_SEARCHED)?
+        .map(|block| block.map(|block| (block.blockhash, block)))
+        .collect()
 }
 
 fn push_index(index: u64, out: &mut Vec<u8>) {
@@ -105,8 +133,8 @@ fn push_index(index: u64, out: &mut Vec<u8>) {
 /// Appends what is known of a transaction and a comma, or nothing.
 fn push_outcome(
     snapshot: &Snapshot<'_>,
-    index: u64,
-    transaction: &AwaitedTransaction,
+    (index, transaction): (u64, &AwaitedTransaction),
+    blockhashes: &mut Blockhashes,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let AwaitedTransaction {
@@ -131,9 +159,9 @@ fn push_outcome(
     if let (Some(account), Some(value)) = (nonce, blockhash) {
         return push_nonce(snapshot, index, (account, value), out);
     }
-    let block = match (blockhash, snapshot.tip()) {
-        (Some(blockhash), Some(tip)) => snapshot.block_of_hash(blockhash, tip, HEIGHTS_SEARCHED)?,
-        _ => None,
+    let block = match blockhash {
+        Some(blockhash) => blockhashes.find(snapshot, blockhash)?,
+        None => None,
     };
     if let Some(block) = block {
         push_index(index, out);

@@ -164,6 +164,27 @@ impl<'s> Snapshot<'s> {
         Ok(Some(tip))
     }
 
+    /// The blocks from `newest` down to the last one whose height is at most `height_max` below it.
+    pub fn blocks_down_from(
+        &self,
+        newest: &Tip,
+        height_max: u64,
+    ) -> Result<impl Iterator<Item = Result<Tip>>> {
+        let (key, newest_height) = (newest.slot.to_be_bytes(), newest.block_height);
+        let until = (Bound::Unbounded, Bound::Included(&key[..]));
+        let rows = self.tables().blocks.rev_range(&self.txn, &until)?;
+        let blocks = rows.filter_map(|row| match row {
+            Ok((key, value)) => record::decode_block(keys::slot_of(key), value).map(Ok),
+            Err(error) => Some(Err(error.into())),
+        });
+        Ok(blocks.take_while(move |block| {
+            block
+                .as_ref()
+                .is_ok_and(|block| newest_height.saturating_sub(block.block_height) <= height_max)
+                || block.is_err()
+        }))
+    }
+
     /// The block with this hash, if it is `newest` or its height is at most `height_max` below it.
     pub fn block_of_hash(
         &self,
@@ -171,21 +192,13 @@ impl<'s> Snapshot<'s> {
         newest: &Tip,
         height_max: u64,
     ) -> Result<Option<Tip>> {
-        let key = newest.slot.to_be_bytes();
-        let until = (Bound::Unbounded, Bound::Included(&key[..]));
-        for row in self.tables().blocks.rev_range(&self.txn, &until)? {
-            let (key, value) = row?;
-            let Some(block) = record::decode_block(keys::slot_of(key), value) else {
-                continue;
-            };
-            if newest.block_height.saturating_sub(block.block_height) > height_max {
-                break;
-            }
-            if block.blockhash == *blockhash {
-                return Ok(Some(block));
-            }
-        }
-        Ok(None)
+        self.blocks_down_from(newest, height_max)?
+            .find(|block| {
+                block
+                    .as_ref()
+                    .map_or(true, |block| block.blockhash == *blockhash)
+            })
+            .transpose()
     }
 
     /// The scope that the store was built for.

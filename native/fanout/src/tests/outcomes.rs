@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::outcomes::{AWAITED_BYTES, AWAITED_MAX, AwaitedTransaction, push_outcomes};
+use crate::outcomes::{AWAITED_BYTES, AWAITED_MAX, AwaitedTransaction, Blockhashes, push_outcomes};
 use store::testing::{block, open, options};
 use store::{AccountUpdate, Block, Store, TransactionUpdate};
 
@@ -71,6 +71,29 @@ fn each_known_transaction_has_its_outcome() {
             ],
         })
     );
+}
+
+#[test]
+fn a_call_reads_the_blocks_once() {
+    let temporary = open(&options());
+    let store = &temporary.store;
+    let mut blockhashes = Blockhashes::default();
+    store.apply(&block(1, vec![])).unwrap();
+    {
+        let snapshot = store.snapshot().unwrap();
+        let tip = snapshot.tip().copied();
+        let hash = tip.unwrap().blockhash;
+        assert_eq!(blockhashes.find(&snapshot, &[7; 32]).unwrap(), None);
+        assert_eq!(blockhashes.find(&snapshot, &hash).unwrap(), tip);
+    }
+    store.apply(&block(2, vec![])).unwrap();
+    let snapshot = store.snapshot().unwrap();
+    let tip = snapshot.tip().copied();
+    let hash = tip.unwrap().blockhash;
+    let found = blockhashes.find(&snapshot, &hash).unwrap();
+    assert_eq!(found, None, "they were not read again");
+    let mut others = Blockhashes::default();
+    assert_eq!(others.find(&snapshot, &hash).unwrap(), tip);
 }
 
 #[test]
