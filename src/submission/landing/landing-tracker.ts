@@ -14,7 +14,9 @@ const TURN_MS = 1
 const NOTHING: readonly IndexOutcome[] = []
 
 /** The index of a network, or why it does not know what landed. */
-export type OutcomeIndex = Pick<Reader, 'outcomes'> | 'no-outcomes' | undefined
+export type OutcomeIndex = LookUps | 'no-outcomes' | undefined
+
+type LookUps = Pick<Reader, 'outcomes' | 'tip'>
 
 export type LandingParts = {
   readonly options: {
@@ -36,6 +38,8 @@ type Entry = {
   readonly awaited: AwaitedSubmission
   readonly network: string
   readonly endMs: number
+  /** Of the newest block when it was last looked for. */
+  seenBlockhash: string | undefined
 }
 
 /** Follows submissions through the index, away from their requests. */
@@ -82,7 +86,8 @@ export class LandingTracker {
     try {
       const awaited = new AwaitedSubmission(sent)
       if (this.size >= options.awaitedMax && !this.makeRoom(accessId)) return false
-      this.add({ awaited, network, endMs: now() + options.awaitedMs })
+      const endMs = now() + options.awaitedMs
+      this.add({ awaited, network, endMs, seenBlockhash: undefined })
       return true
     } catch (error) {
       onFault(error)
@@ -111,15 +116,32 @@ export class LandingTracker {
     }
   }
 
-  private async lookIn(entries: ReadonlySet<Entry> | undefined): Promise<void> {
-    for (const chunk of chunksOf([...(entries ?? [])])) {
-      const index = this.parts.indexOf(chunk[0]?.network ?? '')
-      if (index !== undefined && index !== 'no-outcomes') await this.lookUp(index, chunk)
-      for (const entry of chunk) if (entry.endMs <= this.parts.now()) this.giveUp(entry)
+  /** Looks for those that were not looked for since the newest block. */
+  private async lookIn(entries: ReadonlySet<Entry> = new Set()): Promise<void> {
+    const [first] = entries
+    if (first === undefined) return
+    const indexOf = (): LookUps | undefined => {
+      const index = this.parts.indexOf(first.network)
+      return index === 'no-outcomes' ? undefined : index
     }
+    // What is known of a transaction changes with a block alone.
+    const blockhash = indexOf()?.tip()?.blockhash
+    const stale = [...entries].filter(
+      ({ seenBlockhash }) => seenBlockhash === undefined || seenBlockhash !== blockhash,
+    )
+    for (const chunk of chunksOf(stale)) {
+      const index = indexOf()
+      if (index !== undefined) await this.lookUp(index, chunk, blockhash)
+    }
+    const nowMs = this.parts.now()
+    for (const entry of entries) if (entry.endMs <= nowMs) this.giveUp(entry)
   }
 
-  private async lookUp(index: Pick<Reader, 'outcomes'>, chunk: readonly Entry[]): Promise<void> {
+  private async lookUp(
+    index: LookUps,
+    chunk: readonly Entry[],
+    blockhash: string | undefined,
+  ): Promise<void> {
     // The objects change when a submission is given up meanwhile.
     const wanted = chunk.map(({ awaited }) => awaited.wanted)
     const answer = await index.outcomes(wanted.flat(), LOOKUP_MS)
@@ -138,6 +160,7 @@ export class LandingTracker {
       const start = first
       first = end
       if (!this.isWatched(entry)) continue
+      entry.seenBlockhash = blockhash
       const change = entry.awaited.take(outcomes, start, view)
       if (change === 'ended') this.remove(entry)
       if (change !== 'none') this.write(entry.awaited)

@@ -75,6 +75,25 @@ t.test('one that the index learns later counts from its own block', async t => {
   ])
 })
 
+t.test('without a new block only those are looked for that came since', async t => {
+  const { asked, clock, look, lookAgain, tracker, watch } = open({ ...OPTIONS, awaitedMax: 10 })
+  for (const id of [1, 2, 3]) watch(id, { signatures: [FIRST] })
+  await look({})
+  await lookAgain()
+  watch(4, { signatures: [SECOND] })
+  await lookAgain()
+  await lookAgain()
+  t.strictSame(
+    asked.map(all => all.length),
+    [3, 1],
+  )
+  t.strictSame(await look({ slot: 1_001 }), [])
+  t.equal(asked.at(-1)?.length, 4)
+  clock.ms = OPTIONS.awaitedMs
+  await lookAgain()
+  t.equal(tracker.awaitedCount, 0, 'they end without a block too')
+})
+
 t.test('what has expired is written for a bounded time in a turn', async t => {
   const turns = countTurns(t)
   const writtenIn = new Map<number, number>()
@@ -309,6 +328,7 @@ t.test('a look-up that fails is reported, and tried again', async t => {
         transactions: answerOf(awaited, () => ({ slot: 9, error: null })),
       }
     },
+    tip: () => ({ slot: 9, parentSlot: 8, blockHeight: 9, blockhash: BLOCKHASH }),
   })
   watch(1)
   watch(2, { signatures: ['not base58 0OIl'] })

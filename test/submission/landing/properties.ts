@@ -3,6 +3,7 @@ import bs58 from 'bs58'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import type { IndexOutcome, IndexOutcomes } from '../../../src/native/reader.js'
+import type { Tip } from '../../../src/native/store.js'
 import { LandingTracker } from '../../../src/submission/landing/landing-tracker.js'
 import { formatCursor, START } from '../../../src/submission/store/event-log.js'
 import { createIds, formatId } from '../../../src/submission/store/submission-id.js'
@@ -48,6 +49,7 @@ type Block = { readonly slot: number; readonly found: ReadonlyMap<Sent, string |
 class Chain {
   blocks: Block[] = [{ slot: 10, found: new Map() }]
   finalCount = 1
+  private readonly hashes = new Map<Block, number>()
 
   add(found: ReadonlyMap<Sent, string | null>, skipped: number): void {
     this.blocks.push({ slot: (this.blocks.at(-1)?.slot ?? 0) + 1 + skipped, found })
@@ -61,6 +63,15 @@ class Chain {
       finalized: { slot: final?.slot ?? 0, blockHeight: this.finalCount },
       knownAfter: 0,
     }
+  }
+
+  /** Of the newest block. A slot becomes final in a block that says so. */
+  tip(): Tip {
+    const { slot, blockHeight } = this.view()
+    const newest = this.blocks.at(-1)
+    const at = newest === undefined ? 0 : (this.hashes.get(newest) ?? this.hashes.size)
+    if (newest !== undefined) this.hashes.set(newest, at)
+    return { slot, blockHeight, parentSlot: 0, blockhash: `${at} ${this.finalCount}` }
   }
 
   blockOf(sent: Sent): Block | undefined {
@@ -153,6 +164,7 @@ const openSender = async (
   const tracker: LandingTracker = new LandingTracker({
     options,
     indexOf: () => ({
+      tip: () => chain.tip(),
       outcomes: async awaited => ({
         ...chain.view(),
         transactions: awaited.flatMap(({ signature }, index): readonly IndexOutcome[] => {
