@@ -2,12 +2,13 @@
 // request to the upstream itself; and what batches cost a reader.
 import { once } from 'node:events'
 import { Client, WebSocket } from 'undici'
-import { runJob } from '../child.js'
+import { runJob, startChild } from '../child.js'
 import type { Exchange, Target } from '../load-generators/connection.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
 import type { Latency, OpenLoop } from '../load-generators/open-loop.js'
 import type { Context } from '../context.js'
 import { OPEN_LOOP_CONNECTIONS, OPEN_LOOP_REQUESTS_PER_SECOND } from '../options.js'
+import type * as proxy from '../peers/proxy.js'
 import { PATHS } from '../peers/upstream-paths.js'
 import { median } from '../report/report.js'
 import { encodeBatch, signTransaction } from '../data/transactions.js'
@@ -180,13 +181,22 @@ export type Costs = {
   readonly costs: Record<keyof typeof ADDED, number[]>
 }
 
-type Way = Costs & { readonly to: Target; readonly exchanges: readonly Exchange[] }
+type Way = Costs & {
+  readonly to: Target
+  readonly exchanges: readonly Exchange[]
+  /** What a proxy adds that does nothing but forward is no target. */
+  readonly isPeer?: boolean
+}
+
+/** Ports of the upstream, and of a bare proxy before it. */
+type Peers = { readonly upstreamPort: number; readonly proxyPort: number }
 
 const added = async (
   context: Context,
   { name, route, direct, contentType, bodies, messages }: Case,
-  [upstreamPort, edge]: readonly [number, Target],
+  { upstreamPort, proxyPort }: Peers,
 ): Promise<void> => {
+  const edge = context.edge.target
   const type = contentType === undefined ? {} : { contentType }
   const toUpstream = { port: upstreamPort, path: direct, ...type }
   const toEdge = { port: edge.port, path: `${edge.path}${route}`, ...type }
@@ -194,11 +204,21 @@ const added = async (
   const through = await ask(toEdge, bodies)
   // First, so that the code of the sequential requests is compiled.
   await runClosedLoop(context, name, [toEdge, through])
-  const ways: Way[] = [{ name, to: toEdge, exchanges: through, costs: { p50: [], p99: [] } }]
+  const costs = (): Costs['costs'] => ({ p50: [], p99: [] })
+  const ways: Way[] = [
+    { name, to: toEdge, exchanges: through, costs: costs() },
+    {
+      name: `${name} by a bare proxy`,
+      to: { ...toUpstream, port: proxyPort },
+      exchanges: directly,
+      costs: costs(),
+      isPeer: true,
+    },
+  ]
   if (messages !== undefined) {
     const to = { port: edge.port, path: edge.path, isWebSocket: true }
     const exchanges = await askSocket(to, messages)
-    ways.push({ name: `${name} by WebSocket`, to, exchanges, costs: { p50: [], p99: [] } })
+    ways.push({ name: `${name} by WebSocket`, to, exchanges, costs: costs() })
   }
   for (let round = 0; round < context.plan.rounds; round++) {
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
@@ -215,14 +235,17 @@ export const addCosts = (costs: Costs['costs'], whole: Latency, bare: Latency): 
     costs[quantile].push(whole[quantile] - bare[quantile])
 }
 
-export const reportAdded = ({ report }: Context, { name, costs }: Costs): void => {
+export const reportAdded = (
+  { report }: Context,
+  { name, costs, isPeer = false }: Costs & Pick<Way, 'isPeer'>,
+): void => {
   for (const quantile of ['p50', 'p99'] as const)
     report({
       name: `${name}, added, ${quantile}`,
       value: median(costs[quantile]),
       unit: 'ms',
       better: 'lower',
-      target: ADDED[quantile],
+      ...(!isPeer && { target: ADDED[quantile] }),
       isTail: true,
     })
 }
@@ -321,8 +344,15 @@ const readsUnder = async (
 export const benchSubmission = async (context: Context): Promise<void> => {
   const { edge, upstreamPort, note } = context
   const all = cases()
+  const start = { upstreamPort }
+  const bareProxy = await startChild<proxy.Start, proxy.Listening>('peers/proxy.js', start)
   note(`open loop, ${REQUESTS_PER_SECOND} requests/s to the upstream and to the edge in turn`)
-  for (const one of all) await added(context, one, [upstreamPort, edge.target])
+  try {
+    const peers = { upstreamPort, proxyPort: bareProxy.answer.port }
+    for (const one of all) await added(context, one, peers)
+  } finally {
+    await bareProxy.stop()
+  }
   for (const one of all) {
     const load = LOADS[one.route]
     if (load !== undefined) await readsUnder(context, { one, ...load }, [upstreamPort, edge.target])

@@ -21,6 +21,7 @@ import {
   type StopReading,
 } from '../load-generators/slots/sockets.js'
 import { STREAM_KINDS, type SlotStreams } from '../load-generators/slots/streams.js'
+import type * as bare from '../peers/bare-cpp.js'
 import type { Begin, SlotFeed } from '../peers/slot-feed.js'
 import {
   benchConfig,
@@ -58,6 +59,8 @@ const withFeed = async (config: Config, port: number, grpcPort: number): Promise
       endpoint: `http://127.0.0.1:${port}`,
       startSlot: FIRST_SLOT,
       transactions: 'full',
+      // The first reads are measured while the source sends nothing.
+      blockSilenceMs: 60_000,
     },
   })),
   locations: config.locations.map(location => ({
@@ -107,6 +110,45 @@ const measureReads = async (
   return latency
 }
 
+type BareServer = { readonly port: number; readonly exchanges: readonly Exchange[] }
+
+/**
+ * Where a bare server in C++ listens that sends one of these replies to every request and no
+ * notification: what its reads wait beside slots is the machine, whose processors the clients of
+ * all subscriptions share. Undefined where it cannot be compiled.
+ */
+const toBare = (
+  answer: bare.Listening,
+  reply: string,
+  exchanges: readonly Exchange[],
+): BareServer | undefined =>
+  answer && { port: answer.port, exchanges: exchanges.map(one => ({ ...one, reply })) }
+
+const measureBare = async (
+  server: BareServer | undefined,
+  durationMs: number,
+): Promise<Latency | undefined> =>
+  server && measureReads({ port: server.port, path: '/' }, server.exchanges, durationMs)
+
+const reportReads = (
+  { report }: Context,
+  server: string,
+  [idle, beside]: readonly (Latency | undefined)[],
+  target?: number,
+): void => {
+  if (idle === undefined || beside === undefined) return
+  const unit = { unit: 'ms', better: 'lower', isTail: true } as const
+  report({ name: `${server} beside no slots, p99`, value: idle.p99, ...unit })
+  report({ name: `${server} beside slots, p99`, value: beside.p99, ...unit })
+  report({
+    name: `${server}, p99 beside slots / idle`,
+    value: beside.p99 / idle.p99,
+    ...unit,
+    unit: '×',
+    ...(target !== undefined && { target }),
+  })
+}
+
 const quantile = (sorted: Float64Array, share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? NaN
 
@@ -134,6 +176,8 @@ const latenciesOf = (
 
 type Parts = {
   readonly edge: Edge
+  readonly bareServer: BareServer | undefined
+  readonly reads: readonly Exchange[]
   readonly feed: Child<{ readonly port: number }>
   readonly sockets: Child<null>
   readonly streams: Child<null>
@@ -221,9 +265,9 @@ const untilClosed = async (edge: Edge, count: number): Promise<number> => {
 
 const measure = async (context: Context, parts: Parts): Promise<void> => {
   const { note, plan, report } = context
-  const { edge, feed, sockets, streams, files, slotCount } = parts
-  const reads = await readsOf(edge.target)
+  const { edge, bareServer, reads, feed, sockets, streams, files, slotCount } = parts
   const idle = await measureReads(edge.target, reads, plan.openLoopMs)
+  const bareIdle = await measureBare(bareServer, plan.openLoopMs)
   await forgetTurns(edge)
   feed.send({ begin: true } satisfies Begin)
   await untilCommitted(parts, FIRST_SLOT + WARM_SLOTS - 10)
@@ -243,6 +287,7 @@ const measure = async (context: Context, parts: Parts): Promise<void> => {
   sockets.send({ stopReading: true } satisfies StopReading)
   const slowMs = await untilClosed(edge, 2)
   const beside = await measureReads(edge.target, reads, plan.openLoopMs)
+  const bareBeside = await measureBare(bareServer, plan.openLoopMs)
   await untilCommitted(parts, FIRST_SLOT + slotCount - 1)
   for (const child of [sockets, streams]) child.send({ finish: true } satisfies Finish)
   while (![files.sockets, files.streams, files.feed].every(existsSync)) await sleep(LOOK_MS)
@@ -255,24 +300,15 @@ const measure = async (context: Context, parts: Parts): Promise<void> => {
   const unit = { unit: 'ms', better: 'lower', isTail: true } as const
   const slow = 'a client that reads nothing, until it is closed'
   report({ name: slow, value: slowMs, ...unit, target: CLOSED_MS_MAX })
-  report({ name: 'getAccountInfo beside no slots, p99', value: idle.p99, ...unit })
-  report({ name: 'getAccountInfo beside slots, p99', value: beside.p99, ...unit })
-  const ratio = beside.p99 / idle.p99
-  report({
-    name: 'getAccountInfo, p99 beside slots / idle',
-    value: ratio,
-    unit: '×',
-    better: 'lower',
-    target: OF_IDLE,
-    isTail: true,
-  })
+  reportReads(context, 'getAccountInfo', [idle, beside], OF_IDLE)
+  reportReads(context, 'a bare server in C++', [bareIdle, bareBeside])
 }
 
 /** Subscribers of every kind at the rate of a busy chain. */
 export const benchSubscribers = async (context: Context): Promise<void> => {
   const { dir, plan, upstreamPort } = context
   // Those of the slow client and of the point reads come after the measured ones.
-  const readSlots = Math.ceil((CLOSED_MS_MAX + plan.openLoopMs + 5_000) / SLOT_MS)
+  const readSlots = Math.ceil((CLOSED_MS_MAX + 2 * plan.openLoopMs + 6_000) / SLOT_MS)
   const slotCount = WARM_SLOTS + plan.subscribedSlots + readSlots + REST_SLOTS
   const files = {
     feed: join(dir, 'slots-sent'),
@@ -329,6 +365,12 @@ export const benchSubscribers = async (context: Context): Promise<void> => {
         file: files.streams,
       }),
     )
+    const reads = await readsOf(edge.target)
+    const reply = reads[0]?.reply ?? ''
+    const bareChild = keep(
+      await startChild<bare.Start, bare.Listening>('peers/bare-cpp.js', { dir, reply }),
+    )
+    const bareServer = toBare(bareChild.answer, reply, reads)
     const pids = {
       indexer: indexer.pid,
       edge: edge.pid,
@@ -336,7 +378,17 @@ export const benchSubscribers = async (context: Context): Promise<void> => {
       'client of sockets': sockets.pid,
       'client of gRPC': streams.pid,
     }
-    await measure(context, { edge, feed, sockets, streams, committed, pids, slotCount, files })
+    const clients = { sockets, streams, reads }
+    await measure(context, {
+      ...clients,
+      edge,
+      bareServer,
+      feed,
+      committed,
+      pids,
+      slotCount,
+      files,
+    })
   } finally {
     for (const one of started) await one.stop()
   }
