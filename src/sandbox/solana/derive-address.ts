@@ -4,18 +4,25 @@ import { ADDRESSES } from './addresses.js'
 /** The prime of the field of curve 25519. */
 const PRIME = 2n ** 255n - 19n
 
-const power = (base: bigint, exponent: bigint): bigint => {
-  let result = 1n
-  let square = base % PRIME
-  for (let rest = exponent; rest > 0n; rest >>= 1n) {
-    if (rest & 1n) result = (result * square) % PRIME
-    square = (square * square) % PRIME
-  }
-  return result
-}
+/** 121665 / 121666, negated: the d of the curve equation −x² + y² = 1 + d·x²·y². */
+const D = 37095705934669439343138083508754565189542113879843219016388785533085940283555n
 
-/** The d of the curve equation −x² + y² = 1 + d·x²·y². */
-const D = ((PRIME - 121665n) * power(121666n, PRIME - 2n)) % PRIME
+/**
+ * The Legendre symbol of a number that the prime does not divide, by quadratic reciprocity: a
+ * quarter of the time of Euler's criterion.
+ */
+const isSquare = (of: bigint): boolean => {
+  let [a, n, isOne] = [of % PRIME, PRIME, true]
+  while (a !== 0n) {
+    for (; (a & 1n) === 0n; a >>= 1n) {
+      const rest = n & 7n
+      if (rest === 3n || rest === 5n) isOne = !isOne
+    }
+    if ((a & n & 3n) === 3n) isOne = !isOne
+    ;[a, n] = [n % a, a]
+  }
+  return isOne
+}
 
 /** True if 32 bytes are the compressed form of a point, which can have a private key. */
 export const isOnCurve = (bytes: Uint8Array): boolean => {
@@ -24,10 +31,10 @@ export const isOnCurve = (bytes: Uint8Array): boolean => {
   const ySquare = (y * y) % PRIME
   const top = (ySquare + PRIME - 1n) % PRIME
   const bottom = (D * ySquare + 1n) % PRIME
-  // x² = top / bottom has a solution where it is 0 or a square (Euler). Times bottom², which is a
+  // x² = top / bottom has a solution where it is 0 or a square. Times bottom², which is a
   // square and never 0, that is top · bottom.
   const product = (top * bottom) % PRIME
-  return product === 0n || power(product, (PRIME - 1n) / 2n) === 1n
+  return product === 0n || isSquare(product)
 }
 
 /** A program derived address: the one with the highest bump that is off the curve. */

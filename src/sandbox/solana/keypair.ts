@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto'
+import { createHash, createPrivateKey, sign } from 'node:crypto'
 
 /** An ed25519 key pair. */
 export type Keypair = {
@@ -8,17 +8,12 @@ export type Keypair = {
   sign(message: Uint8Array): Uint8Array
 }
 
-/** DER before the 32 seed bytes of an ed25519 private key (RFC 8410). */
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
-
 /** The key pair of a 32-byte seed. */
 export const createKeypair = (seed: Uint8Array): Keypair => {
-  const key = createPrivateKey({
-    key: Buffer.concat([PKCS8_PREFIX, seed]),
-    format: 'der',
-    type: 'pkcs8',
-  })
-  const { x = '' } = createPublicKey(key).export({ format: 'jwk' })
+  // Node.js derives x from d. OpenSSL's decoders of DER take eight times as long.
+  const d = Buffer.from(seed).toString('base64url')
+  const key = createPrivateKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', d, x: '' } })
+  const { x = '' } = key.export({ format: 'jwk' })
   const publicKey = new Uint8Array(Buffer.from(x, 'base64url'))
   return {
     publicKey,
