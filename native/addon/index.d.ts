@@ -151,10 +151,10 @@ export declare class Indexer {
   openReads(): Array<OpenReadData>
   stats(): StoreStats
   /**
-   * Writes the store as of its last commit into a new file, on a thread of its own, while blocks
-   * are applied.
+   * Writes the store as of one commit into a new file of an existing folder, on a thread of its
+   * own, while blocks are applied.
    */
-  copyTo(path: string): Promise<CopyResult>
+  copyTo(dir: string): Promise<CopyResult>
   /** Stops the feed and closes the store. */
   close(): void
 }
@@ -432,8 +432,11 @@ export declare class StoreInspector {
   differences(): Array<string>
   /** Programs that own too many accounts to be counted. */
   uncountedPrograms(): number
-  /** Writes the store as of its last commit into a new file, on a thread of its own. */
-  copyTo(path: string): Promise<CopyResult>
+  /**
+   * Writes the store as of one commit into a new file of an existing folder, on a thread of its
+   * own, while blocks are applied.
+   */
+  copyTo(dir: string): Promise<CopyResult>
   close(): void
 }
 

@@ -3,14 +3,14 @@ import { callNative, toFailure } from './errors.js'
 
 /** A store that can be copied while its indexer runs. */
 export type StoreCopy = {
-  /** Writes the store as of its last commit, compacted, to a new file and syncs it. */
-  copyTo(file: string): Promise<void>
+  /** Writes the store as of one commit, compacted, to a new file of a folder and syncs it. */
+  copyTo(dir: string): Promise<void>
 }
 
 /** Copies an open store. */
 export const toStoreCopy = (native: addon.StoreInspector | addon.Indexer): StoreCopy => ({
-  copyTo: async file => {
-    const { failure } = await callNative(() => native.copyTo(file))
+  copyTo: async dir => {
+    const { failure } = await callNative(() => native.copyTo(dir))
     if (failure !== undefined) throw toFailure(failure)
   },
 })

@@ -97,7 +97,7 @@ export const backUp = async (
   const file = join(draft.dir, DATA_FILE)
   // Written once and read once.
   const total = 2 * usedBytes
-  await watchFileSize(file, store.copyTo(file), bytes => onProgress(bytes, total))
+  await watchFileSize(file, store.copyTo(draft.dir), bytes => onProgress(bytes, total))
   store.close()
   const { blockhash, slot } = tipOfCopy(draft.dir, storeOptions)
   const { size: bytes } = statSync(file)

@@ -171,7 +171,7 @@ t.test('wrong arguments of a inspector are refused', async t => {
   t.throws(() => inspector.verifySlice(), 'before it has begun')
   for (const [name, specs] of STORE_INSPECTOR)
     t.strictSame(notRefused(inspector, name, wrongCalls(specs)), [], name)
-  t.match(await inspector.copyTo(join(dir, 'none', 'x')), {
+  t.match(await inspector.copyTo(join(dir, 'none')), {
     failure: { code: 'internal', reason: /No such/ },
   })
   inspector.close()

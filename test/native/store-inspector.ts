@@ -51,7 +51,7 @@ t.test('a store is verified in slices and copied', async t => {
   t.ok(slices > 20, `${slices} slices`)
   t.ok(rows >= total, 'every row was checked')
 
-  const copy = join(dir, 'copy', 'data.mdb')
+  const copy = join(dir, 'copy')
   await inspector.copyTo(copy)
   await t.rejects(inspector.copyTo(copy), /exists/, 'never over a file')
   inspector.close()

@@ -16,10 +16,10 @@ pub struct CopyResult {
     pub failure: Option<Failure>,
 }
 
-/// Writes the store as of its last commit into a new file, on a thread of its own. Promises a
-/// `CopyResult`.
-pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, path: String) -> Result<Object<'env>> {
-    let work = move || store.copy_to(path.as_ref()).err();
+/// Writes the store as of one commit into a new file of a folder, on a thread of its own. Promises
+/// a `CopyResult`.
+pub(crate) fn copy<'env>(env: &'env Env, store: Arc<Store>, dir: String) -> Result<Object<'env>> {
+    let work = move || store.copy_to(dir.as_ref()).err();
     on_own_thread(env, "copy", work, |failed| CopyResult {
         failure: failed.as_ref().map(Failure::from),
     })

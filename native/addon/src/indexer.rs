@@ -198,12 +198,12 @@ impl Indexer {
         guard(|| StoreStats::of(self.store()?))
     }
 
-    /// Writes the store as of its last commit into a new file, on a thread of its own, while blocks
-    /// are applied.
+    /// Writes the store as of one commit into a new file of an existing folder, on a thread of its
+    /// own, while blocks are applied.
     #[napi(ts_return_type = "Promise<CopyResult>")]
-    pub fn copy_to<'env>(&self, env: &'env Env, path: String) -> Result<Object<'env>> {
+    pub fn copy_to<'env>(&self, env: &'env Env, dir: String) -> Result<Object<'env>> {
         let store = Arc::clone(self.store().map_err(|error| thrown(&error))?);
-        copy(env, store, path)
+        copy(env, store, dir)
     }
 
     /// Stops the feed and closes the store.

@@ -3,9 +3,9 @@
 #![cfg_attr(test, allow(clippy::too_many_lines, reason = "tables of cases"))]
 
 mod apply;
-mod backup;
 mod bulk;
 mod completeness;
+mod copy;
 mod corrections;
 pub mod disk_space;
 mod history;

@@ -35,10 +35,21 @@ macro_rules! tables {
             $(Table { name: stringify!($field), key: $key, value: $value, meaning: $meaning },)*
         ];
 
-        /// The open handles of [`TABLES`].
-        #[derive(Clone, Copy)]
-        pub(super) struct Tables {
-            $(pub $field: Db,)*
+        /// Something of each of [`TABLES`].
+        #[derive(Debug, Clone, Copy, Default)]
+        pub(super) struct PerTable<T> {
+            $(pub $field: T,)*
+        }
+
+        impl<T> PerTable<T> {
+            /// In the order of [`TABLES`].
+            pub fn each(&self) -> [&T; TABLES.len()] {
+                [$(&self.$field,)*]
+            }
+
+            pub fn each_mut(&mut self) -> [&mut T; TABLES.len()] {
+                [$(&mut self.$field,)*]
+            }
         }
 
         impl Tables {
@@ -58,6 +69,30 @@ macro_rules! tables {
             }
         }
     };
+}
+
+/// The open handles of [`TABLES`].
+pub(super) type Tables = PerTable<Db>;
+
+/// How much of a table is there: all rows up to a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Extent {
+    #[default]
+    Nothing,
+    UpTo(Vec<u8>),
+    Everything,
+}
+
+impl Extent {
+    /// Whether a row with this key belongs to it.
+    #[inline]
+    pub fn has(&self, key: &[u8]) -> bool {
+        match self {
+            Extent::Nothing => false,
+            Extent::UpTo(last) => key <= &last[..],
+            Extent::Everything => true,
+        }
+    }
 }
 
 tables! {

@@ -18,9 +18,9 @@ export type MachineFaults = {
 
 /**
  * Reader slots for the indexer, of which 32 read pages before a commit, commands that read a live
- * store, and edges that restart.
+ * store, a copy, of which 32 read pages too, and edges that restart.
  */
-const OTHER_READERS = 64
+const OTHER_READERS = 96
 
 /** Of the time to stop, what `processes.drainMs` keeps for the supervisor's own end. */
 const STOP_MARGIN_MS = 500

@@ -119,7 +119,7 @@ const copy = async (
   mkdirSync(copyDir, { mode: 0o700 })
   const file = join(copyDir, DATA)
   const { usedBytes: total } = store.stats()
-  const copying = store.copyTo(file).catch((error: unknown) => {
+  const copying = store.copyTo(copyDir).catch((error: unknown) => {
     // Messages of the addon begin after the name of what failed.
     if (!(error instanceof NativeError)) throw error
     throw new Error(`the copy of the live store ${error.message}`, { cause: error })

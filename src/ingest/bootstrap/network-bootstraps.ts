@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { openStoreLoader, type LoaderOptions, type StoreLoader } from '../../native/loader.js'
 import { openSpool } from '../../native/spool.js'
 import type { StoreOptions } from '../../native/store.js'
@@ -102,12 +102,12 @@ const oneCopyAtATime = (
   return () => {
     const store = live()
     if (store === undefined) return undefined
-    const copyTo = (file: string): Promise<void> => {
+    const copyTo = (dir: string): Promise<void> => {
       last = last
         .catch(() => {})
         .then(() => {
-          demandDiskSpace(dirname(file), store.stats().usedBytes, diskReserveBytes)
-          return store.copyTo(file)
+          demandDiskSpace(dir, store.stats().usedBytes, diskReserveBytes)
+          return store.copyTo(dir)
         })
       return last
     }

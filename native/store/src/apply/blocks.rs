@@ -138,7 +138,8 @@ impl Store {
             self.apply_account(txn, writes, &mints, &mut delta, &mut fed, sum)?;
         }
         let slots_kept = self.slots_in(self.options.feed_ms, txn)?;
-        let append = || feed.append(blocks, &fed, slots_kept);
+        let refilled = refills.finished();
+        let append = || feed.append(blocks, &fed, &refilled, slots_kept);
         let locations = beside(is_large(blocks), append, || {
             delta.write(&self.tables, txn, refills)?;
             for block in blocks {

@@ -2,8 +2,9 @@
 //! finds them on the disk waits for one after the other, whatever the disk could do.
 
 use std::hint::black_box;
+use std::iter::{Skip, StepBy};
 use std::sync::atomic::Ordering;
-use std::thread;
+use std::{slice, thread};
 
 use crate::indexes::delta::IndexDelta;
 use crate::rows::keys::Indexed;
@@ -15,8 +16,37 @@ use sys::process;
 /// Reads that wait for the disk at once: what fast disks need to be busy.
 const THREADS: usize = 32;
 /// A commit with fewer page faults than this has what it needs in memory.
-const FAULTS_MIN: u64 = 32;
+pub(crate) const FAULTS_MIN: u64 = 32;
 const STACK_BYTES: usize = 128 * 1024;
+
+/// Those of the items that one thread looks at.
+pub(crate) type Part<'i, T> = StepBy<Skip<slice::Iter<'i, T>>>;
+
+/// Looks at items on many threads, and returns how many pages they had to wait for. A failed read
+/// is that of the writer that follows, which reports it.
+pub(crate) fn at_once<'i, T: Sync>(
+    items: &'i [T],
+    look: impl Fn(Part<'i, T>) -> Result<()> + Sync,
+) -> u64 {
+    let look = &look;
+    thread::scope(|scope| {
+        let looking: Vec<_> = (0..THREADS.min(items.len()))
+            .filter_map(|nth| {
+                let part = items.iter().skip(nth).step_by(THREADS);
+                let look = move || {
+                    let _ = look(part);
+                    process::major_faults_of_thread()
+                };
+                let thread = thread::Builder::new()
+                    .name("prefault".into())
+                    .stack_size(STACK_BYTES);
+                thread.spawn_scoped(scope, look).ok()
+            })
+            .collect();
+        let faults = looking.into_iter().filter_map(|thread| thread.join().ok());
+        faults.sum()
+    })
+}
 
 impl Store {
     /// Runs a commit, and counts its page faults.
@@ -39,30 +69,12 @@ impl Store {
             .iter()
             .flat_map(|block| block.accounts.iter().map(|update| (block.slot, update)))
             .collect();
-        let faults: u64 = thread::scope(|scope| {
-            let touching: Vec<_> = (0..THREADS.min(updates.len()))
-                .filter_map(|nth| {
-                    let part = updates.iter().skip(nth).step_by(THREADS);
-                    let touch = || {
-                        // A failed read is that of the commit, which reports it.
-                        let _ = self.touch(part);
-                        process::major_faults_of_thread()
-                    };
-                    let thread = thread::Builder::new()
-                        .name("prefault".into())
-                        .stack_size(STACK_BYTES);
-                    thread.spawn_scoped(scope, touch).ok()
-                })
-                .collect();
-            let faults = touching.into_iter().filter_map(|thread| thread.join().ok());
-            faults.sum()
-        });
-        if faults < FAULTS_MIN {
+        if at_once(&updates, |part| self.touch(part)) < FAULTS_MIN {
             self.is_cold.store(false, Ordering::Relaxed);
         }
     }
 
-    fn touch<'u>(&self, updates: impl Iterator<Item = &'u (u64, &'u AccountUpdate)>) -> Result<()> {
+    fn touch(&self, updates: Part<'_, (u64, &AccountUpdate)>) -> Result<()> {
         let txn = self.env.read_txn()?;
         for (slot, update) in updates {
             let old = match self.tables.accounts.get(&txn, &update.pubkey)? {

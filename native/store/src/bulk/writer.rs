@@ -17,8 +17,8 @@ use sys::error::Result;
 
 /// A store under construction.
 pub struct Bulk {
-    env: Env,
-    tables: Tables,
+    pub(crate) env: Env,
+    pub(crate) tables: Tables,
     options: Options,
     dir: PathBuf,
     write_back: WriteBack,
@@ -41,7 +41,13 @@ impl Bulk {
     /// Begins in an empty folder.
     pub fn create(dir: &Path, options: &Options) -> Result<Bulk> {
         fs::create_dir_all(dir)?;
-        let env = open_env(dir, options, EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC)?;
+        Self::create_with(dir, options, EnvFlags::empty())
+    }
+
+    /// Begins in an empty folder, with flags beside those of every load.
+    pub(crate) fn create_with(dir: &Path, options: &Options, flags: EnvFlags) -> Result<Bulk> {
+        let unsynced = EnvFlags::NO_SYNC | EnvFlags::NO_META_SYNC;
+        let env = open_env(dir, options, flags | unsynced)?;
         let mut txn = env.write_txn()?;
         let tables = Tables::create(&env, &mut txn)?;
         txn.commit()?;
@@ -75,12 +81,28 @@ impl Bulk {
             self.tables.meta.put(&mut txn, word.as_bytes(), &value)?;
         }
         txn.commit()?;
+        self.close()
+    }
+
+    /// Syncs and closes the store. Returns the size of its file in bytes.
+    pub(crate) fn close(self) -> Result<u64> {
         drop(self.write_back);
         self.env.force_sync()?;
         let bytes = self.env.real_disk_size()?;
-        // This environment must be closed before the same process opens the folder again.
         self.env.prepare_for_closing().wait();
         Ok(bytes)
+    }
+
+    /// Closes the store as it is: this environment must be closed before the same process opens the
+    /// folder again.
+    pub(crate) fn abandon(self) {
+        self.env.prepare_for_closing().wait();
+    }
+
+    /// After a commit: starts the write-back, and fails if the disk has less than the reserve.
+    pub(crate) fn committed(&self) -> Result<()> {
+        self.write_back.ask();
+        keep_reserve(&self.dir, self.options.disk_reserve_bytes)
     }
 
     fn db(&self, table: BulkTable) -> &Db {
@@ -135,7 +157,6 @@ impl<'b> BulkWriter<'b> {
             return Ok(());
         };
         txn.commit()?;
-        self.bulk.write_back.ask();
-        keep_reserve(&self.bulk.dir, self.bulk.options.disk_reserve_bytes)
+        self.bulk.committed()
     }
 }

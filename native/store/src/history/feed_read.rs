@@ -7,10 +7,13 @@ use std::path::Path;
 
 use crate::history::feed_record::{ChunkKind, HEAD_BYTES, Head, Location};
 use crate::history::feed_segments as segments;
+use crate::indexes::holder_row;
 use crate::rows::change::{self, Change};
+use crate::rows::keys::{self, MintId};
 use crate::rows::part::{self, Part};
-use crate::rows::{keys, record};
+use crate::rows::record::{self, AccountRef};
 use crate::snapshot::Snapshot;
+use primitives::Pubkey;
 use sys::error::Result;
 use sys::mapped_range::MappedRange;
 
@@ -69,6 +72,14 @@ pub enum FeedEnd {
     Stopped(FeedPosition),
 }
 
+/// What a commit wrote.
+pub(crate) enum Written<'a> {
+    /// An account, as in [`Change::Account`].
+    Account(&'a Pubkey, AccountRef<'a>),
+    /// A row of `holders` that was refilled.
+    Holders(MintId),
+}
+
 /// Handles one change: continues after it, or stops before it.
 pub type FeedVisit<'v> = dyn FnMut(Change<'_>) -> Result<ControlFlow<()>> + 'v;
 
@@ -113,6 +124,19 @@ impl Snapshot<'_> {
     ) -> Result<FeedEnd> {
         match self.open_record(slot, FeedPosition::default())? {
             Ok(mut reader) => Ok(reader.visit_parts(wants_entries, visit)),
+            Err(end) => Ok(end),
+        }
+    }
+
+    /// Visits what the commit of a slot's block wrote to the tables of accounts. An account that
+    /// left the scope is visited as the block has it.
+    pub(crate) fn feed_writes(
+        &self,
+        slot: u64,
+        visit: &mut dyn FnMut(Written<'_>),
+    ) -> Result<FeedEnd> {
+        match self.open_record(slot, FeedPosition::default())? {
+            Ok(mut reader) => Ok(reader.visit_writes(visit)),
             Err(end) => Ok(end),
         }
     }
@@ -206,7 +230,7 @@ impl Reader {
             let is_skipped = match head.kind {
                 ChunkKind::Accounts => position.skips_accounts,
                 ChunkKind::Transactions => false,
-                ChunkKind::Entries | ChunkKind::Block => true,
+                ChunkKind::Entries | ChunkKind::Block | ChunkKind::Holders => true,
             };
             let next = FeedPosition {
                 skips_accounts: is_skipped && position.skips_accounts,
@@ -238,29 +262,53 @@ impl Reader {
     }
 
     fn visit_parts(&mut self, wants_entries: bool, visit: &mut dyn FnMut(Part<'_>)) -> FeedEnd {
+        let is_wanted = |kind| match kind {
+            ChunkKind::Accounts | ChunkKind::Transactions | ChunkKind::Holders => false,
+            ChunkKind::Entries => wants_entries,
+            ChunkKind::Block => true,
+        };
+        self.visit_chunks(is_wanted, &mut |_, parts| {
+            each_of(parts, |bytes| part::decode(bytes).map(&mut *visit))
+        })
+    }
+
+    fn visit_writes(&mut self, visit: &mut dyn FnMut(Written<'_>)) -> FeedEnd {
+        let is_wanted = |kind| matches!(kind, ChunkKind::Accounts | ChunkKind::Holders);
+        self.visit_chunks(is_wanted, &mut |kind, writes| {
+            if kind == ChunkKind::Holders {
+                let (keys, rest) = writes.as_chunks::<{ holder_row::KEY_BYTES }>();
+                for key in keys {
+                    visit(Written::Holders(keys::mint_of(key)?));
+                }
+                return rest.is_empty().then_some(());
+            }
+            each_of(writes, |bytes| match change::decode(bytes)? {
+                Change::Account {
+                    pubkey, account, ..
+                } => {
+                    visit(Written::Account(pubkey, account));
+                    Some(())
+                }
+                Change::Status { .. } | Change::Transaction { .. } => None,
+            })
+        })
+    }
+
+    /// Visits the wanted chunks of the record. A visitor that returns `None` has found damage.
+    fn visit_chunks(
+        &mut self,
+        is_wanted: impl Fn(ChunkKind) -> bool,
+        visit: &mut dyn FnMut(ChunkKind, &[u8]) -> Option<()>,
+    ) -> FeedEnd {
         let mut position = FeedPosition::default();
         while (position.at as u64) < self.location.bytes {
             let Some(head) = self.head(&position) else {
                 return FeedEnd::Damaged;
             };
-            let is_wanted = match head.kind {
-                ChunkKind::Accounts | ChunkKind::Transactions => false,
-                ChunkKind::Entries => wants_entries,
-                ChunkKind::Block => true,
-            };
-            if is_wanted {
-                let Some(mut rest) = self.changes(&head, &position) else {
+            if is_wanted(head.kind) {
+                let changes = self.changes(&head, &position);
+                if changes.and_then(|found| visit(head.kind, found)).is_none() {
                     return FeedEnd::Damaged;
-                };
-                while !rest.is_empty() {
-                    let split = change::first_length(rest)
-                        .and_then(|length| rest.split_at_checked(length))
-                        .and_then(|(first, after)| Some((part::decode(first)?, after)));
-                    let Some((part, after)) = split else {
-                        return FeedEnd::Damaged;
-                    };
-                    visit(part);
-                    rest = after;
                 }
             }
             position = position.after(&head);
@@ -293,6 +341,16 @@ impl Reader {
         let written = decompress(&mut self.decompressor, body, &mut self.changes).ok()?;
         (written == bytes).then_some(&self.changes)
     }
+}
+
+/// Visits each change, or part, of a chunk; `None` if one is damaged.
+fn each_of(mut rest: &[u8], mut visit: impl FnMut(&[u8]) -> Option<()>) -> Option<()> {
+    while !rest.is_empty() {
+        let (first, after) = rest.split_at_checked(change::first_length(rest)?)?;
+        visit(first)?;
+        rest = after;
+    }
+    Some(())
 }
 
 fn decompress(

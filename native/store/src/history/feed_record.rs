@@ -9,7 +9,7 @@
 //! | bytes of a head | content, big-endian |
 //! |---|---|
 //! | 4 | `SLFC` |
-//! | 1 | flags: 1 the body is compressed, 2 transactions, 4 entries, 8 the rest of a block |
+//! | 1 | flags: 1 compressed, 2 transactions, 4 entries, 8 the rest of a block, 16 `holders` |
 //! | 3 | zeros |
 //! | 8 | slot |
 //! | 4 | position in the record |
@@ -32,14 +32,18 @@ const IS_COMPRESSED: u8 = 1;
 const IS_OF_TRANSACTIONS: u8 = 2;
 const IS_OF_ENTRIES: u8 = 4;
 const IS_OF_BLOCK: u8 = 8;
+const IS_OF_HOLDERS: u8 = 16;
 
-/// What a chunk has. Readers of changes pass the last two over.
+/// What a chunk has. Readers of changes pass the last three over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkKind {
     Accounts,
     Transactions,
     Entries,
     Block,
+    /// The keys of the rows of `holders` that the block's commit has refilled, for those who follow
+    /// every row: no change of an account explains them.
+    Holders,
 }
 
 impl ChunkKind {
@@ -49,6 +53,7 @@ impl ChunkKind {
             ChunkKind::Transactions => IS_OF_TRANSACTIONS,
             ChunkKind::Entries => IS_OF_ENTRIES,
             ChunkKind::Block => IS_OF_BLOCK,
+            ChunkKind::Holders => IS_OF_HOLDERS,
         }
     }
 
@@ -58,6 +63,7 @@ impl ChunkKind {
             IS_OF_TRANSACTIONS => ChunkKind::Transactions,
             IS_OF_ENTRIES => ChunkKind::Entries,
             IS_OF_BLOCK => ChunkKind::Block,
+            IS_OF_HOLDERS => ChunkKind::Holders,
             _ => return None,
         })
     }

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use crate::bulk::write_back;
 use crate::history::feed_record::{CHUNK_BYTES, ChunkKind, HEAD_BYTES, Location, Packer};
 use crate::history::feed_segments as segments;
+use crate::indexes::holder_row;
+use crate::rows::keys::MintId;
 use crate::rows::record::{AccountUpdate, Block};
 use crate::rows::{change, part};
 
@@ -145,20 +147,24 @@ impl FeedWriter {
 
     /// Appends the changes of blocks, and removes the segments that exceed the limits: those before
     /// the newest `slots_kept`, and those over the bytes. A slot that alone exceeds the bytes has
-    /// no location.
+    /// no location. `refilled` are the mints whose rows of `holders` the commit refills; they are
+    /// kept with the first block.
     pub fn append(
         &mut self,
         blocks: &[&Block],
         accounts: &[Vec<&AccountUpdate>],
+        refilled: &[MintId],
         slots_kept: u64,
     ) -> io::Result<Vec<Option<Location>>> {
         let mut locations = Vec::with_capacity(blocks.len());
+        let mut refilled = Some(refilled);
         for (block, accounts) in blocks.iter().zip(accounts) {
             if self.bytes_max == 0 {
                 locations.push(None);
                 continue;
             }
-            locations.push(self.append_slot(block, accounts, slots_kept)?);
+            let refilled = refilled.take().unwrap_or_default();
+            locations.push(self.append_slot(block, accounts, refilled, slots_kept)?);
             self.prune((block.slot + 1).saturating_sub(slots_kept))?;
         }
         Ok(locations)
@@ -168,6 +174,7 @@ impl FeedWriter {
         &mut self,
         block: &Block,
         accounts: &[&AccountUpdate],
+        refilled: &[MintId],
         slots_kept: u64,
     ) -> io::Result<Option<Location>> {
         let slots_max = (slots_kept / SEGMENT_PART).max(1);
@@ -213,6 +220,9 @@ impl FeedWriter {
         record.flush(ChunkKind::Entries, 1)?;
         part::push_others(record.changes, &block.parts);
         record.flush(ChunkKind::Block, 1)?;
+        let keys = refilled.iter().flat_map(holder_row::key);
+        record.changes.extend(keys);
+        record.flush(ChunkKind::Holders, 1)?;
         let (end, changes_bytes) = (record.at, record.changes_bytes);
         if end - begin > self.bytes_max {
             file.set_len(begin)?;

@@ -13,7 +13,7 @@ use crate::options::Changed;
 use crate::rows::keys::{
     DiscriminatorKey, Entry, Indexed, MintId, MintKey, ProgramKey, TokenOwnerKey,
 };
-use crate::tables::{Db, Tables};
+use crate::tables::{Db, Extent, PerTable, Tables};
 use primitives::Pubkey;
 use sys::error::Result;
 
@@ -191,18 +191,49 @@ impl<'o> IndexDelta<'o> {
         txn: &mut RwTxn<'_>,
         refills: &mut Refills,
     ) -> Result<()> {
-        write_moves(&tables.by_program, txn, &mut self.program)?;
-        write_moves(&tables.by_discriminator, txn, &mut self.discriminator)?;
-        write_moves(&tables.by_mint, txn, &mut self.mint)?;
+        self.write_keys(tables, txn, None)?;
+        holders::write(tables, txn, self.holders, refills)?;
+        programs::write(tables, txn, self.programs)
+    }
+
+    /// Writes the changes of those tables whose rows follow from the accounts alone, if they belong
+    /// to what is there of each.
+    pub fn write_keys(
+        &mut self,
+        tables: &Tables,
+        txn: &mut RwTxn<'_>,
+        there: Option<&PerTable<Extent>>,
+    ) -> Result<()> {
+        let of = |extent: fn(&PerTable<Extent>) -> &Extent| there.map(extent);
+        let program = of(|there| &there.by_program);
+        write_moves(&tables.by_program, txn, &mut self.program, program)?;
+        let discriminator = of(|there| &there.by_discriminator);
+        let moves = &mut self.discriminator;
+        write_moves(&tables.by_discriminator, txn, moves, discriminator)?;
+        let mint = of(|there| &there.by_mint);
+        write_moves(&tables.by_mint, txn, &mut self.mint, mint)?;
+        let token_owner = of(|there| &there.by_token_owner);
         self.token_owner.sort_unstable();
         for (key, mint) in &self.token_owner {
+            if token_owner.is_some_and(|there| !there.has(key)) {
+                continue;
+            }
             match mint {
                 Some(mint) => tables.by_token_owner.put(txn, key, mint)?,
                 None => drop(tables.by_token_owner.delete(txn, key)?),
             }
         }
-        holders::write(tables, txn, self.holders, refills)?;
-        programs::write(tables, txn, self.programs)
+        Ok(())
+    }
+
+    /// The mints whose rows of `holders` the changes may reach.
+    pub fn mints(&self) -> impl Iterator<Item = &MintId> {
+        self.holders.keys()
+    }
+
+    /// The programs whose rows the changes may reach.
+    pub fn programs(&self) -> impl Iterator<Item = &Pubkey> {
+        self.programs.keys()
     }
 }
 
@@ -210,9 +241,13 @@ fn write_moves<K: Ord + AsRef<[u8]>>(
     table: &Db,
     txn: &mut RwTxn<'_>,
     moves: &mut Moves<K>,
+    there: Option<&Extent>,
 ) -> Result<()> {
     moves.sort_unstable();
     for (key, is_put) in moves {
+        if there.is_some_and(|there| !there.has(key.as_ref())) {
+            continue;
+        }
         if *is_put {
             table.put(txn, key.as_ref(), &[])?;
         } else {

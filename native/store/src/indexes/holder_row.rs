@@ -22,8 +22,11 @@ pub(crate) struct Row {
     pub entries: Vec<Entry>,
 }
 
-pub(crate) fn key(mint: &MintId) -> [u8; 33] {
-    let mut key = [0; 33];
+/// Bytes of a key.
+pub(crate) const KEY_BYTES: usize = 33;
+
+pub(crate) fn key(mint: &MintId) -> [u8; KEY_BYTES] {
+    let mut key = [0; KEY_BYTES];
     key[0] = mint.0.tag();
     key[1..].copy_from_slice(&mint.1);
     key

@@ -14,10 +14,10 @@ use primitives::token;
 use sys::error::Result;
 
 /// Prefix of the rows of `meta` that name the mints with a short row.
-const SHORT: &[u8] = b"short:";
+pub(crate) const SHORT: &[u8] = b"short:";
 
 /// The prefix after it.
-const SHORT_END: &[u8] = b"short;";
+pub(crate) const SHORT_END: &[u8] = b"short;";
 
 /// The row of `meta` of a mint with a short row.
 pub(crate) fn short_key(mint: &MintId) -> Vec<u8> {

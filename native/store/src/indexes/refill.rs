@@ -93,6 +93,11 @@ impl Refills {
         }
     }
 
+    /// The mints whose rows the next commit writes from their lists, whatever it changes.
+    pub fn finished(&self) -> Vec<MintId> {
+        self.finished.iter().copied().collect()
+    }
+
     /// The next mint whose list is new.
     pub fn take_finished(&mut self) -> Option<MintId> {
         self.finished.pop_front()

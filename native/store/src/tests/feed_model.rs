@@ -73,7 +73,7 @@ proptest! {
                     let mut feed = store.as_ref().unwrap().feed.lock().unwrap();
                     let feed = feed.as_mut().unwrap();
                     feed.begin().unwrap();
-                    feed.append(&[&block], &accounts, u64::MAX).unwrap();
+                    feed.append(&[&block], &accounts, &[], u64::MAX).unwrap();
                 }
                 Step::Kill(bytes) => {
                     drop(store.take());

@@ -1,6 +1,7 @@
 //! Tests of the store.
 
 mod check;
+mod copy;
 mod crash;
 mod feed;
 mod feed_model;
