@@ -1,41 +1,43 @@
 //! Applies blocks of token balances to the loaded store, with every index on and each commit
 //! durable.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use store::{Block, Store};
 
 use crate::data::{Set, key};
 use crate::seeded::mix;
-use crate::{machine, report};
+use crate::{copy, machine, report};
 
 const BLOCK_UPDATES: u64 = 5_000;
 const COMMITS: u64 = 24;
 
-pub fn apply(store: &Store, set: &Set) {
+/// Nine updates of ten change 20,000 accounts: a chain's writes per second do not grow with its
+/// size.
+fn skewed(set: &Set) -> impl Fn(u64) -> u64 {
+    let (all, hot) = (set.tokens, set.tokens.min(20_000));
+    move |n| mix(n) % if n.is_multiple_of(10) { all } else { hot }
+}
+
+pub fn apply(store: &Store, store_dir: &Path, set: &Set) {
     let anywhere = |n: u64| mix(n) % set.tokens;
-    // Nine updates of ten change 20,000 accounts: a chain's writes per second do not grow with its
-    // size.
-    let hot = set.tokens.min(20_000);
-    let skewed = |n: u64| {
-        mix(n)
-            % if n.is_multiple_of(10) {
-                set.tokens
-            } else {
-                hot
-            }
-    };
+    let skewed = skewed(set);
     run(store, set, "apply, uniform", 1, anywhere, None);
-    run(store, set, "apply, as blocks do", 1, skewed, None);
+    run(store, set, "apply, as blocks do", 1, &skewed, None);
     // As the indexer does when it is behind.
     run(
         store,
         set,
         "apply, as blocks do, 64 to a commit",
         64,
-        skewed,
+        &skewed,
         Some(100_000.0),
     );
+    let name = "copy beside blocks, uniform";
+    copy::run(store, store_dir, set, name, BLOCK_UPDATES, &anywhere);
+    let name = "copy beside blocks, as blocks do";
+    copy::run(store, store_dir, set, name, BLOCK_UPDATES, &skewed);
 }
 
 fn run(

@@ -13,7 +13,7 @@ use store::Store;
 use crate::apply::block_after;
 use crate::data::Set;
 use crate::seeded::mix;
-use crate::{machine, report};
+use crate::{copy, machine, report};
 
 /// 10,000 a second in slots of 200 ms.
 const BLOCK_UPDATES: u64 = 2_000;
@@ -23,19 +23,37 @@ const MEASURED: Duration = Duration::from_secs(30);
 const DEVICE_READS: Duration = Duration::from_secs(2);
 const PAGE: usize = 4_096;
 
-/// Runs every spread of updates. `scale` is the part of each time to take.
-pub fn run(store: &Store, set: &Set, scale: f64) {
-    let tokens = set.tokens;
-    // The ranks of what is written have uniform logarithms: Zipf's law with the exponent 1.
+/// The ranks of what is written have uniform logarithms: Zipf's law with the exponent 1.
+fn zipf(tokens: u64) -> impl Fn(u64) -> u64 {
     let ranks = (tokens as f64).ln();
-    let zipf = move |n: u64| {
+    move |n: u64| {
         let part = mix(n) as f64 / u64::MAX as f64;
         mix((part * ranks).exp() as u64 ^ 0x21FF) % tokens
-    };
+    }
+}
+
+/// Runs every spread of updates, for a tenth of the time if the store is small, and copies it.
+pub fn run(store: &Store, store_dir: &Path, set: &Set) {
+    let tokens = set.tokens;
     let uniform = |n: u64| mix(n) % tokens;
-    let (warm, measured) = (WARM.mul_f64(scale), MEASURED.mul_f64(scale));
-    run_spread(store, set, "cold, Zipf", (warm, measured), zipf);
-    run_spread(store, set, "cold, uniform", (warm, measured), uniform);
+    let scale = if set.accounts() < 2_000_000 { 0.1 } else { 1.0 };
+    let times = (WARM.mul_f64(scale), MEASURED.mul_f64(scale));
+    run_spread(store, set, "cold, Zipf", times, zipf(tokens));
+    run_spread(store, set, "cold, uniform", times, uniform);
+    copy(store, store_dir, set);
+}
+
+/// Copies the store beside updates.
+pub fn copy(store: &Store, store_dir: &Path, set: &Set) {
+    let name = "cold, copy beside blocks, Zipf";
+    copy::run(
+        store,
+        store_dir,
+        set,
+        name,
+        BLOCK_UPDATES,
+        &zipf(set.tokens),
+    );
 }
 
 fn run_spread(

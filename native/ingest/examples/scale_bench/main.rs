@@ -1,7 +1,7 @@
 //! Benchmarks one size of the data set: writes a snapshot archive, loads it, reads the store and
 //! updates it. Checks answers before it times them. `cargo run --release -p ingest --example
-//! scale_bench -- <folder> <accounts> [wait]` creates the folder and deletes it at the end. Each
-//! line on standard output is one figure as JSON.
+//! scale_bench -- <folder> <accounts> [wait|cold|copy]` creates the folder and deletes it at the
+//! end. Each line on standard output is one figure as JSON.
 //!
 //! With `wait` it pauses once before the updates, so that another process can read the loaded
 //! store: `<folder>/store`, all of it in memory, and `<folder>/sample.json`. The figure `loaded`
@@ -9,11 +9,14 @@
 //!
 //! With `cold` it only applies blocks, after two pauses: at `loaded` as with `wait`, and at
 //! `forgotten`, when the file is in no process's memory, so that who started it can bound that.
+//!
+//! With `copy` it only copies the store beside blocks, after the same two pauses.
 
 #![allow(clippy::too_many_lines, reason = "a list of measurements")]
 
 mod apply;
 mod cold;
+mod copy;
 mod data;
 mod load;
 mod machine;
@@ -56,11 +59,12 @@ impl Drop for Folder {
 fn main() {
     let mut args = std::env::args().skip(1);
     let (Some(dir), Some(count), mode) = (args.next(), args.next(), args.next()) else {
-        eprintln!("scale_bench <folder> <accounts> [wait|cold]");
+        eprintln!("scale_bench <folder> <accounts> [wait|cold|copy]");
         std::process::exit(2);
     };
     let mode = mode.as_deref();
-    assert!(matches!(mode, None | Some("wait" | "cold")), "wait or cold");
+    let is_known = matches!(mode, None | Some("wait" | "cold" | "copy"));
+    assert!(is_known, "wait, cold or copy");
     let set = Set::of(count.parse().expect("a number of accounts"));
     let dir = Folder(PathBuf::from(dir));
     std::fs::create_dir(&dir.0).expect("a folder that is not there yet");
@@ -73,8 +77,10 @@ fn main() {
     load::load(&archive, &dir.0, &store_dir, &set, &options);
     std::fs::remove_file(&archive).expect("the archive");
 
-    if mode == Some("cold") {
-        return apply_cold(&dir.0, &store_dir, &options, &set);
+    match mode {
+        Some("cold") => return apply_cold(&dir.0, &store_dir, &options, &set, cold::run),
+        Some("copy") => return apply_cold(&dir.0, &store_dir, &options, &set, cold::copy),
+        _ => {}
     }
     reads::cold(&store_dir, &options, &set);
     let store = Store::open_writer(&store_dir, &options).expect("the loaded store");
@@ -87,7 +93,7 @@ fn main() {
             return;
         }
     }
-    apply::apply(&store, &set);
+    apply::apply(&store, &store_dir, &set);
     if set.accounts() <= 1_100_000 {
         let differences = store.check().expect("a store that can be read");
         assert_eq!(differences, Vec::<String>::new());
@@ -108,7 +114,13 @@ fn pause(name: &str, set: &Set) -> bool {
     bytes > 0
 }
 
-fn apply_cold(dir: &Path, store_dir: &Path, options: &Options, set: &Set) {
+fn apply_cold(
+    dir: &Path,
+    store_dir: &Path,
+    options: &Options,
+    set: &Set,
+    run: impl Fn(&Store, &Path, &Set),
+) {
     sample::write(&dir.join("sample.json"), set);
     if !pause("loaded", set) {
         return;
@@ -123,9 +135,5 @@ fn apply_cold(dir: &Path, store_dir: &Path, options: &Options, set: &Set) {
         ..options.clone()
     };
     let store = Store::open_writer(store_dir, &options).expect("the loaded store");
-    cold::run(
-        &store,
-        set,
-        if set.accounts() < 2_000_000 { 0.1 } else { 1.0 },
-    );
+    run(&store, store_dir, set);
 }
