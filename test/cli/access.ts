@@ -1,15 +1,17 @@
 import { execFile } from 'node:child_process'
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { blocksOf, readPage } from '../fixtures/docs/markdown.js'
 import { ownDir } from '../fixtures/own-dir.js'
-import { openCommands } from '../fixtures/processes/commands.js'
-import { commandLine, startDeployment } from '../fixtures/processes/deployment.js'
+import { openCommands, type Ended } from '../fixtures/processes/commands.js'
+import { startDeployment } from '../fixtures/processes/deployment.js'
 import { openSocket, type SocketClient, type SocketClose } from '../fixtures/server/socket.js'
 import { freePorts } from '../fixtures/free-ports.js'
+import { listen } from '../fixtures/listen.js'
 
 /** Status of a read through an RPC URL; the client may use any loopback address. */
 const statusOf = (
@@ -38,15 +40,34 @@ const statusOf = (
 const nextClose = (closed: Promise<SocketClose>): Promise<SocketClose | undefined> =>
   Promise.race([closed, setTimeout(500, undefined, { ref: false })])
 
+/** A shell function that runs commands in the process that has the command line loaded. */
+const openShellFunction = async (
+  t: Test,
+  run: (...args: readonly string[]) => Promise<Ended>,
+): Promise<string> => {
+  const server = createServer(async (incoming, outgoing) => {
+    const { code, output } = await run(...(await text(incoming)).split('\0').slice(0, -1))
+    outgoing.writeHead(code === 0 ? 200 : 500).end(output)
+  })
+  const url = `http://127.0.0.1:${await listen(t, server)}`
+  return `printf '%s\\0' "$@" | curl -s --fail-with-body --data-binary @- ${url}`
+}
+
 /** Runs the commands of docs/access.md in a folder whose data directory is `.slotline`. */
-const checkDocumentation = async (t: Test, dir: string, port: number): Promise<void> => {
+const checkDocumentation = async (
+  t: Test,
+  dir: string,
+  port: number,
+  run: (...args: readonly string[]) => Promise<Ended>,
+): Promise<void> => {
   const blocks = blocksOf(readPage('docs/access.md')).filter(({ language }) => language === 'sh')
   t.equal(blocks.length, 7)
-  const [command, args] = commandLine()
+  const command = await openShellFunction(t, run)
   const script = blocks
     .map(({ text }) => text.replaceAll('127.0.0.1:8903', `127.0.0.1:${port + 4}`))
     .join('\n')
-    .replace('node dist/main.js', [command, ...args].join(' '))
+    .replace('node dist/main.js "$@"', () => command)
+    .replaceAll('--data-dir .slotline', `--data-dir ${join(dir, '.slotline')}`)
   const { stdout } = await promisify(execFile)('sh', ['-c', `set -e\n${script}`], {
     cwd: dir,
     timeout: 90_000,
@@ -312,5 +333,5 @@ t.test('changes by an operator apply at each edge at once', async t => {
     [accessId],
   )
 
-  await t.test('the commands of docs/access.md', t => checkDocumentation(t, dir, port))
+  await t.test('the commands of docs/access.md', t => checkDocumentation(t, dir, port, run))
 })

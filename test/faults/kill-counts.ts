@@ -20,7 +20,7 @@ import { usageIn } from '../fixtures/usage/usage.js'
 const ROLES = ['follower', 'indexer', 'control', 'edge', 'supervisor'] as const
 const KILLS = isSoak ? 200 : ROLES.length
 const LANES = 4
-const PAUSE_MS = 2
+const PAUSE_MS = 8
 /** A kill comes at any instant of this time: before, within or after that cells are settled. */
 const INSTANT_MS = 1_000
 const LIMITS = { requestsPerSecondMax: 1_000_000, requestsBurstMax: 1_000_000 }

@@ -163,7 +163,7 @@ const startClient = (url: string) => {
 
 /** A service under load, and the processes of it that were killed. */
 const open = async (t: Test) => {
-  const chain = await startSandboxChain({ slotMs: 100 })
+  const chain = await startSandboxChain()
   t.teardown(() => chain.close())
   const { arrivals, reset, url } = await openResettingUpstream(t)
   const prepared = await prepare(t, chain.geyserUrl, url)

@@ -22,7 +22,7 @@ const SLOTS = EDGES + 2
 const placeOf = ({ accessId }: StoredAccess) => ({ accessId, network: 'sandbox', location: 'fra' })
 
 /** Pause of each connection: together they send far more than the limits of the tests. */
-const FLOOD_PAUSE_MS = 10
+const FLOOD_PAUSE_MS = 20
 
 const CALL = '{"jsonrpc":"2.0","id":1,"method":"getLatestBlockhash"}'
 const JSON_LINE = 'Content-Type: application/json'

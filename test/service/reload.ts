@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parse, stringify } from 'smol-toml'
 import bs58 from 'bs58'
-import t, { type Test } from 'tap'
+import t, { t as root, type Test } from 'tap'
 import { ADDRESSES } from '../../src/sandbox/solana/addresses.js'
 import { startSandboxChain } from '../../src/sandbox/sandbox-chain.js'
 import {
@@ -14,6 +14,7 @@ import {
   startCommand,
   type Service,
 } from '../fixtures/processes/deployment.js'
+import { openCommands } from '../fixtures/processes/commands.js'
 import { requirePid } from '../fixtures/processes/require-pid.js'
 import { prepareServe, type Prepared } from '../fixtures/processes/serve.js'
 import { startSteadyClient } from '../fixtures/processes/steady-client.js'
@@ -41,7 +42,7 @@ const isServed = (prepared: Prepared): Promise<boolean> =>
   call(prepared.urlOf('one'), 'getSlot', []).then(Boolean, () => false)
 
 const open = async (t: Test, edgeCount = 1): Promise<Opened> => {
-  const chain = await startSandboxChain({ slotMs: 100 })
+  const chain = await startSandboxChain()
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
     t,
@@ -53,7 +54,10 @@ const open = async (t: Test, edgeCount = 1): Promise<Opened> => {
   return { prepared, service }
 }
 
-const reload = (t: Test, { configFile }: Prepared) =>
+const commands = openCommands(root)
+const reload = ({ configFile }: Prepared) => commands('reload', '--config', configFile)
+/** In a process of its own, beside another one. */
+const reloadBeside = (t: Test, { configFile }: Prepared) =>
   runToEnd(t, ['reload', '--config', configFile])
 
 const ROLES = ['control', 'indexer', 'edge'] as const
@@ -73,13 +77,13 @@ t.test('a reload replaces what a change concerns, without a failed request', asy
   const sockets = await Promise.all([socket(), socket(), socket(), socket()])
 
   const first = pidsOf(service)
-  const same = await reload(t, prepared)
+  const same = await reload(prepared)
   t.equal(same.code, 0, same.output)
   t.match(same.output, /slotline\.toml is loaded: no process is replaced/)
   t.strictSame(pidsOf(service), first, 'nothing has changed')
 
   configure(prepared, { rpc: { readTimeoutMs: 29_000 } })
-  const edges = await reload(t, prepared)
+  const edges = await reload(prepared)
   t.equal(edges.code, 0, edges.output)
   t.match(edges.output, /replaced edge 0, edge 1\n$/)
   const second = pidsOf(service)
@@ -102,7 +106,7 @@ t.test('a reload replaces what a change concerns, without a failed request', asy
   const { answered, failures } = await client.stop()
   t.strictSame(failures, [], `${answered} requests, none failed`)
   t.ok(answered > 100)
-  const audit = await runToEnd(t, ['audit', '--config', prepared.configFile])
+  const audit = await commands('audit', '--config', prepared.configFile)
   t.match(audit.output, /reload/, 'in the audit log')
   t.match(audit.output, 'SIGHUP')
   t.equal(await service.stop(), 0)
@@ -169,7 +173,7 @@ const loadFaulty = async (t: Test, { prepared, service }: Opened): Promise<void>
   for (const [name, change, message] of cases)
     await t.test(name, async t => {
       change()
-      const { code, output } = await reload(t, prepared)
+      const { code, output } = await reload(prepared)
       t.equal(code, 1, output)
       t.match(output, message)
       refusals++
@@ -221,14 +225,14 @@ const interrupt = async (t: Test, { prepared, service }: Opened): Promise<void> 
       if (pid !== undefined) process.kill(pid, signal)
       return pid !== undefined
     })
-  const interrupted = reload(t, prepared)
+  const interrupted = reloadBeside(t, prepared)
   await sendToSuccessor('SIGKILL')
   t.match(await interrupted, { code: 1, output: /edge 0: ended with SIGKILL/ })
   t.strictSame(service.pidsOf('edge'), first)
 
-  const failing = reload(t, prepared)
+  const failing = reloadBeside(t, prepared)
   await sendToSuccessor('SIGSTOP')
-  const second = await reload(t, prepared)
+  const second = await reloadBeside(t, prepared)
   t.equal(second.code, 1)
   t.match(second.output, 'a change of the service is in progress')
   const failed = await failing

@@ -45,7 +45,7 @@ const open = async (
   t: Test,
   { main, edgeCount = 1 }: { readonly main?: string; readonly edgeCount?: number } = {},
 ): Promise<Opened> => {
-  const chain = await startSandboxChain({ slotMs: 100 })
+  const chain = await startSandboxChain()
   t.teardown(() => chain.close())
   const prepared = await prepareServe(
     t,
@@ -176,8 +176,8 @@ const copyBuild = (t: Test): string => {
   const dir = mkdtempSync(join(tmpdir(), 'slotline-build-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
   const from = repositoryPath('dist')
-  const others = new Set([join(from, 'test'), join(from, 'packages')])
-  const filter = (path: string): boolean => !others.has(path)
+  const others = new Set(['bench', 'packages', 'test'].map(name => join(from, name)))
+  const filter = (path: string): boolean => !others.has(path) && !path.endsWith('.map')
   cpSync(from, join(dir, 'dist'), { recursive: true, filter })
   for (const name of ['node_modules', 'native', 'package.json'])
     symlinkSync(repositoryPath(name), join(dir, name))

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, statSync, writeFileSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t, { t as root, type Test } from 'tap'
 import { parseConfig } from '../../../src/config/config.js'
 import { toConfigReference } from '../../../src/config/reference.js'
 import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
+import { openCommands } from '../../fixtures/processes/commands.js'
 import { callText, commandLine, runToEnd, startServe } from '../../fixtures/processes/deployment.js'
 import { ownDir } from '../../fixtures/own-dir.js'
 import { until } from '../../fixtures/until.js'
@@ -32,9 +33,12 @@ const ALL = [
   ['--client-id', 'slotline', '--client-secret', '$SECRET', '--dashboard-url', 'https://d.example'],
 ].flat() as string[]
 
+let commands: ReturnType<typeof openCommands> | undefined
+const init = (...args: readonly string[]) => (commands ??= openCommands(root))('init', ...args)
+
 const initIn = async (t: Test, args: readonly string[]) => {
   const file = join(ownDir(t), 'slotline.toml')
-  const { code, output } = await runToEnd(t, ['init', file, ...args])
+  const { code, output } = await init(file, ...args)
   return { file, code, output, text: code === 0 ? readFileSync(file, 'utf8') : '' }
 }
 
@@ -150,7 +154,7 @@ t.test('a file is not overwritten, and a wrong answer writes none', async t => {
     [[join(dir, 'a'), ...feed, '--port', '9464'], '127.0.0.1:9464 is used by metrics', 1],
   ]
   for (const [args, message, expected = 2] of cases) {
-    const { code, output } = await runToEnd(t, ['init', ...args])
+    const { code, output } = await init(...args)
     t.equal(code, expected, args.join(' '))
     t.match(output, message)
     t.notOk(statSync(join(dir, 'a'), { throwIfNoEntry: false }))

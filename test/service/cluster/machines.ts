@@ -147,7 +147,7 @@ t.test('three machines', { skip: withoutEtcd, timeout: 240_000 }, async t => {
     const [rate, burst, seconds] = [50, 10, isSoak ? 6 : 4]
     const limits = { requestsPerSecondMax: rate, requestsBurstMax: burst }
     const { text } = await makeToken(control, 'fra', limits)
-    const loads = near.map(machine => new Load([() => machine.status(text)]))
+    const loads = near.map(machine => new Load([() => machine.status(text)], 2 * PAUSE_MS))
     await sleep(seconds * 1_000)
     await Promise.all(loads.map(load => load.stop()))
     const counts = loads.map(({ successes }) => successes)
