@@ -74,7 +74,9 @@ pub fn run(
         None,
     );
     report(&format!("{name}: copy"), took, "s", "lower", None);
-    report(&format!("{name}: growth"), grown, "%", "lower", Some(5.0));
+    // Of a smaller store one commit writes more than that.
+    let target = (set.accounts() >= 1_000_000).then_some(5.0);
+    report(&format!("{name}: growth"), grown, "%", "lower", target);
     let size = 100.0 * machine::file_bytes(&dir) as f64 / before as f64;
     report(
         &format!("{name}: file of the copy"),

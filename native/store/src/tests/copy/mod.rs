@@ -3,6 +3,7 @@
 mod bounds;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
@@ -308,4 +309,48 @@ fn an_account_that_was_a_holder_between_two_steps_is_followed() {
         store.apply(&block(3, vec![holder((900, None))])).unwrap();
     };
     at_every_step(&come_and_go, &|_| ());
+}
+
+/// The changes of a slot of a busy store, equal in each call.
+fn busy_block(slot: u64) -> Block {
+    let one = |n: u64| {
+        let id = n.wrapping_mul(slot * 7 + 3) % 1_500;
+        let data = token_data(&number(id % 9), &number(n % 5), n ^ slot, 1);
+        account(number(id), (n + slot) % 6, TOKEN_PROGRAM, &data)
+    };
+    Block {
+        transactions: (0..6).map(|n| transaction(slot, n)).collect(),
+        has_details: true,
+        ..block(slot, (0..60).map(one).collect())
+    }
+}
+
+#[test]
+fn a_copy_beside_a_thread_that_writes_equals_a_store_of_its_slot() {
+    let (temporary, same) = (open(&options()), open(&options()));
+    let store = &temporary.store;
+    let apply = |store: &Store, slot| store.apply(&busy_block(slot)).map(drop).unwrap();
+    (1..=40).for_each(|slot| apply(store, slot));
+    let is_over = AtomicBool::new(false);
+    let dirs: Vec<_> = (0..5).map(|_| tempfile::tempdir().unwrap()).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let slots = (41..).take_while(|_| !is_over.load(Ordering::Relaxed));
+            slots.for_each(|slot| apply(store, slot));
+        });
+        let copy = |dir: &tempfile::TempDir| store.copy_by(dir.path(), steps_of(3_000), &mut || ());
+        let copied: Vec<_> = dirs.iter().map(copy).collect();
+        is_over.store(true, Ordering::Relaxed);
+        copied.into_iter().for_each(|copied| copied.unwrap());
+    });
+    let mut slot = 0;
+    for dir in &dirs {
+        let copy = Store::open_reader(dir.path(), &options()).unwrap();
+        let of = copy.tip().unwrap().unwrap().slot;
+        drop(copy);
+        assert!(of > slot.max(40), "a copy follows: slot {of} after {slot}");
+        (slot + 1..=of).for_each(|slot| apply(&same.store, slot));
+        slot = of;
+        assert_equal(dir.path(), &same.store);
+    }
 }
