@@ -1,9 +1,7 @@
 // Usage for billing, compared with a load generator that counts its own requests.
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { openCommands } from '../fixtures/processes/commands.js'
-import { commandLine, startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
+import { startDeployment, type Deployment } from '../fixtures/processes/deployment.js'
 import { openSocket } from '../fixtures/server/socket.js'
 import { ownDir } from '../fixtures/own-dir.js'
 import { until } from '../fixtures/until.js'
@@ -58,9 +56,10 @@ const send = async (
   }
 }
 
-const readCsv = async (dataDir: string): Promise<string> => {
-  const [command, args] = commandLine('usage', '--csv', '--data-dir', dataDir)
-  return (await promisify(execFile)(command, args)).stdout
+const readCsv = async (run: ReturnType<typeof openCommands>, dataDir: string): Promise<string> => {
+  const { code, output } = await run('usage', '--csv', '--data-dir', dataDir)
+  if (code !== 0) throw new Error(output)
+  return output
 }
 
 type Row = Readonly<Record<string, unknown>>
@@ -146,7 +145,7 @@ t.test('usage by day and method is what a client counted', async t => {
   const { rpcUrl } = await ask('token', 'generate', ...scope)
   await load(rpcUrl, description, ledger)
   await loadSocket(rpcUrl, ledger)
-  const csv = await readCsv(dataDir)
+  const csv = await readCsv(run, dataDir)
   t.ok(csv.startsWith('day,access,network,location,method,requests,errors,rate_limited'))
   t.strictSame(sumOf(rowsOf(csv), accessId), ledger.rows(accessId, 'fra'))
 
@@ -161,13 +160,13 @@ t.test('usage by day and method is what a client counted', async t => {
     const again = await ask('token', 'regenerate', ...scope)
     await load(again.rpcUrl, description, ledger)
     await run('access', 'token', 'revoke', ...scope, ...target)
-    t.strictSame(sumOf(rowsOf(await readCsv(dataDir)), accessId), ledger.rows(accessId, 'fra'))
+    t.strictSame(sumOf(rowsOf(await readCsv(run, dataDir)), accessId), ledger.rows(accessId, 'fra'))
   })
 
   await t.test('through a restart, with requests over a limit, and by the admin API', async t => {
     t.equal(await deployment.stop(), 0)
     t.strictSame(
-      sumOf(rowsOf(await readCsv(dataDir)), accessId),
+      sumOf(rowsOf(await readCsv(run, dataDir)), accessId),
       ledger.rows(accessId, 'fra'),
       'stopped',
     )
@@ -177,7 +176,7 @@ t.test('usage by day and method is what a client counted', async t => {
     for (let count = 0; count < 30; count++) await send(url, { method: 'getSlot' }, ledger)
     t.ok((ledger.counts.get('(none)')?.[2] ?? 0) > 10)
     const rows = ledger.rows(accessId, 'fra')
-    t.strictSame(sumOf(rowsOf(await readCsv(dataDir)), accessId), rows)
+    t.strictSame(sumOf(rowsOf(await readCsv(run, dataDir)), accessId), rows)
     const answer = await fetch(
       `${deployment.description.dashboardUrl}admin/usage?access=${accessId}&limit=1000`,
       { headers: { authorization: `Bearer ${deployment.description.adminToken}` } },
