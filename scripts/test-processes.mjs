@@ -1,8 +1,7 @@
 /**
  * Folders of test/ whose files share a process, file after file; those of test/browser/ share a
- * Chromium too, and some of them, test/clients/ and test/service/sandbox/ a sandbox. Not in the
- * list are other ones that start services, and test/native/: a process has one set of native pools,
- * of the first options.
+ * Chromium too, and some of them, test/clients/ and test/service/sandbox/ a sandbox. Other ones that
+ * start services are not in the list.
  */
 export const SHARED_FOLDERS = [
   'access',
@@ -16,7 +15,9 @@ export const SHARED_FOLDERS = [
   'dashboard',
   'edge',
   'ingest',
+  'native',
   'pubsub',
+  'repository',
   'rpc',
   'sandbox',
   'sender',
@@ -43,6 +44,10 @@ export const OWN_PROCESS = [
   'test/server/http/reply-stream.ts',
   'test/server/unread-replies.ts',
   'test/websocket/stopped-readers.ts',
+  'test/repository/linear-work.ts',
+  // A process has one set of native pools, of the first options.
+  'test/native/pool-options.ts',
+  'test/native/transactions.ts',
   // Have an environment of their own.
   'test/server/compiled/ipv6.ts',
   'test/server/tls/conformance.ts',

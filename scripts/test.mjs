@@ -7,7 +7,7 @@
 // each process take longer than most tests. A file is a process, but those of some folders share
 // one: scripts/test-processes.mjs.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { cpus, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,11 +26,12 @@ const FAILURE_LINES = 40
  */
 const JOBS = { browser: 1, service: 2, rooms: 1, server: 1 }
 /**
- * While more threads than this want to run, of the last minute, no third job begins: it would make
- * all of them later, and none of them end earlier.
+ * While less than this of the processors is idle, no third job begins: it would make all of them
+ * later, and none of them end earlier. The load average is of the last minute, which is too late:
+ * after a minute of work, the processors were idle for the next one.
  */
-const LOAD_MAX = 3 * availableParallelism()
-const LOOK_MS = 1_000
+const IDLE_MIN = 0.15
+const LOOK_MS = 1_500
 /** Between the starts of the first jobs, which start the most processes. */
 const FIRST_MS = 5_000
 /** Folders without one in src/ that start no service. */
@@ -187,14 +188,43 @@ const started = Date.now()
 const times = []
 let output = ''
 
+/** Milliseconds of all processors since the start: those that were idle, and all. */
+const readProcessors = () => {
+  const times = cpus().map(({ times }) => times)
+  const sum = values => values.reduce((total, value) => total + value, 0)
+  return [sum(times.map(({ idle }) => idle)), sum(times.flatMap(one => Object.values(one)))]
+}
+
+const readIdle = async () => {
+  const [idle, all] = readProcessors()
+  await sleep(LOOK_MS)
+  const [idleNow, allNow] = readProcessors()
+  return (idleNow - idle) / (allNow - all)
+}
+
+/** Jobs that run, or are about to. */
+let jobCount = 0
+let admitted = Promise.resolve()
+/** Resolves when a job may begin, for one after the other: each changes what is idle. */
+const admit = () => {
+  admitted = admitted.then(async () => {
+    let idle = jobCount > 1 ? await readIdle() : 1
+    while (jobCount > 1 && idle < IDLE_MIN) idle = await readIdle()
+    jobCount++
+  })
+  return admitted
+}
+
 /** Runs files of the first of these groups that has one left, until none has. */
 const work = async (...sources) => {
-  for (;;) {
-    while (running.size > 1 && loadavg()[0] > LOAD_MAX) await sleep(LOOK_MS)
-    const group = sources.find(({ waiting }) => waiting.length > 0)
-    if (group === undefined) return
-    const job = group.waiting.shift()
-    const { rows, rest } = await runJob(job)
+  const findGroup = () => sources.find(({ waiting }) => waiting.length > 0)
+  while (findGroup() !== undefined) {
+    await admit()
+    const group = findGroup()
+    const job = group?.waiting.shift()
+    const { rows, rest } = job === undefined ? { rows: [], rest: [] } : await runJob(job)
+    jobCount--
+    if (job === undefined) return
     if (rest.length > 0) group.waiting.unshift({ ...job, files: rest })
     times.push(...rows)
     group.failed.push(...rows.filter(({ hasPassed }) => !hasPassed))
