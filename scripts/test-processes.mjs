@@ -1,7 +1,7 @@
 /**
  * Folders of test/ whose files share a process, file after file; those of test/browser/ share a
- * Chromium too, and some of them, test/clients/ and test/service/sandbox/ a sandbox. Other ones that
- * start services are not in the list.
+ * Chromium too, and some of them, test/clients/ and test/service/sandbox/ a sandbox. Other ones
+ * that start services are not in the list.
  */
 export const SHARED_FOLDERS = [
   'access',
@@ -69,6 +69,10 @@ export const LONGEST = [
   'test/cli/access.ts',
   'test/service/usage.ts',
   'test/service/cluster/peers.ts',
+  'test/dashboard/',
+  'test/edge/',
+  'test/ingest/',
+  'test/submission/',
   'test/bootstrap/',
   'test/faults/kill.ts',
 ]
