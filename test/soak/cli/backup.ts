@@ -16,6 +16,7 @@ import { openIndexer } from '../../../src/native/indexer.js'
 import { decodePubkey } from '../../../src/native/encoding.js'
 import { defaults as storeDefaults } from '../../../src/native/store-options.js'
 import { startSandboxChain } from '../../../src/sandbox/sandbox-chain.js'
+import type { BackupLabel } from '../../../src/storage/backup.js'
 import { openCommands } from '../../fixtures/processes/commands.js'
 import { call, callText, runToEnd, startCommand } from '../../fixtures/processes/deployment.js'
 import { prepareServe } from '../../fixtures/processes/serve.js'
@@ -118,8 +119,12 @@ t.test('verify without a readable store prints one line and no verdict', async t
   }
 })
 
-const labelOf = (dir: string): { readonly slot: number } =>
+const labelOf = (dir: string): Pick<BackupLabel, 'slot' | 'bytes' | 'sha256'> =>
   JSON.parse(readFileSync(join(dir, 'backup.json'), 'utf8'))
+
+/** Of backups, at instants from their start to a little after their end. */
+const KILLS = 40
+const KILL_WITHIN_MS = 1_200
 
 t.test('a backup under load is a complete store and gives the same answers', async t => {
   const busy = await openBusyService(t)
@@ -170,6 +175,23 @@ t.test('a backup under load is a complete store and gives the same answers', asy
     t.notOk(existsSync(draft), 'nothing at all is left')
     await interrupt('SIGKILL')
     t.ok(existsSync(draft))
+    let wholeCount = 0
+    for (let kill = 0; kill < KILLS; kill++) {
+      const args = ['backup', '--config', configFile, '--network', 'one', '--to', target]
+      const { child, exit } = startCommand(t, args)
+      await sleep((kill * KILL_WITHIN_MS) / KILLS)
+      child.kill('SIGKILL')
+      await exit
+      if (!existsSync(target)) continue
+      wholeCount++
+      const { bytes, sha256 } = labelOf(target)
+      const data = readFileSync(join(target, 'data.mdb'))
+      const digest = createHash('sha256').update(data).digest('hex')
+      t.strictSame([data.length, digest], [bytes, sha256], 'what is there is whole')
+      rmSync(target, { recursive: true })
+    }
+    t.comment(`${wholeCount} of ${KILLS} were whole`)
+    t.ok(wholeCount < KILLS)
     const next = await slotline('backup', '--to', target)
     t.equal(next.code, 0, next.output)
     t.notOk(existsSync(draft), 'the next one clears what was left')
