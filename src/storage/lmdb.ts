@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { closeSync, fstatSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { open, type Database, type Key, type RootDatabase } from 'lmdb'
@@ -45,10 +45,13 @@ const allocateLock = ({ path, readersMax }: LmdbOptions): void => {
   allocateFile(file, byteLength)
 }
 
+/** Folders of the open stores. */
+const paths = new WeakMap<Lmdb, string>()
+
 /** Opens a store, which is a folder. All processes must open it with the same options. */
 export const openLmdb = (options: LmdbOptions): Lmdb => {
   if (!options.isReadOnly) allocateLock(options)
-  return open<Buffer>({
+  const store = open<Buffer>({
     path: options.path,
     readOnly: options.isReadOnly,
     noSubdir: false,
@@ -63,6 +66,8 @@ export const openLmdb = (options: LmdbOptions): Lmdb => {
     // fails, and a full disk would end the process.
     eventTurnBatching: false,
   })
+  paths.set(store, options.path)
+  return store
 }
 
 /** Opens a table; undefined if a store that is opened to read does not have it. */
@@ -97,6 +102,26 @@ const numberAt = (stats: object, name: string): number => {
   const value: unknown = Object.entries(stats).find(([key]) => key === name)?.[1]
   if (typeof value === 'number') return value
   throw new Error(`lmdb reports no ${name}`)
+}
+
+/** Bytes of a store's file behind those that it uses: more than one commit adds to it. */
+const ROOM = Buffer.alloc(1024 ** 2)
+
+/**
+ * Lengthens the file of a store, so that the next commit adds nothing to it. Throws if the disk is
+ * full. lmdb 3.5 must not meet that itself: it writes the sentence that says so behind the end of
+ * 100 bytes, and the process often ends soon after.
+ */
+export const makeRoom = (store: Lmdb): void => {
+  const path = paths.get(store)
+  if (path === undefined) throw new Error('the store was not opened here')
+  const file = openSync(join(path, 'data.mdb'), 'a')
+  try {
+    let missing = readLmdbStats(store).usedBytes + ROOM.byteLength - fstatSync(file).size
+    while (missing > 0) missing -= writeSync(file, ROOM, 0, Math.min(ROOM.byteLength, missing))
+  } finally {
+    closeSync(file)
+  }
 }
 
 /** What lmdb reports of a store; its own types do not declare it. */

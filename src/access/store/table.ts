@@ -2,6 +2,7 @@ import { Packr } from 'msgpackr'
 import * as v from 'valibot'
 import {
   handleCommitError,
+  makeRoom,
   openLmdb,
   openLmdbTable,
   readLmdbStats,
@@ -123,6 +124,7 @@ export class TableStore {
    * resolves.
    */
   async transaction<T>(work: () => T): Promise<T> {
+    makeRoom(this.#root)
     try {
       const result = await this.#root.childTransaction(work)
       await this.#root.flushed

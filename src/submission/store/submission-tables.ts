@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import {
   closeLmdbWriter,
   handleCommitError,
+  makeRoom,
   openLmdb,
   openLmdbTable,
   readLmdbStats,
@@ -97,13 +98,8 @@ export class SubmissionTables {
 
   constructor(path: string, options: Options, readOnly: boolean) {
     const { mapBytes, readersMax } = options
-    const root = openLmdb({
-      path,
-      mapBytes,
-      readersMax,
-      tablesMax: TABLES_MAX,
-      isReadOnly: readOnly,
-    })
+    const bounds = { mapBytes, readersMax, tablesMax: TABLES_MAX }
+    const root = openLmdb({ path, ...bounds, isReadOnly: readOnly })
     this.root = root
     this.readOnly = readOnly
     this.createBounds = () => TABLE_NAMES.map(() => new AccessBounds(options.accessMax))
@@ -375,6 +371,7 @@ export class SubmissionTables {
 
   /** Writes that are committed together. */
   private async write(start: () => readonly Promise<boolean>[]): Promise<void> {
+    makeRoom(this.root)
     let writes: readonly Promise<boolean>[] = []
     const whole = this.root.batch(() => {
       writes = start().map(handled)
