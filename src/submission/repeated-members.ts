@@ -19,15 +19,15 @@ const toName = (token: string): string =>
  */
 export const hasRepeatedMember = (text: string): boolean => {
   const scanner = new JsonScanner(text)
-  /** The names in each open object, undefined for an array. */
-  const open: (Set<string> | undefined)[] = []
+  /** The names in each open object, undefined for an array, and null before the first name. */
+  const open: (Set<string> | null | undefined)[] = []
   // In an object, a string after `{` or `,` is the name of a member.
   let isName = false
   for (let token = scanner.next(); token !== END; token = scanner.next()) {
     switch (token) {
       case OPEN_OBJECT:
       case OPEN_ARRAY:
-        open.push(token === OPEN_OBJECT ? new Set() : undefined)
+        open.push(token === OPEN_OBJECT ? null : undefined)
         isName = true
         break
       case CLOSE_OBJECT:
@@ -43,8 +43,9 @@ export const hasRepeatedMember = (text: string): boolean => {
         isName = false
         if (names === undefined) break
         const name = toName(text.slice(scanner.index, scanner.end + 1))
-        if (names.has(name)) return true
-        names.add(name)
+        if (names?.has(name) === true) return true
+        if (names === null) open[open.length - 1] = new Set([name])
+        else names.add(name)
       }
     }
   }
