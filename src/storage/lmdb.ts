@@ -45,8 +45,8 @@ const allocateLock = ({ path, readersMax }: LmdbOptions): void => {
   allocateFile(file, byteLength)
 }
 
-/** Folders of the open stores. */
-const paths = new WeakMap<Lmdb, string>()
+/** Files of the open stores, and how long they are at least. */
+const files = new WeakMap<Lmdb, { readonly path: string; byteLength: number }>()
 
 /** Opens a store, which is a folder. All processes must open it with the same options. */
 export const openLmdb = (options: LmdbOptions): Lmdb => {
@@ -66,7 +66,7 @@ export const openLmdb = (options: LmdbOptions): Lmdb => {
     // fails, and a full disk would end the process.
     eventTurnBatching: false,
   })
-  paths.set(store, options.path)
+  files.set(store, { path: join(options.path, 'data.mdb'), byteLength: 0 })
   return store
 }
 
@@ -109,18 +109,23 @@ const ROOM = Buffer.alloc(1024 ** 2)
 
 /**
  * Lengthens the file of a store, so that the next commit adds nothing to it. Throws if the disk is
- * full. lmdb 3.5 must not meet that itself: it writes the sentence that says so behind the end of
- * 100 bytes, and the process often ends soon after.
+ * full and the room of earlier calls is used. lmdb 3.5 must not meet that itself: it writes the
+ * sentence that says so behind the end of 100 bytes, and the process often ends soon after.
  */
 export const makeRoom = (store: Lmdb): void => {
-  const path = paths.get(store)
-  if (path === undefined) throw new Error('the store was not opened here')
-  const file = openSync(join(path, 'data.mdb'), 'a')
+  const file = files.get(store)
+  if (file === undefined) throw new Error('the store was not opened here')
+  const neededBytes = readLmdbStats(store).usedBytes + ROOM.byteLength
+  if (file.byteLength >= neededBytes) return
+  const descriptor = openSync(file.path, 'a')
   try {
-    let missing = readLmdbStats(store).usedBytes + ROOM.byteLength - fstatSync(file).size
-    while (missing > 0) missing -= writeSync(file, ROOM, 0, Math.min(ROOM.byteLength, missing))
+    file.byteLength = fstatSync(descriptor).size
+    while (file.byteLength < neededBytes + ROOM.byteLength)
+      file.byteLength += writeSync(descriptor, ROOM)
+  } catch (error) {
+    if (file.byteLength < neededBytes) throw error
   } finally {
-    closeSync(file)
+    closeSync(descriptor)
   }
 }
 
