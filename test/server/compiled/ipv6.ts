@@ -20,11 +20,17 @@ const CLIENT = ['2001:db8:0:2::1', '2001:db8:0:2::2', '2001:db8:0:2:ffff:ffff:ff
 /** The next network: it differs in the last of these bits. */
 const OTHER = '2001:db8:0:3::1'
 
-const addAddresses = (): void => {
-  const ip = (...args: string[]) => execFileSync('ip', args)
+/** Adds the addresses. The kernel adds their routes later, in a work queue of the whole system. */
+const addAddresses = async (): Promise<void> => {
+  const ip = (...args: string[]) => execFileSync('ip', args, { encoding: 'utf8' })
   ip('link', 'set', 'lo', 'up')
-  for (const address of [SERVER, ...CLIENT, OTHER])
+  const addresses = [SERVER, ...CLIENT, OTHER]
+  for (const address of addresses)
     ip('-6', 'address', 'add', `${address}/128`, 'dev', 'lo', 'nodad')
+  await eventually(() => {
+    const routes = ip('-6', 'route', 'show', 'table', 'local').split(/\s+/)
+    return addresses.every(address => routes.includes(address))
+  })
 }
 
 /** Whether a request is answered on a connection that had none before. */
@@ -35,7 +41,7 @@ const isAnswered = async (connection: Connection): Promise<boolean> => {
 
 /** Runs in the namespace. */
 const limitConnections = async (t: Test): Promise<void> => {
-  addAddresses()
+  await addAddresses()
   const { port, server } = await openTestServer(t, [{}], {
     listeners: [{ host: '::', port: 0 }],
     options: { connectionsPerAddressMax: 2 },
