@@ -45,8 +45,16 @@ const allocateLock = ({ path, readersMax }: LmdbOptions): void => {
   allocateFile(file, byteLength)
 }
 
-/** Files of the open stores, and how long they are at least. */
-const files = new WeakMap<Lmdb, { readonly path: string; byteLength: number }>()
+type StoreFile = {
+  readonly path: string
+  /** It is so long at least. */
+  byteLength: number
+  /** There is room for what this turn of the event loop writes, which is one commit. */
+  hasRoom: boolean
+}
+
+/** Files of the open stores. */
+const files = new WeakMap<Lmdb, StoreFile>()
 
 /** Opens a store, which is a folder. All processes must open it with the same options. */
 export const openLmdb = (options: LmdbOptions): Lmdb => {
@@ -66,7 +74,7 @@ export const openLmdb = (options: LmdbOptions): Lmdb => {
     // fails, and a full disk would end the process.
     eventTurnBatching: false,
   })
-  files.set(store, { path: join(options.path, 'data.mdb'), byteLength: 0 })
+  files.set(store, { path: join(options.path, 'data.mdb'), byteLength: 0, hasRoom: false })
   return store
 }
 
@@ -115,8 +123,16 @@ const ROOM = Buffer.alloc(1024 ** 2)
 export const makeRoom = (store: Lmdb): void => {
   const file = files.get(store)
   if (file === undefined) throw new Error('the store was not opened here')
+  if (file.hasRoom) return
   const neededBytes = readLmdbStats(store).usedBytes + ROOM.byteLength
-  if (file.byteLength >= neededBytes) return
+  if (file.byteLength < neededBytes) lengthen(file, neededBytes)
+  file.hasRoom = true
+  setImmediate(() => {
+    file.hasRoom = false
+  })
+}
+
+const lengthen = (file: StoreFile, neededBytes: number): void => {
   const descriptor = openSync(file.path, 'a')
   try {
     file.byteLength = fstatSync(descriptor).size

@@ -47,11 +47,9 @@ export const defaults = {
    * recorded.
    */
   bufferedMax: 4_096,
-  /**
-   * Records of lander routes, refusals and landings wait this long for others to be stored with.
-   */
+  /** Records that have ended wait this long for others to be stored with. */
   gatherMs: 20,
-  /** Such records whose writes one turn of the event loop starts: about 30 µs each. */
+  /** Such records whose writes one turn of the event loop starts: 30 to 90 µs each. */
   gatherCountMax: 16,
   /** What a block brought waits for so long: it is told within 50 ms of its commit. */
   landedGatherMs: 5,

@@ -23,7 +23,8 @@ export const createIds =
 /** An id as text. */
 export const formatId = (id: Uint8Array): string => {
   const hex = Buffer.from(id.buffer, id.byteOffset, id.byteLength).toString('hex')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  const cuts = [0, 8, 12, 16, 20] as const
+  return cuts.map((from, at) => hex.slice(from, cuts[at + 1])).join('-')
 }
 
 const SHAPE = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
