@@ -29,10 +29,9 @@ export const accessRow = (accessId: string, id: Uint8Array): Buffer =>
 /** Characters of a signature in a key: 140 bits of it. */
 const SIGNATURE_CHARS = 24
 
-/** Signature ‖ access ‖ id: the newest submissions of a signature are found by its access alone. */
-export const signatureKey = (signature: string, accessId: string, id: Uint8Array): Buffer =>
+/** Signature ‖ `accessRow`: the newest submissions of a signature are found by its access alone. */
+export const signatureKey = (signature: string, row: Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from(signature.slice(0, SIGNATURE_CHARS).padEnd(SIGNATURE_CHARS), 'latin1'),
-    accessKey(accessId),
-    id,
+    row,
   ])

@@ -186,9 +186,7 @@ export class SubmissionTables {
       table.put(id, pack(stored)),
       ...(before === undefined ? [byAccess.put(row, Buffer.of(number))] : []),
       ...(before === undefined || before.signatures.length < signatures.length
-        ? signatures.map(signature =>
-            bySignature.put(signatureKey(signature, accessId, id), NOTHING),
-          )
+        ? signatures.map(signature => bySignature.put(signatureKey(signature, row), NOTHING))
         : []),
       ...(changes.length > 0
         ? (this.log?.append(accessId, { id, network, route, changes }, nowMs) ?? [])
@@ -232,8 +230,8 @@ export class SubmissionTables {
     this.refresh()
     this.openIndexes()
     const range = {
-      start: signatureKey(signature, accessId, LAST_ID),
-      end: signatureKey(signature, accessId, FIRST_ID),
+      start: signatureKey(signature, accessRow(accessId, LAST_ID)),
+      end: signatureKey(signature, accessRow(accessId, FIRST_ID)),
       reverse: true,
       limit: VISITED_MAX,
     }
@@ -360,11 +358,11 @@ export class SubmissionTables {
     if (row === undefined) return []
     const raw = unpack(row)
     const { accessId, signatures } = v.parse(Owned, raw)
-    const keys = signatures.map(signature => signatureKey(signature, accessId, id))
+    const own = accessRow(accessId, id)
     return [
       table.remove(id),
-      ...[this.byAccess?.remove(accessRow(accessId, id)) ?? []].flat(),
-      ...keys.flatMap(key => this.bySignature?.remove(key) ?? []),
+      ...[this.byAccess?.remove(own) ?? []].flat(),
+      ...signatures.flatMap(one => this.bySignature?.remove(signatureKey(one, own)) ?? []),
       ...(this.ended?.putRemoved(id, raw) ?? []),
     ]
   }
