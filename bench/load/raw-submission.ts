@@ -5,39 +5,35 @@ import type { Context } from '../context.js'
 import type { Exchange, Target } from '../load-generators/connection.js'
 import { PATHS } from '../peers/upstream-paths.js'
 import { signTransaction, type Signed } from '../data/transactions.js'
-import { addCosts, probe, REQUESTS_PER_SECOND, reportAdded, type Costs } from './submission.js'
+import {
+  addCosts,
+  createWay,
+  probe,
+  reportAdded,
+  REQUESTS_PER_SECOND,
+  type Way,
+} from './submission.js'
 
 /** More than a probe sends. */
 const MARGIN = 1.1
 
-type Way = Costs & { readonly to: Target; readonly toExchange: (signed: Signed) => Exchange }
+/** How a transaction is sent by a way, and what is answered. */
+type ToExchange = (signed: Signed) => Exchange
 
 const BINARY_ACCEPTED = '\0'
 
-const ways = ({ port, path }: Target): Way[] => {
-  const costs = () => ({ p50: [], p99: [] })
+const toOctets: ToExchange = ({ bytes, signature }) => ({ body: bytes, reply: signature })
+const toBinaryMessage: ToExchange = ({ bytes, signature }) => ({
+  body: bytes,
+  reply: BINARY_ACCEPTED + Buffer.from(bs58.decode(signature)).toString('latin1'),
+})
+
+const createWays = ({ port, path }: Target): [Way, ToExchange][] => {
+  const toSend = { port, path: `${path}/send`, contentType: 'application/octet-stream' }
   return [
-    {
-      name: '/send',
-      costs: costs(),
-      to: { port, path: `${path}/send`, contentType: 'application/octet-stream' },
-      toExchange: ({ bytes, signature }) => ({ body: bytes, reply: signature }),
-    },
-    {
-      name: 'binary message',
-      costs: costs(),
-      to: { port, path, isWebSocket: true },
-      toExchange: ({ bytes, signature }) => ({
-        body: bytes,
-        reply: BINARY_ACCEPTED + Buffer.from(bs58.decode(signature)).toString('latin1'),
-      }),
-    },
-    {
-      name: 'QUIC stream',
-      costs: costs(),
-      to: { port, path, isQuic: true },
-      toExchange: ({ bytes, signature }) => ({ body: bytes, reply: signature }),
-    },
+    [createWay('/send', toSend), toOctets],
+    [createWay('binary message', { port, path, isWebSocket: true }), toBinaryMessage],
+    [createWay('QUIC stream', { port, path, isQuic: true }), toOctets],
   ]
 }
 
@@ -58,13 +54,11 @@ export const benchRawSubmission = async (context: Context): Promise<void> => {
     reply: JSON.stringify({ jsonrpc: '2.0', result: signature, id }),
   }))
   const toUpstream = { port: upstreamPort, path: PATHS.transaction }
-  const all = ways(edge.target)
+  const ways = createWays(edge.target)
   for (let round = 0; round < plan.rounds; round++) {
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
-    for (const { to, toExchange, costs } of all) {
-      const whole = await probe(context, to, fresh().map(toExchange), REQUESTS_PER_SECOND)
-      addCosts(costs, whole, bare)
-    }
+    for (const [way, toExchange] of ways)
+      await addCosts(context, way, fresh().map(toExchange), bare)
   }
-  for (const way of all) reportAdded(context, way)
+  for (const [way] of ways) reportAdded(context, way)
 }

@@ -2,7 +2,7 @@
 // request to the upstream itself; and what batches cost a reader.
 import { once } from 'node:events'
 import { Client, WebSocket } from 'undici'
-import { runJob, startChild } from '../child.js'
+import { cpuMsOf, runJob, startChild } from '../child.js'
 import type { Exchange, Target } from '../load-generators/connection.js'
 import type { ClosedLoop, ClosedLoopResult } from '../load-generators/closed-loop.js'
 import type { Latency, OpenLoop } from '../load-generators/open-loop.js'
@@ -175,18 +175,22 @@ export const probe = async (
   return latency
 }
 
-/** What a way to submit has added to the latency of the upstream itself. */
-export type Costs = {
+/** A way to submit, and what it has added to the latency of the upstream itself. */
+export type Way = {
   readonly name: string
-  readonly costs: Record<keyof typeof ADDED, number[]>
-}
-
-type Way = Costs & {
   readonly to: Target
-  readonly exchanges: readonly Exchange[]
+  readonly costs: Record<keyof typeof ADDED, number[]>
+  /** Of edge and sender, in milliseconds a request. */
+  readonly cpuMs: number[]
   /** What a proxy adds that does nothing but forward is no target. */
   readonly isPeer?: boolean
 }
+
+export const createWay = (name: string, to: Target, isPeer = false): Way => ({
+  ...{ name, to, isPeer },
+  costs: { p50: [], p99: [] },
+  cpuMs: [],
+})
 
 /** Ports of the upstream, and of a bare proxy before it. */
 type Peers = { readonly upstreamPort: number; readonly proxyPort: number }
@@ -204,40 +208,41 @@ const added = async (
   const through = await ask(toEdge, bodies)
   // First, so that the code of the sequential requests is compiled.
   await runClosedLoop(context, name, [toEdge, through])
-  const costs = (): Costs['costs'] => ({ p50: [], p99: [] })
-  const ways: Way[] = [
-    { name, to: toEdge, exchanges: through, costs: costs() },
-    {
-      name: `${name} by a bare proxy`,
-      to: { ...toUpstream, port: proxyPort },
-      exchanges: directly,
-      costs: costs(),
-      isPeer: true,
-    },
+  const ways: [Way, readonly Exchange[]][] = [
+    [createWay(name, toEdge), through],
+    [createWay(`${name} by a bare proxy`, { ...toUpstream, port: proxyPort }, true), directly],
   ]
   if (messages !== undefined) {
     const to = { port: edge.port, path: edge.path, isWebSocket: true }
-    const exchanges = await askSocket(to, messages)
-    ways.push({ name: `${name} by WebSocket`, to, exchanges, costs: costs() })
+    ways.push([createWay(`${name} by WebSocket`, to), await askSocket(to, messages)])
   }
   for (let round = 0; round < context.plan.rounds; round++) {
     const bare = await probe(context, toUpstream, directly, REQUESTS_PER_SECOND)
-    for (const { to, exchanges, costs } of ways) {
-      const whole = await probe(context, to, exchanges, REQUESTS_PER_SECOND)
-      addCosts(costs, whole, bare)
-    }
+    for (const [way, exchanges] of ways) await addCosts(context, way, exchanges, bare)
   }
-  for (const way of ways) reportAdded(context, way)
+  for (const [way] of ways) reportAdded(context, way)
 }
 
-export const addCosts = (costs: Costs['costs'], whole: Latency, bare: Latency): void => {
+/** Measures one way once more. */
+export const addCosts = async (
+  context: Context,
+  { to, costs, cpuMs }: Way,
+  exchanges: readonly Exchange[],
+  bare: Latency,
+): Promise<void> => {
+  const { edge, plan } = context
+  const busyMs = (): number => (cpuMsOf(edge.pid) ?? NaN) + (cpuMsOf(edge.senderPid) ?? NaN)
+  const beforeMs = busyMs()
+  const whole = await probe(context, to, exchanges, REQUESTS_PER_SECOND)
+  const count = (REQUESTS_PER_SECOND * (plan.warmMs + plan.openLoopMs)) / 1_000
+  cpuMs.push((busyMs() - beforeMs) / count)
   for (const quantile of ['p50', 'p99'] as const)
     costs[quantile].push(whole[quantile] - bare[quantile])
 }
 
 export const reportAdded = (
   { report }: Context,
-  { name, costs, isPeer = false }: Costs & Pick<Way, 'isPeer'>,
+  { name, costs, cpuMs, isPeer = false }: Way,
 ): void => {
   for (const quantile of ['p50', 'p99'] as const)
     report({
@@ -248,6 +253,9 @@ export const reportAdded = (
       ...(!isPeer && { target: ADDED[quantile] }),
       isTail: true,
     })
+  if (isPeer) return
+  const value = median(cpuMs)
+  report({ name: `${name}, processor time`, value, unit: 'ms', better: 'lower', isTail: true })
 }
 
 /** As much as autocannon gets answered on one route. */

@@ -148,6 +148,7 @@ export type Server = { readonly target: Target; readonly pid: number }
 
 /** A running edge. */
 export type Edge = Server & {
+  readonly senderPid: number
   /** Sends a command of the supervisor. */
   send(command: Command): void
   /** Its metrics, as `/metrics` has them. */
@@ -237,6 +238,7 @@ export const startEdge = async (
   )
   return {
     pid: child.pid ?? 0,
+    senderPid: sender.pid ?? 0,
     target: { port: config.locations[0]?.listeners[0]?.port ?? 0, path: `/${token}` },
     send: command => void child.send(command),
     metrics: () =>

@@ -113,19 +113,25 @@ const COMMITS_MAX = 14
 t.test('records that nobody waits for are stored together', async t => {
   const { dir, openStore, newId, faults } = await open(t, { gatherMs: 500, gatherCountMax: 20 })
   const store = await openStore()
-  const countCommits = async (): Promise<number> => {
+  const countCommits = async (write: () => void): Promise<number> => {
     const before = await commitCount(dir)
     const records = store.stats().records + 30
     for (let count = 0; count < 30; count++) {
-      store.record(newId(), ACCEPTED)
+      write()
       await sleep(1)
     }
     await until('all are stored', () => store.stats().records === records)
     return (await commitCount(dir)) - before
   }
+  const ways = {
+    'records of what ended': () => store.record(newId(), ACCEPTED),
+    'bundles that end': () => void store.begin(newId(), PENDING)?.end(ACCEPTED),
+  }
   // LMDB's thread takes the writes of one turn in parts where others run between them.
-  const commits = await quietest(COMMITS_MAX, countCommits)
-  t.ok(commits <= COMMITS_MAX, `${commits} commits`)
+  for (const [name, write] of Object.entries(ways)) {
+    const commits = await quietest(COMMITS_MAX, () => countCommits(write))
+    t.ok(commits <= COMMITS_MAX, `${name}: ${commits} commits`)
+  }
   const last = newId()
   store.record(last, ACCEPTED)
   await store.close()

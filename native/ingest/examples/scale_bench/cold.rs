@@ -17,6 +17,8 @@ use crate::{copy, machine, report};
 
 /// 10,000 a second in slots of 200 ms.
 const BLOCK_UPDATES: u64 = 2_000;
+/// Five seconds of blocks: what one commit of them saves of the bytes.
+const GROUP: u64 = 25;
 /// Of each spread of updates: until memory has what is written often, and measured.
 const WARM: Duration = Duration::from_secs(10);
 const MEASURED: Duration = Duration::from_secs(30);
@@ -38,8 +40,12 @@ pub fn run(store: &Store, store_dir: &Path, set: &Set) {
     let uniform = |n: u64| mix(n) % tokens;
     let scale = if set.accounts() < 2_000_000 { 0.1 } else { 1.0 };
     let times = (WARM.mul_f64(scale), MEASURED.mul_f64(scale));
-    run_spread(store, set, "cold, Zipf", times, zipf(tokens));
-    run_spread(store, set, "cold, uniform", times, uniform);
+    run_spread(store, set, ("cold, Zipf", 1), times, zipf(tokens));
+    run_spread(store, set, ("cold, uniform", 1), times, uniform);
+    let name = format!("cold, Zipf, {GROUP} to a commit");
+    run_spread(store, set, (&name, GROUP), times, zipf(tokens));
+    let name = format!("cold, uniform, {GROUP} to a commit");
+    run_spread(store, set, (&name, GROUP), times, uniform);
     copy(store, store_dir, set);
 }
 
@@ -56,21 +62,24 @@ pub fn copy(store: &Store, store_dir: &Path, set: &Set) {
     );
 }
 
+/// Commits `group` blocks at once.
 fn run_spread(
     store: &Store,
     set: &Set,
-    name: &str,
+    (name, group): (&str, u64),
     (warm, measured): (Duration, Duration),
     pick: impl Fn(u64) -> u64,
 ) {
     let commit = || {
         let tip = store.tip().expect("a store").expect("a tip");
         let mut last = (tip.slot, tip.blockhash);
-        let block = block_after(&mut last, set, BLOCK_UPDATES, &pick);
+        let blocks: Vec<_> = (0..group)
+            .map(|_| block_after(&mut last, set, BLOCK_UPDATES, &pick))
+            .collect();
         let begun = Instant::now();
         store
-            .apply(&block)
-            .expect("a block that continues the chain");
+            .apply_all(&blocks)
+            .expect("blocks that continue the chain");
         begun.elapsed()
     };
     let begun = Instant::now();
@@ -83,7 +92,7 @@ fn run_spread(
     while begun.elapsed() < measured {
         times.push(commit());
     }
-    let updates = (times.len() as u64 * BLOCK_UPDATES) as f64;
+    let updates = (times.len() as u64 * group * BLOCK_UPDATES) as f64;
     let spent: Duration = times.iter().sum();
     let rate = updates / spent.as_secs_f64();
     report(name, rate, "updates/s", "higher", None);
