@@ -114,7 +114,8 @@ const prepared = await prepareServe(
     steady: feedOf(steadyChain.geyserUrl),
     ...Object.fromEntries(falseFeeds),
   },
-  { processes: { edgeCount: 1 } },
+  // A stopped indexer is not replaced before its silence was noticed.
+  { processes: { edgeCount: 1, hungMs: 600_000 } },
   { hasGrpc: true, limits: { socketsMax: 200 } },
 )
 const service = await prepared.start()
