@@ -1,6 +1,6 @@
 //! Decompresses archives into a plain tar. The archive's name does not decide the format.
 
-use std::io::{self, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
@@ -14,13 +14,19 @@ const SKIPPABLE_MAGIC: [u8; 3] = [0x2A, 0x4D, 0x18];
 /// Size of a compressed read.
 const READ_BYTES: usize = 1 << 20;
 
+/// Follows an archive of lz4, whose decoder takes the end of its source for the end of a frame. As
+/// the length of a block this is too large, with up to three zero bytes before it too.
+const LZ4_END: [u8; 4] = [0xFF; 4];
+
 /// An archive with its first bytes put back.
 type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+/// The same with [`LZ4_END`] behind it.
+type Ended<R> = BufReader<Chain<Whole<R>, &'static [u8]>>;
 
 /// A plain tar.
 pub(super) enum Plain<R: Read> {
     Zstd(Box<zstd::Decoder<'static, Whole<R>>>),
-    Lz4(Box<FrameDecoder<Whole<R>>>),
+    Lz4(Box<FrameDecoder<Ended<R>>>),
     Tar(Whole<R>),
 }
 
@@ -47,7 +53,8 @@ pub(super) fn decompress<R: Read>(mut source: R) -> Result<Plain<R>> {
         return Ok(Plain::Zstd(Box::new(zstd::Decoder::with_buffer(whole)?)));
     }
     if magic == LZ4_MAGIC {
-        return Ok(Plain::Lz4(Box::new(FrameDecoder::new(whole))));
+        let ended = BufReader::with_capacity(READ_BYTES, whole.chain(&LZ4_END[..]));
+        return Ok(Plain::Lz4(Box::new(FrameDecoder::new(ended))));
     }
     if is_tar {
         return Ok(Plain::Tar(whole));
@@ -72,9 +79,21 @@ impl<R: Read> Read for Plain<R> {
             Plain::Tar(tar) => tar.read(out),
             Plain::Lz4(decoder) => match decoder.read(out)? {
                 // The decoder stops after each frame. Continue if another one follows.
-                0 => decoder.read(out),
+                0 if has_more(decoder.get_mut())? => decoder.read(out),
                 count => Ok(count),
             },
         }
+    }
+}
+
+/// Whether bytes of the archive follow a frame. They and [`LZ4_END`] are never in one buffer. An
+/// error if the frame has taken some of the latter, because its own end is missing.
+fn has_more<R: Read>(source: &mut Ended<R>) -> io::Result<bool> {
+    let count = source.fill_buf()?.len();
+    let (_, end) = source.get_ref().get_ref();
+    match (end.is_empty(), count == LZ4_END.len()) {
+        (false, _) => Ok(true),
+        (true, true) => Ok(false),
+        (true, false) => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
