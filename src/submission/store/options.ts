@@ -47,11 +47,14 @@ export const defaults = {
    * recorded.
    */
   bufferedMax: 4_096,
-  /** Records that have ended wait this long for others to be stored with. */
+  /** Records of lander routes and refusals wait this long for others to be stored with. */
   gatherMs: 20,
   /** Such records whose writes one turn of the event loop starts: 30 to 90 µs each. */
   gatherCountMax: 16,
-  /** What a block brought waits for so long: it is told within 50 ms of its commit. */
+  /**
+   * How a bundle ended, and what a block brought, waits for so long: subscribers and who asks for a
+   * submission wait for it, too.
+   */
   landedGatherMs: 5,
   /** Events that are kept of one access, about 200 bytes each: five for a submission. */
   eventsAccessMax: 50_000,

@@ -386,7 +386,7 @@ export class SubmissionStore {
     record: BufferedRecord,
     slot: number,
   ): Promise<boolean> {
-    const isStored = await this.write(id, record, this.gathered.wait())
+    const isStored = await this.write(id, record, this.landed.wait())
     if (this.clear(slot, isStored)) this.inFlight--
     return isStored
   }

@@ -111,7 +111,8 @@ const commitCount = async (dir: string): Promise<number> => {
 const COMMITS_MAX = 14
 
 t.test('records that nobody waits for are stored together', async t => {
-  const { dir, openStore, newId, faults } = await open(t, { gatherMs: 500, gatherCountMax: 20 })
+  const gathered = { gatherMs: 500, landedGatherMs: 500, gatherCountMax: 20 }
+  const { dir, openStore, newId, faults } = await open(t, gathered)
   const store = await openStore()
   const countCommits = async (write: () => void): Promise<number> => {
     const before = await commitCount(dir)
